@@ -20,7 +20,7 @@ help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
 # An editable install of the package with its dependencies. The extension modules are built in place
-# afterwards, because pip would rebuild all of them whenever one changes.
+# afterwards, because pip would rebuild all of them after every change.
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "spaseq needs Python 3.11 or later; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
@@ -55,7 +55,7 @@ demo: $(BUILT) ## run the smart-grid example and show its matches
 	@echo "says which house a meter is in, or what its battery holds. The knowledge base does:"
 	@echo "$(GRID)/kb.ttl. The query is $(GRID)/query.rq."
 
-test: $(READY) ## run every test (SPASEQ_DATA names the published data sets, if you have them)
+test: $(READY) ## run every test (SPASEQ_DATA names the folder of the published data sets)
 	@$(BIN)/python -m pytest -n 2
 
 check: $(READY) ## lint, types and the most effective tests, in about 90 seconds

@@ -1,7 +1,7 @@
-"""Matches as JSON lines on standard input → a few lines for people, on standard output.
+"""Matches as JSON lines on standard input → a readable text on standard output.
 
-For each match its times, what it binds, and the events it was made of. IRIs are cut to
-their last two parts. `spaseq run … | python examples/show.py`
+Prints for each match its times, its bindings and its events. IRIs are shortened to their last two
+parts. `spaseq run … | python examples/show.py`
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ WIDTH = 96
 
 
 def short(term: Mapping[str, str]) -> str:
-    """A term as a person would say it."""
+    """A term without its type; the last two parts of an IRI."""
     if term["type"] == "uri":
         return "/".join(term["value"].rstrip("/").split("/")[-2:])
     return term["value"]
 
 
 def clock(time: object) -> str:
-    """The time of day of a date; a number as it is."""
+    """The time of day of a date; a number unchanged."""
     return str(time).partition("T")[2].rstrip("Z") or str(time)
 
 
 def lines(match: Mapping[str, Any]) -> Iterable[str]:
-    """One match: when, what, and which events."""
+    """The lines of one match: times, bindings, events."""
     if "boolean" in match:
         yield f"{match['query']}: {match['boolean']} at {match['end']}"
         return

@@ -55,7 +55,7 @@ class SpaseqError(Exception):
 class QueryError(SpaseqError):
     """A query cannot run; holds its text and all findings about it.
 
-    `line`, `column` and `hint` are those of the first finding. `others` are the errors of other
+    `line`, `column` and `hint` belong to the first finding. `others` are the errors of other
     queries compiled together with this one; `str()` includes them.
     """
 
@@ -103,8 +103,8 @@ class EventError(SpaseqError):
     """An event cannot be accepted: it is late, out of order, or has no usable timestamp."""
 
 
-InputUnit: TypeAlias = Literal["line", "frame"]
-"""The unit of positions in an input file: lines, or frames of a binary format."""
+InputUnit: TypeAlias = Literal["line", "frame", "row"]
+"""The unit of positions in an input file: lines, frames of a binary format, or rows of a table."""
 
 
 class InputError(SpaseqError):

@@ -7,6 +7,7 @@ before the error is raised, and the run is not finished, since its input is inco
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -17,14 +18,18 @@ import pyoxigraph as ox
 
 from spaseq.engine.limit_errors import OnLimit
 from spaseq.engine.python_graphs import facts_of
-from spaseq.errors import EventError, SpaseqError
+from spaseq.errors import EventError, QueryWarning, SpaseqError
 from spaseq.io.formats import Shape
-from spaseq.io.merge import merge
+from spaseq.io.merge import Merge, merge
 from spaseq.io.read_options import ReadOptions, TimeDomain, log_warning
+from spaseq.io.rows.formats import ROW_FORMATS, is_table, row_format_of
+from spaseq.io.rows.mapping import MappingLike, RowMapping, read_mapping
+from spaseq.io.rows.source import RowSource
 from spaseq.io.sinks import Sink
 from spaseq.io.source import Source
 from spaseq.program import Program, compile_queries
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.time import TimePrecision, from_value
@@ -38,7 +43,9 @@ BATCH = 256
 class Engine(Protocol):
     """The part of `Run` that the loop uses."""
 
-    def push_batch(self, events: Iterable[Event] | EventBatch) -> Iterable[Match]: ...
+    def push_batch(
+        self, events: Iterable[Event] | EventBatch | EventSequence
+    ) -> Iterable[Match]: ...
 
     def finish(self) -> Iterable[Match]: ...
 
@@ -71,13 +78,49 @@ def file_sources(
     streams: Mapping[str, Sequence[str]],
     options: ReadOptions,
     log: Callable[[str], None] = log_warning,
+    maps: Mapping[str, RowMapping] | None = None,
 ) -> list[Source]:
-    """A source for each stream IRI, in the order given; all share one domain of time."""
-    domain = TimeDomain()
+    """A source for each stream IRI, in the order given; all share one domain of time.
+
+    `maps` has the mappings of the streams that consist of tables, by stream IRI.
+
+    Raises:
+        SpaseqError: if a stream of tables has no mapping.
+    """
+    domain, maps = TimeDomain(), maps or {}
     return [
-        Source(iri, files, options, number, domain, log)
+        _source(iri, files, maps.get(iri), options, number, domain, log)
         for number, (iri, files) in enumerate(streams.items())
     ]
+
+
+def _source(
+    iri: str,
+    files: Sequence[Any],
+    mapping: RowMapping | None,
+    options: ReadOptions,
+    number: int,
+    domain: TimeDomain,
+    log: Callable[[str], None] = log_warning,
+) -> Source:
+    """The source of a stream of files, or of tables that a mapping reads."""
+    if mapping is not None:
+        return RowSource(iri, files, options, number, domain, log, mapping=mapping)
+    for file in files:
+        if not isinstance(file, str) or _is_row_file(file, options):
+            shown = file if isinstance(file, str) else f"a {type(file).__name__}"
+            suggested = f"; spaseq map --suggest {file} writes one" if shown == file else ""
+            raise SpaseqError(
+                f"the stream <{iri}> has rows ({shown}), which need a mapping: "
+                f"--map NAME=MAPPING.rq (map= in Python){suggested}"
+            )
+    return Source(iri, files, options, number, domain, log)
+
+
+def _is_row_file(path: str, options: ReadOptions) -> bool:
+    if options.syntax is not None:
+        return options.syntax in ROW_FORMATS
+    return row_format_of(path) is not None
 
 
 def matches(
@@ -101,11 +144,18 @@ def matches(
             yield match
         seen += len(some)
         if observe is not None and len(some):
-            last = EncodedEvent(some, len(some) - 1) if isinstance(some, EventBatch) else some[-1]
-            observe(Progress(seen, matched, last))
+            observe(Progress(seen, matched, _last(some)))
         if failure is not None:
             raise failure
     yield from run.finish()
+
+
+def _last(events: Sequence[Event] | EventBatch | EventSequence) -> Event:
+    if isinstance(events, EventBatch):
+        return EncodedEvent(events, len(events) - 1)
+    if isinstance(events, EventSequence):
+        return EncodedEvent(*events.position(len(events) - 1))
+    return events[-1]
 
 
 def pump(
@@ -127,13 +177,17 @@ def pump(
 
 def _batches(
     events: Iterable[Event], size: int
-) -> Iterator[tuple[Sequence[Event] | EventBatch, SpaseqError | None]]:
+) -> Iterator[tuple[Sequence[Event] | EventBatch | EventSequence, SpaseqError | None]]:
     """The events in lists of `size`; the last one is paired with the error that ended them, if any.
 
-    A source that encodes its events returns its own batches.
+    Sources that encode their events return their own batches, or sequences merged of them.
     """
+    batches: Iterable[EventBatch | EventSequence] | None = None
     if isinstance(events, Source) and events.relevance is not None:
         batches = events.batches()
+    elif isinstance(events, Merge) and size > 1 and events.encodes:
+        batches = events.sequences()
+    if batches is not None:
         try:
             for encoded in batches:
                 yield encoded, None
@@ -167,6 +221,8 @@ def run(
     max_steps: int | None = None,
     max_memory: int | None = None,
     on_limit: OnLimit = "stop",
+    map: Mapping[str, MappingLike] | None = None,
+    time_column: str | None = None,
 ) -> Iterator[Match]:
     """Run queries over streams and iterate over the matches.
 
@@ -174,7 +230,8 @@ def run(
         program: A compiled program, or the text of one or several queries.
         streams: For each stream, by its IRI or its name in a query, a file, a list of files, or
             an iterable in time order of `Event`s, (timestamp, graph) or (timestamp, graph, name);
-            see `Run.push`.
+            see `Run.push`. A stream with a mapping is a file of rows, an Arrow table or reader,
+            a data frame of pandas or polars, or a list of them.
         kb: The knowledge base, as for `Program.start`.
         bind: Values of query variables, as for `Program.bind`.
         options: How to read files; `max_memory` also limits the framings that read all files first.
@@ -183,9 +240,13 @@ def run(
         max_steps: As for `Program.start`.
         max_memory: As for `Program.start`.
         on_limit: As for `Program.start`.
+        map: For each stream of rows, by its IRI or its name, the mapping: its text, or the path
+            of its file.
+        time_column: The column of times, of rows whose mapping leaves `?_time` unbound.
 
     Raises:
-        QueryError: immediately, if a query is invalid.
+        QueryError: immediately, if a query or a mapping is invalid; while iterating, if a mapping
+            does not fit the columns.
         SpaseqError: immediately, if the streams do not fit the queries.
         InputError, EventError: while iterating, after the matches of all earlier events.
     """
@@ -194,6 +255,13 @@ def run(
     elif bind:
         program = program.bind(bind)
     given = _by_iri(program, streams)
+    options = options or ReadOptions()
+    if time_column is not None:
+        options = replace(options, time_column=time_column)
+    maps = mappings_by_iri(program, map or {})
+    for mapping in maps.values():
+        for warning in mapping.shown_warnings():
+            warnings.warn(warning, QueryWarning, stacklevel=2)
     started = program.start(
         kb=kb,
         entail=entail,
@@ -208,10 +276,14 @@ def run(
     for number, (iri, content) in enumerate(given.items()):
         files = _files(content)
         if files is None:
-            precision = options.time_precision if options else "error"
-            sources.append(_pushed(iri, content, number, precision))
+            if iri in maps:
+                raise SpaseqError(
+                    f"the stream <{iri}> has a mapping, but a {type(content).__name__} is no "
+                    "file, Arrow table or data frame"
+                )
+            sources.append(_pushed(iri, content, number, options.time_precision))
         else:
-            read = Source(iri, files, options or ReadOptions(), number, domain)
+            read = _source(iri, files, maps.get(iri), options, number, domain)
             read.relevance = started.relevance
             sources.append(read)
     live = any(not isinstance(s, Source) or s.live for s in sources)
@@ -255,13 +327,25 @@ def _by_iri(program: Program, streams: Mapping[str, Any]) -> dict[str, Any]:
     return {iri: named[iri] for iri in program.streams}
 
 
-def _files(content: Any) -> list[str] | None:
-    """The paths of a stream's content if it consists of files, else None."""
+def mappings_by_iri(program: Program, maps: Mapping[str, MappingLike]) -> dict[str, RowMapping]:
+    """Stream IRI → its mapping.
+
+    Raises:
+        QueryError: if a mapping is invalid.
+        SpaseqError: if no query reads a stream, or a mapping cannot be read.
+    """
+    return {stream_iri(program, name): read_mapping(given) for name, given in maps.items()}
+
+
+def _files(content: Any) -> list[Any] | None:
+    """The paths and tables of a stream's content if it consists of them, else None."""
     if isinstance(content, str | PathLike):
         return [str(content)]
+    if is_table(content):
+        return [content]
     listed = isinstance(content, list | tuple) and content
-    if listed and all(isinstance(item, str | PathLike) for item in content):
-        return [str(item) for item in content]
+    if listed and all(isinstance(item, str | PathLike) or is_table(item) for item in content):
+        return [str(item) if isinstance(item, PathLike) else item for item in content]
     return None
 
 

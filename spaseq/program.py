@@ -3,7 +3,8 @@
 A program is immutable, picklable and can be shared; `start` creates the mutable `Run` of one
 evaluation. GPMs that are equal except for the names of their variables, in one query or several,
 are one task, evaluated once per event. A query that reads a registered stream runs after the
-query that registers it.
+query that registers it. `explain` and the drawings import their modules when they are called, so
+that a run starts without them.
 """
 
 from __future__ import annotations
@@ -20,9 +21,7 @@ from spaseq.engine.limit_errors import OnLimit, limits_of
 from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.residual_filters import looks_at_graphs, pattern_of
 from spaseq.errors import QueryError, QueryWarning, StateError
-from spaseq.explain import report as explanation
-from spaseq.explain import svg
-from spaseq.gpm.pattern import Pattern, alike, compile_pattern
+from spaseq.gpm.pattern import Pattern, canonical, compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.kb.coverage import unread_warnings
 from spaseq.kb.snapshot import Kb, open_kb
@@ -140,21 +139,29 @@ class Program(CompiledQueries):
 
         With `entail`, it also shows how the schema of `kb` widens patterns.
         """
-        return explanation.explain(self, widened=self._widened(kb, entail))
+        from spaseq.explain.report import explain
+
+        return explain(self, widened=self._widened(kb, entail))
 
     def to_dict(
         self, kb: Mapping[str, Any] | Any = None, entail: str | None = None
     ) -> dict[str, Any]:
         """The plan as plain data; the arguments are those of `explain`."""
-        return explanation.to_dict(self, widened=self._widened(kb, entail))
+        from spaseq.explain.report import to_dict
+
+        return to_dict(self, widened=self._widened(kb, entail))
 
     def to_dot(self) -> str:
         """The automata in Graphviz's DOT language."""
-        return svg.to_dot(self)
+        from spaseq.explain.svg import to_dot
+
+        return to_dot(self)
 
     def to_svg(self) -> str:
         """The automata as an SVG image."""
-        return svg.to_svg(self)
+        from spaseq.explain.svg import to_svg
+
+        return to_svg(self)
 
 
 def compile_queries(
@@ -196,19 +203,21 @@ def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
             if program.variables != gpm.variables:
                 raise AssertionError(f"columns of {gpm.name} differ between plan and program")
             task = compile_pattern(program, [c.expression for c in gpm.local])
-            numbers.append(known.setdefault(alike(task), len(tasks)))
+            numbers.append(known.setdefault(canonical(task), len(tasks)))
             if numbers[-1] == len(tasks):
                 tasks.append(task)
         compiled.append((one, tuple(numbers)))
     asked: dict[Pattern, int] = {}
     queries = tuple(
-        CompiledQuery(one, compile_automaton(one), numbers, _asked(one, asked, len(tasks)))
+        CompiledQuery(one, compile_automaton(one), numbers, _graph_filters(one, asked, len(tasks)))
         for one, numbers in compiled
     )
     return Program(queries, tuple(tasks), tuple(asked), tuple(parsed), tuple(names))
 
 
-def _asked(one: QueryPlan, known: dict[Pattern, int], first: int) -> tuple[tuple[int, ...], ...]:
+def _graph_filters(
+    one: QueryPlan, known: dict[Pattern, int], first: int
+) -> tuple[tuple[int, ...], ...]:
     """The patterns of residual filters that read graphs, numbered from `first`.
 
     There is one number per residual filter of each occurrence, -1 if it reads no graph.

@@ -2,7 +2,7 @@
 
 A rule makes a run faster and changes no result. To find out whether a rule is at fault for a wrong
 answer, disable it: `SPASEQ_DISABLE=lazy_join,range_unions spaseq run ...`. Rules apply while a
-query is compiled and while its run starts; a compiled program keeps those it was compiled with.
+query is compiled and while its run starts; a compiled program retains the rules of its compilation.
 `explain` lists the rules that apply to a query.
 """
 

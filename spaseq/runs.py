@@ -13,7 +13,7 @@ If one query reads one stream, events go to the compiled core in batches: the ba
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import pyoxigraph as ox
 
@@ -23,20 +23,22 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailment import widened_patterns
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.native._matches import Matches
+from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native._push import Pushing
 from spaseq.engine.python_graphs import facts_of, name_of
 from spaseq.engine.stream_clock import timestamp_of
 from spaseq.errors import EventError
-from spaseq.explain import report as explanation
-from spaseq.explain import why_not
-from spaseq.explain.joining import joined_so_far
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
+from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.rdf.time import mixed_domains
 from spaseq.results import Match
+
+_Feed: TypeAlias = tuple[Matches | MultiMatches | Pushing, EventBatch | EventSequence, int]
+"""The core's iterator or push batch, its events, and how many of them are counted."""
 
 
 class Run:
@@ -65,8 +67,7 @@ class Run:
         """The background graphs and their changes (`load`, `replace`, `reload`)."""
         self.unreturned: list[Match] = []
         """The matches that were certain before the last call failed."""
-        self._feed: tuple[Matches | Pushing, EventBatch, int] | None = None
-        """The core's iterator or push batch, its events, and how many of them are counted."""
+        self._feed: _Feed | None = None
 
     @property
     def relevance(self) -> Relevance:
@@ -161,19 +162,23 @@ class Run:
 
     # ------------------------------------------------------------------ batches
 
-    def push_batch(self, events: Iterable[Event] | EventBatch) -> Iterator[Match]:
+    def push_batch(self, events: Iterable[Event] | EventBatch | EventSequence) -> Iterator[Match]:
         """Process events in the order of their timestamps, lazily as the matches are consumed.
 
         Args:
-            events: Events, or an encoded batch of a reader. The ordinal of each event must be the
-                next one of its stream.
+            events: Events, an encoded batch of a reader, or a sequence of events of such batches.
+                The ordinal of each event must be the next one of its stream.
 
         Returns:
             An iterator over the matches. Matches of an event of an encoded batch must be consumed
             before another call advances the run; after that the iterator raises `RuntimeError`.
         """
         if isinstance(events, EventBatch):
-            return self.alone.taking(self._push_encoded(events))
+            if self.evaluation.is_single(events.stream):
+                return self.alone.taking(self._push_encoded(events))
+            events = EventSequence([events])
+        if isinstance(events, EventSequence):
+            return self.alone.taking(self._push_sequence(events))
         return self.alone.taking(self._push_events(events))
 
     def _push_events(self, events: Iterable[Event]) -> Iterator[Match]:
@@ -194,10 +199,12 @@ class Run:
             yield from found
 
     def _push_encoded(self, batch: EventBatch) -> Iterator[Match]:
-        """Process a batch in the core; events that it does not accept are processed one by one."""
+        """Process a batch of the only query's only stream in the core.
+
+        Events that the core does not accept are processed one by one.
+        """
         evaluation, query, index = self.evaluation, self.queries[0], 0
-        known = batch.dictionary is self.rows.matchers.dictionary
-        ready = single = known and evaluation.is_single(batch.stream)
+        ready = single = batch.dictionary is self.rows.matchers.dictionary
         while index < len(batch):
             after = index
             self._stop_feed()
@@ -221,6 +228,30 @@ class Run:
                 after += 1
             index = after
 
+    def _push_sequence(self, events: EventSequence) -> Iterator[Match]:
+        """As `_push_encoded`, for several queries or several streams."""
+        evaluation, clock, index = self.evaluation, self.clock, 0
+        ready = True
+        while index < len(events):
+            after = index
+            self._stop_feed()
+            if self.kb.changes:
+                evaluation.adopt_kb()
+                ready = True
+            loop = evaluation.multi() if ready else None
+            if loop is not None and all(map(loop.accepts, events.batches)):
+                for batch in events.batches:
+                    batch.refit()
+                ready = all(self.rows.prepare(batch, False) for batch in events.batches)
+                if ready and not (clock.finished or clock.failure):
+                    matches = loop.stream(events, index, len(events))
+                    yield from self._consume(matches, events, index)
+                    after = matches.after
+            if after == index and index < len(events):
+                yield from self._push_event(EncodedEvent(*events.position(index)))
+                after += 1
+            index = after
+
     def _run(self, batch: EventBatch, index: int) -> tuple[int, Iterable[Match]]:
         """Run the core up to the next event with matches: (next event, matches)."""
         query = self.queries[0]
@@ -233,7 +264,9 @@ class Run:
         self.clock.count_batch(batch, index, after)
         return after, found
 
-    def _consume(self, matches: Matches, batch: EventBatch, first: int) -> Iterator[Match]:
+    def _consume(
+        self, matches: Matches | MultiMatches, batch: EventBatch | EventSequence, first: int
+    ) -> Iterator[Match]:
         """Yield matches; the core processes events only as far as the consumer asks."""
         self._feed = matches, batch, first
         try:
@@ -243,7 +276,8 @@ class Run:
                 self.clock.check_running()  # a call in between may have failed
             if not matches.failed:
                 raise
-            reported = self.queries[0].reported(error)
+            failing = matches.failing if isinstance(matches, MultiMatches) else 0
+            reported = self.queries[failing].reported(error)
             self._fail(reported)
             raise reported from None
         finally:
@@ -253,13 +287,15 @@ class Run:
     def settle(self) -> None:
         """Count the events that the core has processed on its own; without any, compact."""
         if self._feed is not None:
-            matches, batch, first = self._feed
-            self._feed = matches, batch, matches.after
-            if matches.after > first:
-                self.queries[0].advance_to(batch, matches.after)
-                self.clock.count_batch(batch, first, matches.after)
+            matches, events, first = self._feed
+            self._feed = matches, events, matches.after
+            if isinstance(events, EventSequence):
+                self.evaluation.count(events, first, matches.after)
+            elif matches.after > first:
+                self.queries[0].advance_to(events, matches.after)
+                self.clock.count_batch(events, first, matches.after)
         elif not self.clock.failure:
-            self.evaluation.compaction.compact_if_due(self.clock.events)
+            self.evaluation.compact_if_due()
 
     def _stop_feed(self) -> None:
         """Count the events of the core and invalidate its iterator or push batch."""
@@ -332,6 +368,7 @@ class Run:
             RunFailed: if the run has failed.
         """
         self.settle()
+        self.evaluation.sync()
         return save(self.evaluation)
 
     @property
@@ -341,16 +378,24 @@ class Run:
 
         `spaseq.explain.why_not.statistics` describes the keys. Cost: linear in the state.
         """
+        from spaseq.explain.why_not import statistics
+
         self.settle()
-        return why_not.statistics(self.evaluation)
+        self.evaluation.sync()
+        return statistics(self.evaluation)
 
     @alone
     def explain(self) -> str:
         """The plan as text, with the observed cost and results of each graph pattern so far."""
+        from spaseq.explain.joining import joined_so_far
+        from spaseq.explain.report import explain
+
+        self.settle()
+        self.evaluation.sync()
         matchers = self.rows.matchers
         tasks = range(len(self.program.tasks))
         entailed = self.evaluation.entailed
-        return explanation.explain(
+        return explain(
             self.program,
             [matchers.observed(task) for task in tasks],
             widened_patterns(self.program, {seen: each.rules for seen, each in entailed.items()}),
@@ -367,5 +412,8 @@ class Run:
         Raises:
             ValueError: if no query has the name.
         """
+        from spaseq.explain.why_not import why_not
+
         self.settle()
-        return why_not.why_not(self.evaluation, query)
+        self.evaluation.sync()
+        return why_not(self.evaluation, query)

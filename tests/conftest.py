@@ -1,4 +1,4 @@
-"""Options of the whole test suite, and where its data is."""
+"""The options of the test suite, and the folder of its data."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ import pytest
 from endpoints import RealServer, real_server
 from hypothesis import settings
 
-# How long an example takes says how busy the machine is. In CI, one verdict for one commit: what is
-# drawn anew belongs to longer runs (SPASEQ_EXAMPLES).
+# No deadline for an example, since its time depends on the load of the machine. In CI the examples
+# are the same in every run of a commit; longer runs (SPASEQ_EXAMPLES) draw new ones.
 settings.register_profile("any", deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "any")
 
-# An empty value counts as unset, for every test that asks.
+# An empty value counts as unset.
 if not os.environ.get("SPASEQ_DATA"):
     os.environ.pop("SPASEQ_DATA", None)
 
-# `--quick` leaves these out: they start processes or servers, or repeat on large inputs what the
-# other tests do on small ones.
+# `--quick` omits these: they start processes or servers, or repeat other tests on large inputs.
 NOT_QUICK = (
     "spark/",
     "test_aarhus_example.py",
@@ -30,6 +29,7 @@ NOT_QUICK = (
     "test_examples.py",
     "test_other_server.py",
     "test_remote_kb.py",
+    "test_stubs.py",
     "unit/engine/test_core_large.py",
     "unit/engine/test_core_many_groups.py",
     "unit/engine/test_kb_joins.py",
@@ -42,21 +42,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="rewrite the golden files under tests/golden from what the code gives now",
+        help="rewrite the golden files under tests/golden from the current results",
     )
     parser.addoption(
-        "--quick", action="store_true", help="the tests that find most faults, in 90 seconds"
+        "--quick", action="store_true", help="run the most effective tests only, in 90 seconds"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Fewer generated cases under `--quick`, before any test module reads their number."""
+    """Reduce the number of generated cases under `--quick`, before a test module reads it."""
     if config.getoption("--quick"):
         os.environ.setdefault("SPASEQ_EXAMPLES", QUICK_EXAMPLES)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out what `--quick` leaves out."""
+    """Omit the slow tests under `--quick`."""
     if not config.getoption("--quick"):
         return None
     path = collection_path.relative_to(Path(__file__).parent).as_posix()
@@ -65,7 +65,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
-    """Whether golden files are to be rewritten, not compared."""
+    """Whether to rewrite golden files instead of comparing them."""
     return bool(request.config.getoption("--update-golden"))
 
 

@@ -1,4 +1,4 @@
-"""SPARQL endpoints for tests: a real server, and one that misbehaves as it is told.
+"""SPARQL endpoints for tests: a real server, and a server with configurable faults.
 
 The real ones are Oxigraph's, started once and filled with named graphs, where each graph is an
 endpoint of its own by `default-graph-uri`; and rdflib's, which has all its graphs from the start.

@@ -28,7 +28,7 @@ from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp
 XSD = "http://www.w3.org/2001/XMLSchema#"
 Solution = Mapping[str, Term] | tuple[Fact, ...] | bool
 Moment = tuple[int, int, int]
-"""When a result comes out: (micros, -1 before | 0 at | 1 after its events, ordinal)."""
+"""The instant of a result: (micros, -1 before | 0 at | 1 after its events, ordinal)."""
 Chosen = tuple[str, str, int, int, tuple[tuple[str, Term], ...]]
 """A witness: GPM, stream, micros, ordinal, mapping."""
 

@@ -183,7 +183,7 @@ class Partial:
 
 
 Joined = tuple[tuple[Entry, ...], ...]
-"""x: the witnesses of a step, those of one `&` (or the one event) together."""
+"""x: the witnesses of a step, one tuple per `&` group or event."""
 Within = Callable[[Partial, Event], bool]
 
 

@@ -1,4 +1,4 @@
-"""The example of Aarhus finds what a few lines of Python find in the same published files.
+"""The example of Aarhus has the results of a few lines of Python over the same files.
 
 They take the nodes of the road map from another file than the example does: the metadata of the
 roads, not the knowledge base.

@@ -1,4 +1,4 @@
-"""The benchmarks run, on a small size, and count the matches that the reference finds."""
+"""The benchmarks run on small inputs, and count the matches of the reference."""
 
 from __future__ import annotations
 
@@ -63,6 +63,39 @@ def test_read_nquads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row.endswith("4,000      500") for row in rows)
 
 
+def test_read_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [sys.executable, str(MICRO / "read_rows.py"), "--rows", "20000", "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = result.stdout.splitlines()[2:]
+    assert len(rows) == 22
+    assert {row.split()[-2] for row in rows} == {"20,000"}
+    found = {row.split()[-1] for row in rows if ": matched" in row}
+    assert len(found) == 1
+    assert int(found.pop()) > 0
+
+
+def test_read_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It compares the events and the matches of all files itself."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [sys.executable, str(MICRO / "read_documents.py"), "--events", "3000", "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, _, *rows = result.stdout.splitlines()
+    assert first.startswith("3,000 events of 7 quads")
+    assert len(rows) == 6
+    assert {row.split()[-2] for row in rows} == {"3,000"}
+    assert int(rows[0].split()[-1]) > 0
+
+
 def test_read_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     result = subprocess.run(
@@ -117,6 +150,23 @@ def test_match_events(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(shown) == 10
 
 
+def test_many_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [
+            *(sys.executable, str(ROOT / "benchmarks" / "many" / "queries.py")),
+            *("--events", "1000", "--repeat", "1", "--check"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    title, _, *rows = result.stdout.splitlines()
+    assert title.startswith("1,000 events")
+    assert len(rows) == 7
+    assert rows[0].startswith("1 query, wants 1 event in 10 ")
+
+
 def test_window_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     result = subprocess.run(
@@ -157,7 +207,7 @@ def test_entailment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row.split("  ")[0] for row in rows] == [
         "no entailment",
         "entailed",
-        "told outright",
+        "explicit types",
         "all types in the file",
         "materialised by hand",
     ]
@@ -349,9 +399,36 @@ def test_two_checkouts_are_compared(tmp_path: Path) -> None:
     ]
 
 
+def test_a_record_names_the_machine_and_compares_with_its_checkout(tmp_path: Path) -> None:
+    command = [sys.executable, "benchmarks/compare.py", "--only", "W2 100 all", "--passes", "1"]
+    record = tmp_path / "record.json"
+    subprocess.run(
+        [*command, ".", "--events", "300", "--record", str(record)], cwd=ROOT, check=True
+    )
+    data = json.loads(record.read_text("utf-8"))
+    assert list(data) == ["date", "commit", "machine", "command", "figures"]
+    assert data["machine"]["cores"] >= 1
+    assert data["command"][:2] == ["python", "benchmarks/compare.py"]
+    row = data["figures"]["W2 100 all"]
+    assert (row["events"], row["matches"], len(row["seconds"])) == (300, 0, 1)
+    again = [*command, str(record), "."]
+    shown = subprocess.run(again, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "W2 100 all" in shown
+
+
+def test_the_records_hold_all_workloads_of_a_run() -> None:
+    records = sorted((ROOT / "benchmarks" / "record").glob("*.json"))
+    assert records
+    for path in records:
+        data = json.loads(path.read_text("utf-8"))
+        assert "benchmarks/compare.py" in data["command"]
+        assert all(row["events"] and min(row["seconds"]) > 0 for row in data["figures"].values())
+
+
 def test_records_with_other_matches_are_refused(tmp_path: Path) -> None:
     for name, matches in (("one.json", 3), ("two.json", 4)):
-        record = {"W": {"events": 10, "matches": matches, "seconds": [0.5, 0.5]}}
+        figures = {"W": {"events": 10, "matches": matches, "seconds": [0.5, 0.5]}}
+        record = {"figures": figures}
         (tmp_path / name).write_text(json.dumps(record), "utf-8")
     command = [sys.executable, str(ROOT / "benchmarks" / "compare.py")]
     command += [str(tmp_path / "one.json"), str(tmp_path / "two.json")]

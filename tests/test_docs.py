@@ -1,4 +1,4 @@
-"""The documents do what they say: queries match, commands print, Python answers, links lead.
+"""The examples in the documents: queries match, commands print, Python runs, links resolve.
 
 Fenced blocks of README.md and docs/*.md are run in the order of the text:
 

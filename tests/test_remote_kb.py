@@ -21,7 +21,7 @@ from spaseq.cli import main
 from spaseq.errors import KbError
 
 NORMALISED = "knowledge-base-terms-join-as-terms"
-"""A literal's form matters there, and this server keeps values: it has 1 for 1.0."""
+"""The lexical form of a literal matters there, but this server stores values: 1 for 1.0."""
 WITH_KB = [c for c in load() if c.kb and c.error is None and c.name != NORMALISED]
 # Under entailment a graph that is asked cannot be closed: see test_entailing.py.
 CASES = [case for case in WITH_KB if case.entail is None]

@@ -1,8 +1,8 @@
-"""The hand-made suite on everything that claims to know the language.
+"""The hand-made suite on every implementation of the language.
 
-Each case of `tests/suite` runs on every adapter: the reference semantics, and the engine
-fed in all the ways in which it may be fed. An adapter turns a case into the `Result`s it
-sees; a case may `skip` an adapter, with a reason.
+Each case of `tests/suite` runs on every adapter: the reference semantics, and the engine with every
+way of feeding events. An adapter converts a case into its `Result`s; a case can `skip` an adapter,
+with a reason.
 """
 
 from __future__ import annotations

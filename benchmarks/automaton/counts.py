@@ -1,9 +1,9 @@
-"""How many matches there are, found without an engine.
+"""Numbers of matches, computed without an engine.
 
-Each function counts what its docstring says in a list of events, whose times are their places
-in it; a window of ω holds a match whose last place is at most ω after its first. None shares
-anything with the automaton: combinations are counted by dynamic programming over the events in
-front of each that ends a match, the others by following every first event.
+Each function counts the matches of the query in its docstring over a list of events. The time of
+an event is its position in the list; a window of ω contains a match whose last position is at most
+ω after its first. The functions share no code with the automaton: some count combinations by
+dynamic programming over the events before the last one, the others follow each first event.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def endings(
 
 
 def nearest(events: Sequence[Happening], kinds: Sequence[str], window: int) -> int:
-    """From each event of the first kind on, always the next of the kind that is due."""
+    """From each event of the first kind, always the next event of the following kind."""
     places = [[p for p, event in enumerate(events) if event[0] == kind] for kind in kinds]
     total = 0
     for start in places[0]:
@@ -68,7 +68,7 @@ def nearest(events: Sequence[Happening], kinds: Sequence[str], window: int) -> i
 
 
 def dips(events: Sequence[Happening], window: int, nearest_only: bool) -> int:
-    """Three sales under one name: one, one at a lower price, one at a higher than the first."""
+    """Three sales under one name: the second below the first price, the third above it."""
     total = 0
     for sales in _by_key(events, "SELL").values():
         for first, (start, top) in enumerate(sales):
@@ -86,7 +86,7 @@ def dips(events: Sequence[Happening], window: int, nearest_only: bool) -> int:
 
 
 def peaks(events: Sequence[Happening], window: int) -> int:
-    """A price, the company's next higher one, and the next below that one."""
+    """A price, the company's next higher price, and the next price below that."""
     total = 0
     for trades in _by_key(events, "price").values():
         for first, (start, price) in enumerate(trades):
@@ -103,7 +103,7 @@ def peaks(events: Sequence[Happening], window: int) -> int:
 
 
 def recoveries(events: Sequence[Happening], window: int) -> tuple[int, int]:
-    """From each price down to ever lower ones, each the next such, then the next above the first.
+    """From each price, always the next lower price, then the next price above the first.
 
     From each of the lower ones there is at most one way on; and the number of places where
     any of them ends.
@@ -124,7 +124,7 @@ def recoveries(events: Sequence[Happening], window: int) -> tuple[int, int]:
 
 
 def means(events: Sequence[Happening], window: int) -> int:
-    """From each price on, always the next that is not below the mean so far; then one below it.
+    """From each price, always the next that is not below the mean so far, then one below it.
 
     However many there are, each beginning of them goes on to the next price below its own mean.
     """
@@ -132,7 +132,7 @@ def means(events: Sequence[Happening], window: int) -> int:
     for trades in _by_key(events, "price").values():
         for first, (start, price) in enumerate(trades):
             count, sum_ = 1, price
-            waiting = [(count, sum_)]  # the means do not fall
+            waiting = [(count, sum_)]  # the means never decrease
             for place, other in trades[first + 1 :]:
                 if place > start + window:
                     break
@@ -202,7 +202,7 @@ def gathered(events: Sequence[Happening], window: int, least: int) -> int:
 
 
 def joined(events: Sequence[Happening], window: int) -> int:
-    """All B with an A of the same key in front."""
+    """All pairs of a B and an earlier A of the same key."""
     total = 0
     waiting: defaultdict[int, deque[int]] = defaultdict(deque)
     for place, (kind, key, _) in enumerate(events):
@@ -217,7 +217,7 @@ def joined(events: Sequence[Happening], window: int) -> int:
 
 
 def lows(events: Sequence[Happening], window: int) -> int:
-    """Two sales under one name, none in between at a lower price than that of the second."""
+    """Two sales under one name, without a sale between them at a lower price than the second."""
     total = 0
     for sales in _by_key(events, "SELL").values():
         for first, (start, _) in enumerate(sales):
@@ -232,7 +232,7 @@ def lows(events: Sequence[Happening], window: int) -> int:
 
 
 def paired(events: Sequence[Happening], window: int) -> int:
-    """All A and B of one key, whichever comes first."""
+    """All pairs of an A and a B of one key, in any order."""
     other = [({"A": "B", "B": "A"}[kind], key, value) for kind, key, value in events]
     return joined(events, window) + joined(other, window)
 

@@ -1,12 +1,12 @@
-"""A long stream whose every event has a key of its own: memory over time, and the slowest event.
+"""Memory over a long stream in which every event has a new key, and the slowest event.
 
-`A : B` of one key, which no two events have, within a window. Batches are encoded as the stream
-goes and forgotten when they have been run. After each tenth stand the groups of partial matches,
-what the nodes of the core take, the window's terms, and the memory of the process: all must be
-flat. The script fails where they are not.
+The query is `A : B` of one key within a window; no two events share a key. Batches are encoded
+while the stream runs, and freed after use. After each tenth of the stream the script prints the
+groups of partial matches, the bytes of the core's nodes, the window's terms, and the memory of the
+process. All must be constant; otherwise the script fails.
 
-Then some more events one by one: the median time, that which one in a thousand exceeds, and the
-slowest, of the processor.
+Then further events are processed one by one. The script prints the median of the processor time,
+the 99.9th percentile and the maximum.
 
     python benchmarks/automaton/endurance.py --events 2000000
 """
@@ -28,23 +28,23 @@ from spaseq.rdf.limits import NO_LIMIT
 
 SAMPLES = 10
 PART = 5000
-"""Events that are encoded at once."""
+"""The number of events of a batch."""
 SLACK = 16.0
-"""Megabytes that the system may hold more or less after the window is full."""
+"""The tolerated change of the process's memory after the window is full, in megabytes."""
 
 
 def resident() -> float:
-    """Megabytes of memory this process holds now."""
+    """The memory of this process in megabytes."""
     return float(psutil.Process().memory_info().rss) / 1e6
 
 
 def ever_new(first: int, count: int) -> list[Happening]:
-    """Two A and one B in turn, each of a key that never comes again."""
+    """Two A and one B in turn, each with a new key."""
     return [("AAB"[number % 3], number, number) for number in range(first, first + count)]
 
 
 class Stream:
-    """A run over the stream, as far as it has come."""
+    """A run over a prefix of the stream."""
 
     def __init__(self, window: int) -> None:
         patterns = {"A": "?k :A ?x", "B": "?k :B ?y"}
@@ -61,7 +61,7 @@ class Stream:
         self.events += after
 
     def go(self, count: int) -> float:
-        """So many more events; the processor seconds they took, encoding left out."""
+        """Process further events; returns the processor seconds without encoding."""
         seconds = 0.0
         end = self.events + count
         while self.events < end:
@@ -78,7 +78,7 @@ class Stream:
 
 
 def checked(held: Sequence[tuple[int, int, int, float]], window: int) -> None:
-    """End the script where something grows: half of the samples are of a full window."""
+    """Exit with an error if a figure grows; half of the samples have a full window."""
     later = held[SAMPLES // 2 :]
     groups, _, terms, _ = map(max, zip(*later, strict=True))
     if groups > 2 * window + 512:

@@ -1,7 +1,6 @@
-"""A workload through the engine: processor seconds, and what was found.
+"""Runs a workload on the engine: processor seconds, and the number of matches.
 
-Events are encoded before the clock starts. Times are those of the processor, not of the clock
-on the wall: they hardly depend on what else the machine does.
+Events are encoded before the measurement. Processor times depend little on other load.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from spaseq.rdf.limits import NO_LIMIT
 
 Events = Sequence[Happening]
 SINGLE = 500
-"""Batches of one event that are made at once."""
+"""The number of one-event batches that are encoded together."""
 
 
 @dataclass(frozen=True)
 class Fed:
-    """What one pass took and found."""
+    """The time and the matches of one pass."""
 
     seconds: float
     found: int
@@ -43,7 +42,7 @@ def compiled(run: spaseq.Run) -> NativeRun:
 def tallied(
     program: spaseq.Program, events: Events, lazily: bool | None = None, most: int = NO_LIMIT
 ) -> Fed:
-    """The automaton alone: matches are enumerated, and no object is made of any.
+    """Run the automaton alone: enumerate the matches without creating objects.
 
     Args:
         lazily: how a chain is joined; None: as the engine itself chooses.
@@ -66,7 +65,7 @@ def tallied(
 
 
 def matched(program: spaseq.Program, events: Events) -> Fed:
-    """The same batches through the run, and an object of every match."""
+    """Run the batches, with an object per match."""
     run = program.start()
     batches = encoded(run, events)
     found = witnesses = 0
@@ -80,7 +79,7 @@ def matched(program: spaseq.Program, events: Events) -> Fed:
 
 
 def pushed(program: spaseq.Program, events: Events) -> Fed:
-    """Event by event, from triples of pyoxigraph's to objects."""
+    """Push event by event, from pyoxigraph triples to match objects."""
     run = program.start()
     triples = Triples()
     facts = [[triples.of(event)] for event in events]
@@ -93,7 +92,7 @@ def pushed(program: spaseq.Program, events: Events) -> Fed:
 
 
 def first_of_each(program: spaseq.Program, events: Events, most: int) -> Fed:
-    """Objects of so many of the matches that an event completes, and of no others."""
+    """Run the batches, with objects for the first `most` matches of each event only."""
     run = program.start()
     batches = encoded(run, events)
     query = run.queries[0]

@@ -1,11 +1,12 @@
-"""Other engines on the same streams, by drivers that live elsewhere.
+"""Other engines on the same streams, through external drivers.
 
-A folder of drivers has a script run.py. It takes ENGINE WORKLOAD POLICY EVENTS, `--data` a folder
-of comma-separated streams, `--python` the interpreter of the engine's environment and `--classes`
-a folder for what it compiles. It prints the processor seconds of the run and the number of
-matches, and whether that is what it counts itself. The start of a virtual machine is no part of
-these seconds; of Flink's, that of a job is: so each engine has half of the events too, and the
-rate is that of the other half, where its code has been compiled and its job is running.
+A folder of drivers contains a script run.py with the arguments ENGINE WORKLOAD POLICY EVENTS,
+`--data` (a folder of comma-separated streams), `--python` (the interpreter of the engine's
+environment) and `--classes` (a folder for compiled classes). The script prints the processor
+seconds of the run, the number of matches, and whether that agrees with its own count. The seconds
+exclude the start of a virtual machine, but include the start of a Flink job. So each engine also
+runs on half of the events, and the rate is that of the second half, in which the code is compiled
+and the job is running.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ FEWER = {
     ("flinkcep", "w2_10000", "next"): 3_000,
     ("flinkcep", "w2_10000", "all"): 600,
 }
-"""As many as an engine takes some seconds for."""
+"""The numbers of events that an engine processes in some seconds."""
 DIFFERENT = {
     ("siddhi", "w4v"): "some of its matches are longer than the window; the others are as many",
 }
-"""Why an engine finds more matches than there are."""
+"""The reason why an engine reports more matches than exist."""
 LIMIT = 120
-"""Seconds after which a run of a peer is ended."""
+"""The timeout of a run of another engine, in seconds."""
 PRINTED = re.compile(r"events/s, \S+ s, (\S+) CPU s.*\nmatches (\d+), reference (\d+)")
 
 
 @dataclass
 class Runs:
-    """The runs of one engine over so many events."""
+    """The runs of one engine over a number of events."""
 
     events: int
     seconds: list[float] = field(default_factory=list)
@@ -61,7 +62,7 @@ class Runs:
 
 
 def written(folder: Path, name: str, events: Sequence[Happening]) -> None:
-    """A stream as the drivers read it: place and kind, under W4 also name and price."""
+    """A stream in the drivers' format: position and kind, for W4 also name and price."""
     with (folder / f"{name}.csv").open("w", encoding="ascii") as out:
         for place, (kind, key, value) in enumerate(events):
             more = f",S{key},{value}" if name == "w4" else ""
@@ -71,7 +72,7 @@ def written(folder: Path, name: str, events: Sequence[Happening]) -> None:
 def asked(
     engine: str, workload: tuple[str, str], events: int, data: Path, folder: Path, python: str
 ) -> tuple[float, int] | None:
-    """Processor seconds and matches of one run; None if it does not come to an end."""
+    """Processor seconds and matches of one run; None after the timeout."""
     command = [sys.executable, str(folder / "run.py"), engine, *workload, str(events)]
     command += ["--data", str(data), "--classes", str(data / "classes"), "--python", python]
     command += ["--reps", "1", "--limit", str(LIMIT)]
@@ -97,7 +98,7 @@ def compared(
         count = min(most, FEWER.get((engine, name, policy), EVENTS[engine]))
         ours, whole, half = Runs(count), Runs(count), Runs(count // 2)
         with tempfile.TemporaryDirectory() as scratch:
-            # All of W2 share a stream, and all of W4; of W1 each length has its own.
+            # All queries of W2 share a stream, and all of W4; each length of W1 has its own.
             stream = name if name.startswith("w1") else name[:2]
             written(Path(scratch), stream, workload.events(count))
             finished = True

@@ -1,9 +1,8 @@
-"""Streams of one triple an event, the same for every engine that is compared on them.
+"""Streams with one triple per event, the same for every engine.
 
-An event is (kind, key, value): the triple `:k<key> :<kind> <value>`, at as many seconds as there
-were events before it, so that a window of so many seconds is one of so many events and one more.
-The seeds and the order of the draws are fixed: the counts of matches that are published for
-these streams (W1 to W4) hold for all who generate them.
+An event is (kind, key, value): the triple `:k<key> :<kind> <value>`. Its time in seconds is the
+number of events before it, so a window of n seconds contains n + 1 events. The seeds and the order
+of the draws are fixed, so the published numbers of matches (W1 to W4) hold for every generation.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ SECOND = 1_000_000
 BATCH = 1000
 
 Happening = tuple[str, int, float]
-"""(kind, key, value) of an event; a value that is no integer has two places."""
+"""(kind, key, value) of an event; a decimal value has two digits of fraction."""
 
 NOISE = [f"B{number}" for number in range(1, 7)]
 SEEDS = {"w1_3": 1000, "w1_5": 1001, "w1_7": 1002, "w1_9": 1003, "w2": 1004, "w3": 1005, "w4": 1006}
@@ -40,7 +39,7 @@ def steps(length: int, count: int) -> Sequence[Happening]:
 
 @cache
 def unfinished(count: int) -> Sequence[Happening]:
-    """W2: A1, A2 and six kinds of noise; A3 never comes."""
+    """W2: A1, A2 and six kinds of noise; A3 never occurs."""
     return _uniform(["A1", "A2", *NOISE], SEEDS["w2"], count)
 
 
@@ -52,7 +51,7 @@ def repeated(count: int) -> Sequence[Happening]:
 
 @cache
 def dealing(names: int, count: int) -> Sequence[Happening]:
-    """W4: somebody buys or sells under one of so many names, at a price of 70 to 130."""
+    """W4: purchases and sales under one of several names, at prices of 70 to 130."""
     chance = random.Random(SEEDS["w4"])
     prices = [100] * names
     found = []
@@ -66,7 +65,7 @@ def dealing(names: int, count: int) -> Sequence[Happening]:
 
 @cache
 def dealing_in_parts(names: int, count: int) -> Sequence[Happening]:
-    """The same with hundredths of a price, each as likely."""
+    """W4 with uniformly distributed hundredths of prices."""
     chance = random.Random(6)
     return [
         (kind, name, round(price + chance.randrange(100) / 100, 2))
@@ -88,7 +87,7 @@ def prices(companies: int, count: int) -> Sequence[Happening]:
 
 @cache
 def rare_end(count: int) -> Sequence[Happening]:
-    """A, B and noise at any of a million prices; one event in a thousand is a C, at a high one."""
+    """A, B and noise at a million prices; one event in a thousand is a C at a high price."""
     chance = random.Random(2)
     found = []
     for _ in range(count):
@@ -102,7 +101,7 @@ def rare_end(count: int) -> Sequence[Happening]:
 
 @cache
 def rarely(frequent: str, rare: str, count: int) -> Sequence[Happening]:
-    """Some kinds, equally likely, with values to a thousand; one event in 10,000 is of another."""
+    """Equally likely kinds with values up to a thousand; one event in 10,000 has a rare kind."""
     chance = random.Random(5)
     return [
         (rare if chance.random() < 0.0001 else chance.choice(frequent), 0, chance.randint(1, 1000))
@@ -112,14 +111,14 @@ def rarely(frequent: str, rare: str, count: int) -> Sequence[Happening]:
 
 @cache
 def keyed(keys: int, count: int) -> Sequence[Happening]:
-    """A and B, equally likely, of so many keys."""
+    """A and B, equally likely, of several keys."""
     chance = random.Random(3)
     return [(chance.choice("AB"), int(keys * chance.random()), 0) for _ in range(count)]
 
 
 @cache
 def dense(count: int) -> Sequence[Happening]:
-    """A, B and C, equally likely, and nothing else."""
+    """A, B and C, equally likely, without noise."""
     return _uniform(["A", "B", "C"], 4, count)
 
 
@@ -138,7 +137,7 @@ def _literal(value: float) -> ox.Literal:
 
 
 class Triples:
-    """The triple of an event; terms that come again are made once."""
+    """The triple of an event; repeated terms are cached."""
 
     def __init__(self) -> None:
         self.predicate = cache(lambda kind: ox.NamedNode(EX + kind))
@@ -152,7 +151,7 @@ class Triples:
 def encoded(
     run: spaseq.Run, events: Iterable[Happening], size: int = BATCH, first: int = 0
 ) -> list[EventBatch]:
-    """Events as a reader of a run hands them over, with nothing left out."""
+    """Events in encoded batches of a run, without pruning."""
     triples = Triples()
     dictionary = run.relevance.dictionary
     batches: list[EventBatch] = []

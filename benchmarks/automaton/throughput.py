@@ -1,21 +1,20 @@
-"""The compiled automaton over encoded events: events per second, and how many matches.
+"""The compiled automaton over encoded events: events per second, and the number of matches.
 
-The automaton alone: batches are encoded before the clock starts, a graph pattern is one triple,
-and matches are enumerated and counted but made into no objects. Beside it, on some of the
-events, the same batches with an object made of each match. Every number of matches must be that
-which another way of counting gives (`counts.py`); the script fails where one is not. Times are
-those of the processor; passes are interleaved, so that what disturbs one disturbs all.
+The first table measures the automaton alone: batches are encoded before the measurement, a graph
+pattern is one triple, and matches are enumerated and counted, but no object is created. The columns
+on the right run a sample of the events with an object per match. `counts.py` confirms every number
+of matches; the script fails if one differs. All times are processor times. Passes of the workloads
+are interleaved, so that other load affects all of them.
 
-`x nothing` is the time of an event as a multiple of what it takes to look at one in which a
-pattern of one step finds nothing. The block `event by event` says how long one event takes at most.
-With `--peers`, a folder of drivers for other engines, the streams W1, W2 and W4 go through these in
-the same run.
+`x nothing` is the time per event relative to a pattern of one step that matches no event. The block
+`event by event` shows the distribution of the time of one event. `--peers` names a folder of
+drivers for other engines, which process the streams W1, W2 and W4 in the same run.
 
     python benchmarks/automaton/throughput.py --events 200000
     python benchmarks/automaton/throughput.py --only W1 W2
     python benchmarks/automaton/throughput.py --record run.json
 
-A record holds the first table; `benchmarks/compare.py` sets two checkouts or records side by side.
+`--record` writes the first table as JSON, for `benchmarks/compare.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from spaseq.rdf.limits import NO_LIMIT
 
 @dataclass
 class Series:
-    """The passes of one workload through one way of feeding."""
+    """The passes of one workload with one method of feeding."""
 
     title: str
     workload: Workload
@@ -55,7 +54,7 @@ class Series:
         self.program = spaseq.compile(self.workload.query)
 
     def go(self) -> None:
-        """One more pass."""
+        """Measure one pass."""
         events = self.workload.events(self.events)
         fed = self.feed(self.program, events)
         if not self.passes and self.check:
@@ -127,7 +126,7 @@ def recorded(rows: dict[str, Series]) -> dict[str, object]:
 def ways(
     only: Sequence[str], events: int, sample: int, repeat: int, show: Callable[[str], None]
 ) -> None:
-    """The same query by batches and by events; many matches, few of them taken."""
+    """One query by batches and by events; and queries whose matches are read in part."""
     first_steps, next_steps = (
         next(w for w in workloads.TALLIED if w.name == f"W1 n=3 {policy}")
         for policy in ("all", "next")
@@ -167,7 +166,7 @@ def ways(
 
 
 def enumerated(only: Sequence[str], events: int, repeat: int, show: Callable[[str], None]) -> None:
-    """The automaton alone again: all matches or the first ones of an event, beside none."""
+    """The automaton alone: enumerating all matches, or the first of each event, or none."""
     nine = next(w for w in workloads.TALLIED if w.name == "W1 n=9 all")
     first, none = partial(feeding.tallied, most=workloads.FIRST), partial(feeding.tallied, most=0)
     pairs = [
@@ -195,10 +194,10 @@ def enumerated(only: Sequence[str], events: int, repeat: int, show: Callable[[st
         f"{'x none':>8}{'matches/s out':>15}{'witnesses/s out':>17}"
     )
     for some, without in pairs:
-        # What comes out, by the time that it takes more than none.
+        # The rate of output: matches divided by the additional time of enumerating them.
         seconds = some.seconds - without.seconds
         matches, witnesses = (
-            f"{count / seconds:,.0f}" if seconds > 0 else "–"  # too few events to tell
+            f"{count / seconds:,.0f}" if seconds > 0 else "–"  # too few events
             for count in (some.found, some.passes[0].witnesses)
         )
         show(
@@ -209,7 +208,7 @@ def enumerated(only: Sequence[str], events: int, repeat: int, show: Callable[[st
 
 
 def lazily(only: Sequence[str], events: int, repeat: int, show: Callable[[str], None]) -> None:
-    """Rows joined as they come, and when the rare one comes; the first of each query is eager."""
+    """Eager joins and lazy joins; the first row of each query is eager."""
     rare, orders, gathered = workloads.RARE_END, workloads.ORDERS, workloads.GATHERED
     blocks = [
         [
@@ -239,7 +238,7 @@ def lazily(only: Sequence[str], events: int, repeat: int, show: Callable[[str], 
 
 
 def slowest(only: Sequence[str], events: int, show: Callable[[str], None]) -> None:
-    """How long one event takes, from the first to the last of a run."""
+    """The times of the single events of a run."""
     show(
         f"{'event by event, µs':32}{'events':>9}{'median':>9}{'99.9 % in':>11}{'slowest':>10}"
         f"{'the event':>11}{'matches':>11}"
@@ -288,7 +287,7 @@ def main() -> None:
     parser.add_argument("--python-siddhi", help="a Python that has PySiddhi")
     parser.add_argument("--python-flink", help="a Python that has apache-flink")
     parser.add_argument("--peers-only", action="store_true")
-    parser.add_argument("--record", type=Path, help="write the first table there and end")
+    parser.add_argument("--record", type=Path, help="write the first table as JSON and end")
     options = parser.parse_args()
     show = partial(print, flush=True)
     print(f"median of {options.repeat}, seconds of the processor")

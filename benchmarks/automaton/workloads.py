@@ -18,7 +18,7 @@ OPERATORS = {"all": ":", "next": ";", "skip": ":"}
 
 @dataclass(frozen=True)
 class Workload:
-    """Something to measure.
+    """A query to measure.
 
     Attributes:
         events: the first so many events of the stream.
@@ -38,7 +38,7 @@ class Workload:
 def query(
     sequence: str, patterns: dict[str, str], window: int, clause: str = "", end: str = ""
 ) -> str:
-    """A query over the stream; `patterns` are those of its GPMs."""
+    """A query over the stream with the patterns of its GPMs."""
     defined = " ".join(f"DEFINE GPM {gpm} ON s {{ {text} }}" for gpm, text in patterns.items())
     return (
         f"PREFIX : <{EX}> SELECT * WITHIN {window} SECONDS FROM STREAM s :s {clause} "
@@ -47,7 +47,7 @@ def query(
 
 
 def kinds_only(kinds: Sequence[str], operator: str, window: int, clause: str = "") -> str:
-    """Events of these kinds in this order, whatever else they say."""
+    """Sequences of these kinds of events, without conditions."""
     patterns = {kind: f"[] :{kind} []" for kind in kinds}
     return query(f" {operator} ".join(kinds), patterns, window, clause)
 
@@ -66,7 +66,7 @@ NOTHING = Workload(
     streams.unfinished,
     lambda events: 0,
 )
-"""What it costs to look at an event in which a pattern finds nothing."""
+"""The cost of an event that matches no pattern."""
 
 
 def _steps() -> list[Workload]:
@@ -115,7 +115,7 @@ def _dips(policy: str, names: int, parts: bool = False, window: int | None = Non
         "B": "?n :SELL ?p2 FILTER(?p2 < ?p1)",
         "C": "?n :SELL ?p3 FILTER(?p3 > ?p1)",
     }
-    # Unless it is said, as many events of a name are in a window, however many names there are.
+    # Unless noted, a window holds ten events of each name, for any number of names.
     size, window = window, window or 10 * names
     return Workload(
         f"W4 V {policy}, {names:,} names" + ", decimals" * parts + (f" in {size}" if size else ""),
@@ -164,7 +164,7 @@ RARE_END = Workload(
     partial(streams.rarely, "AB", "C"),
     partial(counts.products, window=1000, least=LEAST),
 )
-"""What A and B are correlated by is served by no index."""
+"""No index serves the correlation of A and B."""
 
 
 VARIABLES = {"A": "?x", "B": "?y", "C": "?z", "D": "[]"}
@@ -173,7 +173,7 @@ HIGH = 950_000
 
 
 def _orders(left: str, patterns: dict[str, str], seen: str = "") -> str:
-    """Every order of some steps, as a tree; of two that are correlated the later has the filter."""
+    """All orders of the steps, as a tree; the later of two correlated steps has the filter."""
     found = []
     for step in left:
         others = [other for other in CORRELATED[step] if other in seen]
@@ -207,7 +207,7 @@ GATHERED = _gathered(
 )
 IN_ORDER: dict[str, str] = {}
 ORDERS = _gathered("AND of 4, all orders", _orders("ABCD", IN_ORDER), IN_ORDER)
-"""The same matches, found by partial matches of every order."""
+"""The same matches, by a disjunction of all orders."""
 
 JOIN = Workload(
     "A : B of 100,000 keys",
@@ -321,4 +321,4 @@ TALLIED = [
     RECOVERIES_OF_MANY,
     MEANS,
 ]
-"""Those whose matches are counted."""
+"""The workloads whose matches are counted."""

@@ -1,19 +1,19 @@
-"""Matching under a hierarchy of classes: events per second, with entailment and without.
+"""Matching under a hierarchy of classes: events per second with and without entailment.
 
-Generated readings of five triples: nine in ten say their class, somewhere in a tree of
-`--classes` classes, the others none. A query of two steps asks for the root's. The same matches
-are found in five ways:
+Generated readings of five triples: nine in ten have a class from a tree of `--classes` classes, the
+others have none. A query of two steps matches readings of the root class. The same matches are
+found in five ways:
 
-* no entailment: the same file, asked for readings of any class (`a ?kind`);
-* entailed: the same file, asked for `a :Root`; the run has the tree and `entail="rdfs"`;
-* told outright: a file in which readings say `a :Root` themselves, nothing is entailed;
-* all types in the file: one in which they say their own class and all above it;
-* materialised by hand: the first file; each event is parsed by pyoxigraph, given the classes
-  above its own from a table, and pushed.
+* no entailment: the same file, matched with any class (`a ?kind`);
+* entailed: the same file, matched with `a :Root`; the run has the tree and `entail="rdfs"`;
+* explicit types: a file in which the readings have the class `:Root` itself;
+* all types in the file: a file in which the readings have their class and all superclasses;
+* materialised: the first file; pyoxigraph parses each event, a table adds the superclasses, and the
+  event is pushed.
 
-Files are read as `spaseq run` reads them. `ratio` is the rate against that without entailment,
-the median over the rounds; `start` is the time to close the knowledge base and
-make the rules, once for each run.
+Files are read as `spaseq run` reads them. `ratio` is the rate relative to the run without
+entailment, the median over the rounds. `start` is the time to close the knowledge base and derive
+the rules, once per run.
 
     python benchmarks/kb/entailment.py --events 100000
 """
@@ -62,12 +62,12 @@ def iri(name: str) -> ox.NamedNode:
 
 
 def called(number: int) -> str:
-    """The name of a class of the tree; the root's is its own."""
+    """The name of a class of the tree; the root has a name of its own."""
     return f"C{number}" if number else "Root"
 
 
 def above(number: int) -> list[str]:
-    """A class of the tree, and all above it."""
+    """A class of the tree and its superclasses."""
     found = [called(number)]
     while number:
         number = (number - 1) // BRANCHES
@@ -83,7 +83,7 @@ def tree(classes: int) -> list[ox.Triple]:
 
 
 def write(path: Path, events: int, classes: int, seed: int, types: Types) -> None:
-    """The readings, with the types that `types` gives those in the tree."""
+    """The readings; `types` maps a class of the tree to the types of a reading."""
     chance = random.Random(seed)
     with path.open("w", encoding="utf-8") as file:
         for number in range(events):
@@ -111,7 +111,7 @@ def from_file(
 
 
 def by_hand(program: spaseq.Program, path: Path, classes: int) -> tuple[float, float, int]:
-    """The same with every event materialised before it is pushed."""
+    """The same, with every event materialised before it is pushed."""
     started = perf_counter()
     table = {iri(called(n)): [iri(name) for name in above(n)] for n in range(classes)}
     run = program.start()
@@ -164,7 +164,7 @@ def main() -> None:
         ways: dict[str, Callable[[], tuple[float, float, int]]] = {
             "no entailment": lambda: from_file(classless, files["own"], schema, None),
             "entailed": lambda: from_file(program, files["own"], schema, "rdfs"),
-            "told outright": lambda: from_file(program, files["outright"], schema, None),
+            "explicit types": lambda: from_file(program, files["outright"], schema, None),
             "all types in the file": lambda: from_file(program, files["all"], schema, None),
             "materialised by hand": lambda: by_hand(program, files["own"], options.classes),
         }
@@ -175,7 +175,7 @@ def main() -> None:
     )
     print(f"{'':24}{'start s':>10}{'events/s':>12}{'min–max':>22}{'ratio':>8}{'matches':>10}")
     for name in ways:
-        # Within a round, for the load of the machine changes from one to the next.
+        # Ratios within a round, since the load of the machine differs between rounds.
         ratio = statistics.median(one["no entailment"][1] / one[name][1] for one in rounds)
         report(name, [one[name] for one in rounds], options.events, ratio)
     if len({one[name][2] for one in rounds for name in ways}) != 1:

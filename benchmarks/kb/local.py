@@ -1,11 +1,12 @@
-"""A query with a local knowledge base, of more and more triples, and what it costs.
+"""The cost of a query with a local knowledge base, by the size of the knowledge base.
 
-Trades or payments of the bundled generators, cut to the query's first step, over a knowledge
-base that is padded with companies or cards nobody trades with, to 10,000 triples and more. Beside
-it, in the same run: the query without its `GRAPH`, and a SPARQL query of pyoxigraph for each
-event. Times are the processor's, of reading and matching, and of the first pattern alone over
-events that have been read; the ratios between knowledge bases are of the first, that to
-pyoxigraph, which has no more to do than that, of the second. Rows must be the same.
+The input is trades or payments of the bundled generators, and the first step of their query. The
+knowledge base is padded with companies or cards that no event mentions, to 10,000 triples and more.
+The same run measures two baselines: the query without its `GRAPH`, and a SPARQL query by pyoxigraph
+for each event. The script prints processor times of reading and matching together, and of the first
+pattern alone over events that were read before. The ratios between knowledge bases refer to the
+former, the ratio to pyoxigraph, which reads no file, to the latter. All ways must return the same
+rows.
 
     python benchmarks/kb/local.py --events 100000 --triples 10000 100000 1000000
 """
@@ -31,7 +32,7 @@ ROOT = "http://example.org/"
 
 @dataclass(frozen=True)
 class Workload:
-    """A generated stream, the pattern over its events, and that over the knowledge base."""
+    """A generated stream, the pattern over its events, and the pattern over the knowledge base."""
 
     dataset: str
     stream: str
@@ -40,14 +41,14 @@ class Workload:
     graph: str
     rest: str
     padding: str
-    """One more thing of the knowledge base, which no event names: {n} numbers it."""
+    """The Turtle of a padding entity, which no event mentions; {n} is its number."""
 
     @property
     def kb(self) -> str:
         return f"{ROOT}{self.dataset}/kb"
 
     def query(self, known: bool) -> str:
-        """The query, with what the knowledge base says or without."""
+        """The query, with or without its `GRAPH` part."""
         pattern = f"GRAPH <{self.kb}> {{ {self.graph} }}" if known else ""
         return f"""
         PREFIX schema: <https://schema.org/>
@@ -83,7 +84,7 @@ CARDS = Workload(
 
 
 def padded(workload: Workload, path: Path, triples: int) -> list[ox.Triple]:
-    """The generated knowledge base and as much padding as it takes to have so many triples."""
+    """The generated knowledge base, padded to a number of triples."""
     found = [quad.triple for quad in ox.parse(path=str(path))]
     more = "".join(
         workload.padding.format(n=n, root=ROOT) for n in range((triples - len(found)) // 2 + 1)
@@ -92,7 +93,7 @@ def padded(workload: Workload, path: Path, triples: int) -> list[ox.Triple]:
 
 
 class Engine:
-    """One query over the stream's file, started anew for each pass."""
+    """One query over the file of the stream, with a new run for each pass."""
 
     def __init__(self, workload: Workload, path: Path, kb: list[ox.Triple] | None):
         self._program = spaseq.compile(workload.query(kb is not None))
@@ -114,7 +115,7 @@ class Engine:
             for _ in run.push_batch(batch):
                 raise AssertionError("the second step is never true")
         ended = time.process_time()
-        rows, batches = run.rows.matchers.found(0), list(self._source(run).batches())
+        rows, batches = run.rows.matchers.row_count(0), list(self._source(run).batches())
         again = time.process_time()
         for batch in batches:
             run.rows.matchers.count(batch, 0)
@@ -125,7 +126,7 @@ class Engine:
 
 
 def by_pyoxigraph(workload: Workload, path: Path, kb: list[ox.Triple], sample: int) -> float:
-    """Events per second, each put into a store beside the knowledge base and asked about."""
+    """Events per second of pyoxigraph: each event is added to a store with the knowledge base."""
     store = ox.Store()
     store.bulk_extend(ox.Quad(*triple, ox.NamedNode(workload.kb)) for triple in kb)
     text = (

@@ -1,10 +1,13 @@
-"""A remote knowledge base with many keys: asked for batches of events, and for each event.
+"""A remote knowledge base with many keys: one request per batch of events, and one per event.
 
-Each event is a reading of another sensor; the knowledge base says which room it is in. It is
-behind a real SPARQL server (Oxigraph's), with a delay in front of every answer as a network has
-it. Batched, the events are read from a file in encoded batches and their keys are asked for
-together; one by one, each event is pushed alone. Held, they are pushed alone too, but partial
-matches have been waiting for their sensors. The number of matches must be the same.
+Each event is a reading of another sensor, and the knowledge base has the sensor's room. A SPARQL
+server (Oxigraph's) holds it and delays every answer, as a network does. There are three ways:
+
+* batched: the events are read from a file in encoded batches, whose keys are requested together;
+* one by one: each event is pushed alone;
+* held: each event is pushed alone, but partial matches already wait for their sensors.
+
+The number of matches must be the same.
 
     python benchmarks/kb/remote.py --keys 10000 --delay 5
 """
@@ -48,7 +51,7 @@ HELD = QUERY.replace("SEQ(Reading)", "SEQ(Announced : Reading)").replace(
 
 
 class Delay(BaseHTTPRequestHandler):
-    """Passes a request on, and waits before it answers."""
+    """Forwards a request, and delays the answer."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -68,7 +71,7 @@ class Delay(BaseHTTPRequestHandler):
         self.wfile.write(answer.content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
 
 def free_port() -> int:
@@ -80,7 +83,7 @@ def free_port() -> int:
 
 @contextmanager
 def endpoint(data: str, delay: float) -> Iterator[str]:
-    """The URL of a real server with some Turtle in it, behind a delay of some seconds."""
+    """The URL of a server with the data, behind a proxy that delays its answers."""
     program = Path(sysconfig.get_path("scripts")) / "oxigraph"
     place = f"127.0.0.1:{free_port()}"
     quiet = subprocess.DEVNULL
@@ -109,7 +112,7 @@ def _fill(url: str, data: str) -> None:
 
 
 def readings(path: Path, keys: int) -> Path:
-    """A file of as many events, each of another sensor."""
+    """A file of events, each of another sensor."""
     at = "<http://www.w3.org/ns/prov#generatedAtTime>"
     number = "<http://www.w3.org/2001/XMLSchema#integer>"
     with path.open("w") as file:
@@ -122,7 +125,7 @@ def readings(path: Path, keys: int) -> Path:
 
 
 def batched(url: str, path: Path) -> tuple[int, int]:
-    """Matches and requests, the events read in batches."""
+    """Matches and requests of events that are read in batches."""
     run = spaseq.compile(QUERY).start(kb={KB: spaseq.Endpoint(url, join="bind")})
     source = Source(STREAM, [str(path)], relevance=run.relevance)
     found = sum(1 for batch in source.batches() for _ in run.push_batch(batch))
@@ -130,7 +133,7 @@ def batched(url: str, path: Path) -> tuple[int, int]:
 
 
 def one_by_one(url: str, path: Path, events: int) -> tuple[int, int]:
-    """Matches and requests, some of the events pushed one after the other."""
+    """Matches and requests of events that are pushed one by one."""
     run = spaseq.compile(QUERY).start(kb={KB: spaseq.Endpoint(url, join="bind")})
     found = 0
     for event in islice(Source(STREAM, [str(path)]), events):
@@ -139,7 +142,7 @@ def one_by_one(url: str, path: Path, events: int) -> tuple[int, int]:
 
 
 def held(url: str, events: int) -> tuple[int, int, float]:
-    """Matches, requests, and seconds of readings of sensors that partial matches wait for."""
+    """Matches, requests and seconds for readings of sensors that partial matches wait for."""
     run = spaseq.compile(HELD).start(kb={KB: spaseq.Endpoint(url, join="bind")})
     for n in range(events):
         run.push(STREAM, n / 100, f"<{EX}s{n}> <{EX}announced> <{EX}s{n}> .".encode())

@@ -1,12 +1,12 @@
-"""Matching one graph pattern against events that have been read: events per second.
+"""Matching one graph pattern against encoded events: events per second.
 
-Two workloads: trades of seven triples with a star of two patterns and a filter, generated;
+There are two workloads: generated trades of seven triples with a star of two patterns and a filter;
 and published weather observations of 115 triples with a star and a path of six patterns
-(`rdf-streams/assist-iot-weather.nq.gz` in the folder that SPASEQ_DATA names; left out where
-that is unset). Each event is matched by the native matcher, from encoded batches; by
-pyoxigraph, with a store made for the event from parsed quads, and the query; and by rdflib,
-with a graph made beforehand and a prepared query. The peers get a sample of the events, as
-many as `--sample` says, and must find the same number of solutions in it.
+(`rdf-streams/assist-iot-weather.nq.gz` in the folder that SPASEQ_DATA names; omitted if that is
+unset). Three matchers process each event: the native matcher, over encoded batches; pyoxigraph,
+with a store created for the event from parsed quads, and a query; and rdflib, with a graph created
+beforehand and a prepared query. The last two process a sample of `--sample` events and must find
+the same number of solutions in it.
 
     python benchmarks/micro/match_events.py --events 100000
 """
@@ -95,7 +95,7 @@ def native(query: str, events: Events, repeat: int) -> tuple[list[float], int]:
 
 
 def by_pyoxigraph(query: str, events: Events, repeat: int) -> tuple[list[float], int]:
-    """The same by a store and a query for each event."""
+    """Seconds and solutions of pyoxigraph, with a store and a query per event."""
     quads = [[ox.Quad(*fact) for fact in facts] for facts in events]
 
     def once() -> int:
@@ -112,7 +112,7 @@ def by_pyoxigraph(query: str, events: Events, repeat: int) -> tuple[list[float],
 
 
 def by_rdflib(query: str, events: Events, repeat: int) -> tuple[list[float], int]:
-    """The same by a prepared query over graphs made beforehand."""
+    """Seconds and solutions of rdflib, with a prepared query over graphs created beforehand."""
     prepared = prepareQuery(query)
     graphs = []
     for facts in events:
@@ -124,7 +124,7 @@ def by_rdflib(query: str, events: Events, repeat: int) -> tuple[list[float], int
 
 
 def timed(work: Callable[[], int], repeat: int) -> tuple[list[float], int]:
-    """Seconds of each of several passes, and what the passes count."""
+    """The seconds of several passes, and their count."""
     seconds, found = [], 0
     for _ in range(repeat):
         started = perf_counter()

@@ -1,14 +1,13 @@
-"""Reading N-Quads into encoded events: quads per second, beside two parsers.
+"""Reading N-Quads into encoded events: quads per second, compared with two parsers.
 
-The stream is generated: events of seven quads in a graph of their own, behind a timestamp in
-the default graph; the graph, the subject, the price and the number of each event are new.
-It is read on one core, in turns: by the reader into batches, with nothing left out and with
-two of the seven predicates kept; by pyoxigraph, each quad made a Python object; and by
-`serdi`, where it is installed, which also writes what it has read. Then the same from memory, by
-the reader and by pyoxigraph: a quarter of what reading a file with most left out takes is the
-system's, which copies the file. All times are those of the processor, and of the system on its
-behalf. The median of the repeats counts, and the spread stands beside it; all must find the same
-quads and events.
+The stream is generated. An event is a graph of seven quads after a timestamp in the default graph;
+the graph, the subject, the price and the number of each event are new. Four readers take turns on
+one core: the reader of this package, without pruning and with two of the seven predicates retained;
+pyoxigraph, which creates a Python object per quad; and, if installed, `serdi`, which also writes
+the quads. Then this package and pyoxigraph read the same text from memory: a quarter of the time of
+reading the pruned file is the system's, which copies the file. All times are processor times,
+including the system's. The script prints the median and the spread of the repeats. All readers must
+find the same quads and events.
 
     python benchmarks/micro/read_nquads.py --quads 800000
 """
@@ -67,7 +66,7 @@ def write_stream(path: Path, events: int, seed: int) -> None:
 
 
 def read_encoded(path: Path, relevance: Relevance) -> tuple[int, int]:
-    """(quads, events) of the compiled reader; of the quads, timestamps are one per event."""
+    """(quads, events) of the compiled reader; one quad per event is its timestamp."""
     source = Source("http://example.org/trades", [str(path)], relevance=relevance)
     events = sum(len(batch) for batch in source.batches())
     return source.counters.statements + events, events
@@ -99,7 +98,7 @@ def parsed_in_memory(data: bytes) -> tuple[int, int]:
 
 
 def read_serdi(path: Path) -> tuple[int, int]:
-    """(quads, events) of serdi, which writes them to a pipe that nobody keeps."""
+    """(quads, events) of serdi, whose output is discarded."""
     command = ["serdi", "-i", "nquads", "-o", "nquads", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -110,7 +109,7 @@ def read_serdi(path: Path) -> tuple[int, int]:
 
 
 def spent() -> float:
-    """Seconds of the processor so far, with those of programs that have ended."""
+    """The processor seconds so far, including ended child processes."""
     others = resource.getrusage(resource.RUSAGE_CHILDREN)
     return process_time() + others.ru_utime + others.ru_stime
 
@@ -118,7 +117,7 @@ def spent() -> float:
 def measure(
     ways: dict[str, Callable[[], tuple[int, int]]], repeats: int
 ) -> dict[str, tuple[tuple[int, int], list[float]]]:
-    """What each way found, and its seconds; the ways take turns."""
+    """The counts and the seconds of each reader; the readers take turns."""
     found: dict[str, tuple[tuple[int, int], list[float]]] = {}
     for _ in range(repeats):
         for name, read in ways.items():
@@ -170,7 +169,7 @@ def main() -> None:
 
 
 def report(found: dict[str, tuple[tuple[int, int], list[float]]]) -> None:
-    """A row for each way."""
+    """Print a row per reader."""
     (quads, events), yardstick = found["pyoxigraph.parse"]
     for name, (counts, seconds) in found.items():
         assert counts == (quads, events), f"{name} found {counts}"

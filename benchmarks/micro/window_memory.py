@@ -1,11 +1,10 @@
-"""Memory of the window's terms on a stream in which every event brings new ones.
+"""Memory of the window's terms over a stream in which every event has new terms.
 
-An event is a tenth of a second of some sensors' readings, each under an IRI that never comes
-again. Events are read from N-Quads in batches, matched, and the terms of their rows are kept
-for a window of one minute, as a run does it. After each tenth of the stream stand the
-window's terms, the bytes of their texts, and the memory of the process. All that must be
-flat: a term is forgotten when it has left the window, so memory is that of the window
-however long the stream is. The script fails where it is not.
+An event is a tenth of a second of the readings of several sensors, each under a new IRI. Events are
+read from N-Quads in batches and matched, and the terms of their rows are retained for a window of
+one minute, as a run does. After each tenth of the stream the script prints the window's terms, the
+bytes of their texts, and the memory of the process. All must be constant, since a term is freed
+when it has left the window; otherwise the script fails.
 
     python benchmarks/micro/window_memory.py --iris 5000000
 """
@@ -33,13 +32,13 @@ PER_SECOND = 10
 PATTERN = "{ ?reading :value ?value }"
 SAMPLES = 10
 PART = 500_000
-"""IRIs in a file: the stream is written piece by piece, each when the one before is read."""
+"""The IRIs of a file; the stream is written file by file, each after the last one was read."""
 SLACK = 24.0
-"""Megabytes that the system may hold more or less after the window is full."""
+"""The tolerated change of the process's memory after the window is full, in megabytes."""
 
 
 def resident() -> float:
-    """Megabytes of memory this process holds now."""
+    """The memory of this process in megabytes."""
     return float(psutil.Process().memory_info().rss) / 1e6
 
 
@@ -59,7 +58,7 @@ def write_part(path: Path, first: int, events: int, size: int) -> None:
 
 
 def parts(events: int, size: int) -> Iterator[Path]:
-    """The stream, a file after the other."""
+    """The files of the stream, one after the other."""
     at_once = max(1, PART // size)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "readings.nq")
@@ -69,7 +68,7 @@ def parts(events: int, size: int) -> Iterator[Path]:
 
 
 class Window:
-    """The terms of the rows of a stream, and what it took to keep them."""
+    """The window's terms of the rows of a stream, and the cost of retaining them."""
 
     def __init__(self) -> None:
         program = compile_gpm(parse_pattern(PATTERN, {"": EX}), None, None)
@@ -80,7 +79,7 @@ class Window:
         self.most = 0
 
     def read(self, path: Path, sample: int) -> Iterator[None]:
-        """Take a file; a pause after each `sample` events."""
+        """Process a file; yields after each `sample` events."""
         matchers = self.matchers
         started = perf_counter()
         for batch in Source(EX + "readings", [str(path)], relevance=matchers.relevance).batches():
@@ -119,7 +118,7 @@ def main() -> None:
     entered = window.matchers.window.entered
     print(f"{window.rows:,} rows, {entered:,} terms entered, {window.rows / window.seconds:,.0f}/s")
     assert window.rows == events * size
-    # What one and a half windows bring, and the part of an epoch that has just begun.
+    # The terms of one and a half windows, and of the epoch that has just begun.
     bound = 2 * WINDOW * PER_SECOND * (size + 1) + size
     live, held = zip(*sizes, strict=True)
     if max(live) > bound:

@@ -1,15 +1,16 @@
-"""A three-step query over generated trades: events per second, matches, memory over time.
+"""A three-step query over generated trades: events per second, matches, and memory over time.
 
-A trade of many shares, then a higher price of the same company, then a price below the
-first, all within five minutes. Each trade has seven quads, or as many as `--quads` says, beside
-its time: price and volume, which the query uses, and others. Events are read as `spaseq run` reads
-them: in encoded batches, without the triples that the query cannot use. The time of reading alone,
-measured in the same run, is the yardstick: once of reading all there is, as one does who reads for
-no query, and once of reading what this one uses. What the query costs is told as a multiple of the
-first, which says more on a busy machine than a rate does. All times are those of the processor.
-`--volume` sets how many shares are many, and so how many matches there are: each is made into a
-Python object, which costs more than many events do. Memory is that of the process after each tenth
-of the events; the window is the same throughout, so it must not grow with the stream.
+The query matches a trade of many shares, then a higher price of the same company, then a price
+below the first, within five minutes. A trade has seven quads, or `--quads`, besides its time; the
+query uses price and volume. Events are read as `spaseq run` reads them: in encoded batches, without
+the triples that the query cannot use.
+
+The baseline is the time of reading alone in the same run: once without pruning, and once with the
+pruning of this query. The cost of the query is printed as a multiple of the former, which depends
+less on other load than a rate. All times are processor times. `--volume` sets the minimum of the
+first trade's shares, and so the number of matches; each match becomes a Python object, which costs
+more than many events. Memory is that of the process after each tenth of the events. It must not
+grow, since the window is constant.
 
     python benchmarks/query/three_steps.py --events 200000
     python benchmarks/query/three_steps.py --events 200000 --volume 990
@@ -57,12 +58,12 @@ FURTHER = (
 
 
 def resident() -> float:
-    """Megabytes of memory this process holds now."""
+    """The memory of this process in megabytes."""
     return float(psutil.Process().memory_info().rss) / 1e6
 
 
 def widen(trades: Path, wider: Path, quads: int) -> None:
-    """Write trades with so many quads, of which they have two and their time."""
+    """Pad trades, which have two quads and a time, to a number of quads."""
     with trades.open(encoding="utf-8") as lines, wider.open("w", encoding="utf-8") as out:
         for number, (time, price, volume) in enumerate(batched(lines, 3)):
             trade = time.split(" ", 1)[0]
@@ -73,12 +74,12 @@ def widen(trades: Path, wider: Path, quads: int) -> None:
 
 
 def batched(lines: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
-    """So many lines at a time."""
+    """The lines of a file in chunks."""
     return zip(*[iter(lines)] * size, strict=True)
 
 
 def read(source: Source) -> int:
-    """The events of a file, read and dropped."""
+    """Read the events of a file and drop them."""
     return sum(len(batch) for batch in source.batches())
 
 

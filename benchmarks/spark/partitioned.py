@@ -1,16 +1,18 @@
-"""`match` on two cores beside the engine in one process: events per second, and Spark's share.
+"""`match` on two cores compared with the engine in one process, and the share of Spark.
 
-On a machine that others use, look at the processor time: what is free decides the other.
+The input is readings of thousands of sensors, as a file of N-Quads and as a file of Parquet with
+one row per event. All ways count their matches, and the counts must agree.
 
-Readings of thousands of sensors, in a file of N-Quads and in one of Parquet with one row for
-each event. All count their matches, and the counts must agree. From N-Quads, a single process
-makes the rows of matches that `match` makes, which is the yardstick, or only finds the matches;
-`match` cuts the file into slices of time, and so do, without Spark, as many processes as there are
-cores, which shows what the machine has to give. From Parquet, the process only finds the matches,
-and `match` sends each event to the task of its key. Beside the times stand what Spark takes to
-start (with its workers, and a first match of few events), the first match of all events, to read
-the rows and hand them to Python, and to divide them. Java compiles its own code as it goes, for the
-first ten matches or so: `--warm` says how many of them come before those that count.
+- N-Quads: a single process builds the same rows as `match` (the baseline), or only enumerates the
+  matches. `match` divides the file into slices of time. As many processes as there are cores do the
+  same without Spark, which shows the limit of the machine.
+- Parquet: the process only enumerates the matches. `match` sends each event to the task of its key.
+
+The script also prints the times of Spark's start (with its workers and a first match of few
+events), of the first match of all events, of reading the rows into Python, and of dividing them.
+Java compiles its code during about the first ten matches; `--warm` sets the number of matches
+before the measured ones. On a shared machine compare processor times, since elapsed times depend on
+the other load.
 
     python benchmarks/spark/partitioned.py --events 5000000 --repeat 5 --warm 10
 """
@@ -42,10 +44,10 @@ from spaseq.results import Match
 from spaseq.spark import chunks, events, match, session
 from spaseq.spark.division import Division
 from spaseq.spark.part_run import Feeder
-from spaseq.spark.result_columns import columns_of, only
+from spaseq.spark.result_columns import columns_of, select_columns
 from spaseq.spark.slices import Slices, cut, sliced
 from spaseq.spark.source import EventOptions
-from spaseq.spark.tasks import Dividing, Job, rows_of, undisturbed
+from spaseq.spark.tasks import Dividing, Job, collecting_between, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -115,7 +117,7 @@ def written(folder: Path, count: int, keys: int) -> None:
 
 @dataclass(frozen=True)
 class Cost:
-    """What some work took: seconds by the clock, and of processors; and what came out."""
+    """The elapsed and processor seconds of a job, and its result."""
 
     seconds: float
     cpu: float
@@ -126,14 +128,14 @@ Work: TypeAlias = Callable[[], int]
 
 
 def timed(work: Work) -> Cost:
-    """Do some work."""
+    """Run a job and measure it."""
     begin, before = time.perf_counter(), processors()
     count = work()
     return Cost(time.perf_counter() - begin, processors() - before, count)
 
 
 def in_turns(works: Mapping[str, Work], repeat: int) -> dict[str, Cost]:
-    """Do all of some works several times; of each the time with the median of seconds.
+    """Run each job several times; returns for each the measurement with the median elapsed time.
 
     They take turns, for the machine may be faster at one time than at another.
     """
@@ -148,7 +150,7 @@ def in_turns(works: Mapping[str, Work], repeat: int) -> dict[str, Cost]:
 
 
 def processors() -> float:
-    """The processor time of this process and of all below it, the dead included (Linux)."""
+    """The processor time of this process and all its descendants, ended ones included (Linux)."""
     children: dict[int, list[int]] = {}
     spent: dict[int, float] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -168,7 +170,7 @@ def processors() -> float:
 
 
 def alone(query: str, folder: Path, cores: int, wanted: Sequence[str] | None) -> dict[str, Work]:
-    """What one process does, and some that share the work without Spark; `wanted`: the columns."""
+    """The jobs without Spark, of one process and of several; `wanted` are the computed columns."""
 
     def rows() -> int:
         run = spaseq.compile(query).start()
@@ -195,14 +197,14 @@ def alone(query: str, folder: Path, cores: int, wanted: Sequence[str] | None) ->
                 yield from run.push_batch(batch)
             yield from run.finish()
 
-        return sum(map(len, undisturbed(rows_of(job, run, found(), job.division.own(0)))))
+        return sum(map(len, collecting_between(rows_of(job, run, found(), job.division.own(0)))))
 
     def shared() -> int:
         assert slices is not None
         with ProcessPoolExecutor(cores, get_context("fork")) as pool:
             return sum(pool.map(partial(sliced_rows, job, slices), range(slices.count)))
 
-    (columns,) = only([columns_of(spaseq.compile(query), "timestamp")], wanted)
+    (columns,) = select_columns([columns_of(spaseq.compile(query), "timestamp")], wanted)
     job = Job(spaseq.compile(query), open_kb({}), columns, Division((), ((),)))
     options = EventOptions.parse({"stream": STREAM, "path": str(folder / "events.nq")})
     slices = cut(options, job, cores)
@@ -218,8 +220,8 @@ def alone(query: str, folder: Path, cores: int, wanted: Sequence[str] | None) ->
 
 
 def sliced_rows(job: Job, slices: Slices, number: int) -> int:
-    """How many rows a slice has."""
-    return sum(map(len, undisturbed(sliced(job, slices, number))))
+    """The number of rows of a slice."""
+    return sum(map(len, collecting_between(sliced(job, slices, number))))
 
 
 @contextmanager
@@ -232,8 +234,9 @@ def on_spark(
     warm: int,
     java: str,
 ) -> Iterator[tuple[dict[str, Work], dict[str, Cost]]]:
-    """`match`, and what Spark does for it; and what came first: starting, and as many matches as
-    it takes to get `warm`, of which the first is told. `java`: options of its machine.
+    """The jobs of `match`, and the costs before them: the start of Spark, and the first match.
+
+    `warm` is the number of matches before the measured ones; `java` are options of Java.
     """
 
     def quads(where: Path) -> DataFrame:
@@ -265,7 +268,7 @@ def on_spark(
         program = spaseq.compile(query)
         prepared = events.prepared(df, program)
         division = Division(("sensor",), ((),) * 3 * cores)
-        (columns,) = only([columns_of(program, "timestamp")], wanted)
+        (columns,) = select_columns([columns_of(program, "timestamp")], wanted)
         job = Job(program, open_kb({}), columns, division)
         dividing = Dividing(spark.sparkContext.broadcast(job))
         first = timed(lambda: count(quads(folder)))

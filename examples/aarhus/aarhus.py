@@ -1,11 +1,10 @@
-"""Reports of the roads of Aarhus, in CSV → RDF events → jams that spread from road to road.
+"""Reports of the roads of Aarhus in CSV → RDF events → jams that spread from road to road.
 
     SPASEQ_DATA=… python examples/aarhus/aarhus.py [--until 2014-08-11T10:00:00]
 
-An event is one report of one sensor: an observation of each of the two properties the queries
-ask for, in the vocabulary of CityBench (`ssn:observedBy`, `ssn:observedProperty`,
-`sao:hasValue`). The IRIs of the properties are those of the knowledge base, which is read as it
-is; nothing is written.
+An event is one report of one sensor: an observation of each of the two properties in the queries,
+in the vocabulary of CityBench (`ssn:observedBy`, `ssn:observedProperty`, `sao:hasValue`). The
+knowledge base defines the IRIs of the properties. The script writes no files.
 """
 
 from __future__ import annotations
@@ -35,29 +34,29 @@ SAO = "http://purl.oclc.org/NET/sao/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 COLUMNS = {"avgSpeed": "AvgSpeed", "vehicleCount": "VehicleCount"}
-"""The columns that are told, and the class of the property each of them measures."""
+"""The columns of an event, each with the class of the property that it measures."""
 
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """The published files: the reports, and what is known of the sensors."""
+    """The published files: the reports, and the metadata of the sensors."""
 
     reports: Path
     sensors: Path
 
     @classmethod
     def of(cls, data: Path) -> City:
-        """Those in the folder of the published data."""
+        """The files in the folder of the published data."""
         (reports,) = (data / "traffic").glob("traffic_all449_*.csv.gz")
         return cls(reports, data / "traffic" / "background" / "SensorRepository.n3.gz")
 
     def knowledge(self) -> list[ox.Triple]:
-        """The knowledge base: CityBench calls its Turtle N3."""
+        """The knowledge base, which is Turtle under the extension of N3."""
         text = gzip.decompress(self.sensors.read_bytes())
         return [quad.triple for quad in ox.parse(text, format=ox.RdfFormat.TURTLE)]
 
     def rows(self, until: str) -> Iterator[dict[str, str]]:
-        """The reports before a time, in the order of time, as the file has them."""
+        """The reports before a time, sorted by time."""
         with gzip.open(self.reports, "rt", newline="") as text:
             for row in csv.DictReader(text):
                 if row["TIMESTAMP"] >= until:
@@ -66,7 +65,7 @@ class City:
 
 
 def properties(knowledge: list[ox.Triple]) -> dict[str, dict[str, str]]:
-    """Of each sensor, by its number, the property that each of the columns measures."""
+    """By the number of a sensor: the property that each column measures."""
     classes = {CITY + name: column for column, name in COLUMNS.items()}
     column = {
         t.subject: classes[t.object.value]
@@ -84,7 +83,7 @@ def properties(knowledge: list[ox.Triple]) -> dict[str, dict[str, str]]:
 
 
 def event(row: Mapping[str, str], measured: Mapping[str, str]) -> tuple[datetime, bytes]:
-    """A report as an event: its time, which the file tells without a zone, and N-Triples."""
+    """A report as an event: its time, which has no zone in the file, and N-Triples."""
     lines = [
         f"_:{column} <{SSN}observedBy> <{SENSOR}{row['REPORT_ID']}> .\n"
         f"_:{column} <{SSN}observedProperty> {measured[column]} .\n"
@@ -95,7 +94,7 @@ def event(row: Mapping[str, str], measured: Mapping[str, str]) -> tuple[datetime
 
 
 def alerts(city: City, until: str, counts: dict[str, int]) -> Iterator[spaseq.Match]:
-    """The matches of both queries, as the reports come in; `counts` of reports and of matches."""
+    """The matches of both queries, lazily; `counts` receives the numbers of reports and matches."""
     knowledge = city.knowledge()
     measured = properties(knowledge)
     texts = [(HERE / f"{name}.rq").read_text(encoding="utf-8") for name in ("drops", "spread")]

@@ -3,8 +3,8 @@
     python examples/spark-traffic/pipeline.py batch alerts
     python examples/spark-traffic/pipeline.py stream alerts
 
-The reports are those of Aarhus where SPASEQ_DATA names the folder of the published data, else
-drawn by `spaseq generate traffic`, in the same columns.
+The input is the reports of Aarhus if SPASEQ_DATA names the folder of the published data. Otherwise
+the script generates reports with the same columns, as `spaseq generate traffic` does.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Report = tuple[str, str, int, int]
 
 
 def events(reports: DataFrame) -> DataFrame:
-    """A report is an event: an observation of a segment, without a name."""
+    """The reports as events: each is an observation of a segment, without a name."""
     observed = f.format_string(
         f"_:o <{SOSA}hasFeatureOfInterest> <{SEGMENT}%s> .\n"
         f'_:o <{TRAFFIC}averageSpeed> "%d"^^<{XSD}integer> .\n'
@@ -64,7 +64,7 @@ def batch(spark: SparkSession, folder: str, kb: Path) -> DataFrame:
 
 
 def stream(spark: SparkSession, folder: str, kb: Path) -> DataFrame:
-    """The alerts of reports as their files appear, as quads."""
+    """The alerts of a growing folder of reports, as quads."""
     reports = (
         spark.readStream.schema(REPORTS).option("maxFilesPerTrigger", 4).csv(folder, header=True)
     )
@@ -76,7 +76,7 @@ def stream(spark: SparkSession, folder: str, kb: Path) -> DataFrame:
 
 
 def prepared(folder: Path, data: str | None, count: int, files: int = 12) -> Path:
-    """Reports in `folder`/reports, some files in the order of time; the knowledge base."""
+    """Write the reports to files in `folder`/reports, in time order; returns the knowledge base."""
     if data is not None:
         reports, kb = aarhus(Path(data) / "traffic", folder)
     else:
@@ -90,13 +90,13 @@ def prepared(folder: Path, data: str | None, count: int, files: int = 12) -> Pat
             lines = csv.writer(text)
             lines.writerow(("TIMESTAMP", "REPORT_ID", "avgSpeed", "vehicleCount"))
             lines.writerows(reports[number * size : (number + 1) * size])
-        # A streaming query takes files in the order of their times.
+        # A streaming query reads files in the order of their modification times.
         os.utime(path, (number, number))
     return kb
 
 
 def aarhus(folder: Path, target: Path) -> tuple[list[Report], Path]:
-    """Three days of all roads of Aarhus."""
+    """The reports of all roads of Aarhus over three days."""
     (path,) = folder.glob("traffic_all449_*.csv.gz")
     with gzip.open(path, "rt", newline="") as text:
         reports = [
@@ -120,7 +120,7 @@ def road(row: dict[str, Any]) -> str:
 
 
 def generated(folder: Path, count: int) -> tuple[list[Report], Path]:
-    """The same columns, of a city that there is not."""
+    """The same columns for an invented city."""
     paths = write("traffic", 2 * count, 1, folder)
     (path,) = (path for path in paths if path.name == "traffic.nq")
     (kb,) = (path for path in paths if path.name == "kb.ttl")
@@ -140,7 +140,7 @@ def reported(found: Iterable[Any]) -> Iterator[Report]:
 
 
 def main() -> None:
-    """Read the arguments, and run."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description="Congestion alerts from raw reports, on Spark.")
     parser.add_argument("mode", choices=("batch", "stream"))
     parser.add_argument("output", help="the folder the alerts are written to, as N-Quads")

@@ -13,7 +13,8 @@ import click
 
 from spaseq.cli.commands import check, completion, explain, generate, run
 from spaseq.cli.groups import QuietGroup
-from spaseq.cli.reports import discard_output, say
+from spaseq.cli.map_command import map_command
+from spaseq.cli.reports import discard_output, log
 from spaseq.cli.stopping import Stopped, stoppable
 from spaseq.errors import EventError, InputError, LimitExceeded, QueryError, SpaseqError
 
@@ -53,7 +54,7 @@ def command_line(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (run, check, explain, generate, completion):
+for _command in (run, check, explain, map_command, generate, completion):
     command_line.add_command(_command)
 
 
@@ -70,40 +71,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt) as error:
         stopped = error if isinstance(error, Stopped) else error.__cause__ or error.__context__
         if isinstance(stopped, Stopped):
-            say(str(stopped))
+            log(str(stopped))
             return stopped.status
-        say("interrupted")
+        log("interrupted")
         return INTERRUPTED
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else "spaseq"
         # click lists the choices of a missing argument on separate lines.
         said = " ".join(error.format_message().split())
-        say(f"error: {said} (see {command} --help)")
+        log(f"error: {said} (see {command} --help)")
         return UNUSABLE
     except click.ClickException as error:
-        say(f"error: {error.format_message()}")
+        log(f"error: {error.format_message()}")
         return UNUSABLE
     except QueryError as error:
-        say(str(error), prefix="")
+        log(str(error), prefix="")
         return UNUSABLE
     except InputError as error:
-        say(f"error: {error}")
+        log(f"error: {error}")
         return UNUSABLE
     except LimitExceeded as error:
         placed = error.diagnostic is not None
-        say(str(error) if placed else f"error: {error}", prefix="" if placed else "spaseq: ")
+        log(str(error) if placed else f"error: {error}", prefix="" if placed else "spaseq: ")
         return FAILED
     except EventError as error:
-        say(f"error: {error}")
+        log(f"error: {error}")
         return FAILED
     except SpaseqError as error:
-        say(f"error: {error}")
+        log(f"error: {error}")
         return UNUSABLE
     except MemoryError as error:
-        say(f"error: out of memory: {error or 'a part of the run'}; see --max-memory, --max-groups")
+        log(f"error: out of memory: {error or 'a part of the run'}; see --max-memory, --max-groups")
         return FAILED
     except OSError as error:
         place = error.filename or "standard output: cannot be written"
-        say(f"error: {place}: {error.strerror or error}")
+        log(f"error: {place}: {error.strerror or error}")
         discard_output()
         return FAILED

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +21,7 @@ import click
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
+    from spaseq.io.rows.mapping import RowMapping
     from spaseq.program import Program
 
 STDIN = "-"
@@ -110,9 +112,40 @@ def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]
     if STDIN in every and sys.stdin is None:
         raise click.UsageError("standard input is closed, but --stream reads it (-)")
     for path in every:
-        if path != STDIN and not os.path.isfile(path) and not _is_pipe(path):
-            raise click.UsageError(f"{path}: {_why_not(path)} (named by --stream)")
+        check_file(path, "--stream")
     return files
+
+
+def check_file(path: str, option: str) -> None:
+    """Refuse a path that is no file, pipe or device."""
+    if path != STDIN and not os.path.isfile(path) and not _is_pipe(path):
+        raise click.UsageError(f"{path}: {_why_not(path)} (named by {option})")
+
+
+def mappings(given: Iterable[str], program: Program) -> dict[str, RowMapping]:
+    """Stream IRI → its mapping."""
+    from spaseq.pipeline import stream_iri
+
+    known = {*program.streams, *program.stream_names}
+    found: dict[str, RowMapping] = {}
+    for argument in given:
+        name, path = _pair(argument, known, "--map", "NAME=MAPPING.rq")
+        iri = stream_iri(program, name)
+        if iri in found:
+            raise click.UsageError(f"the stream <{iri}> has two mappings")
+        found[iri] = mapping_file(path)
+    return found
+
+
+def mapping_file(path: str) -> RowMapping:
+    """The mapping of a file; its warnings are printed."""
+    from spaseq.cli.reports import log
+    from spaseq.io.rows.mapping import read_mapping
+
+    mapping = read_mapping(Path(path))
+    for warning in mapping.shown_warnings():
+        log(warning, prefix="")
+    return mapping
 
 
 def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:

@@ -15,6 +15,7 @@ from spaseq.cli import arguments, reports
 from spaseq.cli.arguments import QueryFile
 from spaseq.cli.groups import CommandWithExamples
 from spaseq.io.formats import SINKS, STREAM_SYNTAXES
+from spaseq.io.rows.formats import ROW_FORMATS
 
 if TYPE_CHECKING:
     from spaseq.errors import QueryError
@@ -49,6 +50,7 @@ class RunOptions:
   spaseq run query.rq --stream trades=monday.nq.gz --stream trades=tuesday.nq.gz --format csv
   spaseq run query.rq --stream trades=- --lateness 5s < trades.nq
   spaseq run a.rq b.rq --stream main=data.nt --events triples:2 --kb http://example.org/kb=kb.ttl
+  spaseq run query.rq --stream trades=trades.csv --map trades=trades.rq --time-column time
   spaseq run query.rq --stream main=data.trig --bind threshold=20 --output matches.jsonl --stats
 """,
 )
@@ -60,6 +62,19 @@ class RunOptions:
     metavar="IRI=FILE",
     help="A file of a stream, given by its IRI or by its NAME in the query; repeat for more "
     "files. - is standard input. Required for every stream that the queries read.",
+)
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="NAME=MAPPING.rq",
+    help="The mapping of a stream of rows (CSV, TSV, JSON lines, Parquet, Arrow): a SPARQL "
+    "CONSTRUCT over the columns; see spaseq map.",
+)
+@click.option(
+    "--time-column",
+    metavar="NAME",
+    help="The column of times, of rows whose mapping leaves ?_time unbound.",
 )
 @click.option(
     "--kb",
@@ -121,7 +136,7 @@ class RunOptions:
 )
 @click.option(
     "--input-format",
-    type=click.Choice(tuple(STREAM_SYNTAXES)),
+    type=click.Choice((*STREAM_SYNTAXES, *ROW_FORMATS)),
     help="The syntax of all streams; default: by content, then by file extension.",
 )
 @click.option(
@@ -185,6 +200,7 @@ class RunOptions:
 def run(
     queries: Sequence[str],
     streams: Sequence[str],
+    maps: Sequence[str],
     kbs: Sequence[str],
     entail: str | None,
     bound: Sequence[str],
@@ -207,19 +223,23 @@ def run(
     read = arguments.read_queries(queries)
     program = compiled(read, arguments.bound_values(bound, read))
     files = arguments.stream_files(streams, program)
+    mappings = arguments.mappings(maps, program)
+    if options.time_column is not None and not mappings:
+        raise click.UsageError("--time-column names a column of rows: add --map NAME=MAPPING.rq")
     graphs = arguments.kb_files(kbs, program)
     needs_schema(entail, graphs)
     if output not in (None, arguments.STDIN):
         inputs = [path for paths in files.values() for path in paths]
-        arguments.check_output(output, [*inputs, *graphs.values(), *queries])
+        read_files = [mapping.name for mapping in mappings.values()]
+        arguments.check_output(output, [*inputs, *read_files, *graphs.values(), *queries])
     elif sys.stdout is None:
         raise click.UsageError("standard output is closed; name a file with --output")
     from spaseq.kb.coverage import kb_warnings
     from spaseq.pipeline import file_sources
 
     for warning in kb_warnings(read, program.sources, graphs, entail is not None):
-        reports.say(warning, prefix="")
-    sources = file_sources(files, options, log=reports.say)
+        reports.log(warning, prefix="")
+    sources = file_sources(files, options, reports.log, mappings)
     limits = {
         "max_groups": max_groups,
         "max_steps": max_steps,
@@ -270,6 +290,7 @@ def read_options(
     max_memory: int | None,
     on_error: str,
     lateness: str | None,
+    time_column: str | None,
 ) -> ReadOptions:
     """Check the options of the readers."""
     from spaseq.errors import EventError
@@ -278,6 +299,8 @@ def read_options(
 
     if time_predicate is not None and arrival_time:
         raise click.UsageError("--time-predicate and --arrival-time exclude each other")
+    if time_column is not None and arrival_time:
+        raise click.UsageError("--time-column and --arrival-time exclude each other")
     try:
         cut = Framing.parse(framing)
         late = None if lateness is None else duration_micros(lateness)
@@ -298,6 +321,7 @@ def read_options(
         reuse_graph_names=reuse_graph_names,
         event_metadata=event_metadata,
         max_memory=max_memory,
+        time_column=time_column,
     )
 
 
@@ -328,7 +352,7 @@ def compiled(queries: Sequence[QueryFile], values: dict[str, Any] | None = None)
     warnings = {query.plan.source: query.plan.warnings for query in program.queries}
     for query in queries:
         for warning in warnings[query.text]:
-            reports.say(render([warning], query.text, query.path), prefix="")
+            reports.log(render([warning], query.text, query.path), prefix="")
     return program
 
 
@@ -343,7 +367,7 @@ def _named(error: QueryError, paths: Mapping[str, str]) -> QueryError:
 def check(queries: Sequence[str]) -> None:
     """Check queries; print "ok", or every error with line and column."""
     compiled(arguments.read_queries(queries))
-    reports.tell("ok")
+    reports.output("ok")
 
 
 @click.command(
@@ -376,7 +400,7 @@ def explain(
         text = program.to_dot() if dot else program.to_svg()
     else:
         text = program.explain(graphs, entail)
-    reports.tell(text.rstrip("\n"))
+    reports.output(text.rstrip("\n"))
 
 
 @click.command(
@@ -417,7 +441,7 @@ def generate(datasets: Sequence[str], events: int, seed: int, out: str) -> None:
     for dataset in datasets:
         folder = Path(out) / dataset if len(datasets) > 1 else Path(out)
         for path in write(dataset, events, seed, folder):
-            reports.tell(str(path))
+            reports.output(str(path))
 
 
 @click.command(
@@ -434,4 +458,4 @@ def completion(context: click.Context, shell: str) -> None:
     script = get_completion_class(shell)
     root = context.find_root()
     assert script is not None
-    reports.tell(script(root.command, {}, "spaseq", "_SPASEQ_COMPLETE").source())
+    reports.output(script(root.command, {}, "spaseq", "_SPASEQ_COMPLETE").source())

@@ -10,7 +10,7 @@ import click
 
 
 class QuietGroup(click.Group):
-    """A group of commands that exits silently when the reader of its output is gone."""
+    """A group of commands that exits silently when the reader closes its output."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

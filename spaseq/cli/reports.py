@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from spaseq.pipeline import Progress
 
 
-def say(message: str, prefix: str = "spaseq: ") -> None:
+def log(message: str, prefix: str = "spaseq: ") -> None:
     """Print a message to standard error."""
     if sys.stderr is not None:
         print(f"{prefix}{message}", file=sys.stderr, flush=True)
 
 
-def tell(text: str) -> None:
-    """Print a command's answer to standard output."""
+def output(text: str) -> None:
+    """Print the result of a command to standard output."""
     if sys.stdout is None:
         raise click.UsageError("standard output is closed")
     click.echo(text)
@@ -112,20 +112,20 @@ def report_left_out(sources: Sequence[Source], shed: int = 0) -> None:
     skipped = sum(source.counters.skipped for source in sources)
     late = sum(source.counters.late for source in sources)
     if skipped:
-        say(f"{skipped} error{'s' if skipped > 1 else ''} skipped (--on-error skip)")
+        log(f"{skipped} error{'s' if skipped > 1 else ''} skipped (--on-error skip)")
     if late:
         were = "s arrived too late and were" if late > 1 else " arrived too late and was"
-        say(f"{late} event{were} dropped (--lateness)")
+        log(f"{late} event{were} dropped (--lateness)")
     for source in sources:
         read = source.counters.statements
         if read and source.counters.pruned == read:
-            say(
+            log(
                 f"no query can use any of the {read:,} triples of <{source.stream}>: compare the "
                 "predicates and classes in the queries with those in the files"
             )
     if shed:
         were = "s were" if shed > 1 else " was"
-        say(f"{shed:,} group{were} shed (--on-limit shed): matches may be missing")
+        log(f"{shed:,} group{were} shed (--on-limit shed): matches may be missing")
 
 
 def print_statistics(

@@ -31,19 +31,19 @@ class Compaction:
         self._next_check = 0
         self._threshold = 0
 
-    def compact_if_due(self, events: int) -> None:
-        """Compact if the state has doubled.
-
-        Call it between two events, while no iterator over matches is open.
+    def is_due(self, events: int) -> bool:
+        """Whether the state has doubled.
 
         Args:
             events: The number of events so far.
         """
         if not self._endless or events < self._next_check:
-            return
+            return False
         self._next_check = events + CHECK_INTERVAL_EVENTS
-        if self._bytes() <= max(self._threshold, COMPACTION_MIN_BYTES):
-            return
+        return self._bytes() > max(self._threshold, COMPACTION_MIN_BYTES)
+
+    def compact(self) -> None:
+        """Compact; call it between two events, while no iterator over matches is open."""
         self._rows.matchers.forget_terms()
         for query in self._queries:
             query.renew(self._rows.matchers)

@@ -10,7 +10,7 @@ The caller (`spaseq.runs`) admits events in order, and treats an error of `proce
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyoxigraph as ox
@@ -20,14 +20,30 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailment import Entailment
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
+from spaseq.engine.multi_run import MultiRun
+from spaseq.engine.native._matches import copies
 from spaseq.engine.pattern_rows import EventRows, check_graphs
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import SpaseqError
 from spaseq.kb.knowledge import Knowledge
+from spaseq.parser import ast
 from spaseq.rdf._relevance import Relevance
+from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.event import Event, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
+
+
+def _originals(program: CompiledQueries) -> list[int]:
+    """Per query: the number of the first query that equals it but for its name.
+
+    Queries that register streams, or read registered ones, count as different from all others.
+    """
+    numbers = range(len(program.queries))
+    if any(query.plan.registers_stream is not None for query in program.queries):
+        return list(numbers)
+    known: dict[ast.Query, int] = {}
+    return [known.setdefault(program.sources[number], number) for number in numbers]
 
 
 class Evaluation:
@@ -59,17 +75,25 @@ class Evaluation:
         self.entailed = self._entailment.graphs(self.kb, self.kb.current)
         self.rows = EventRows(program, self.kb, self.entailed, limits)
         check_limits(program, limits)
-        self.queries = [
-            QueryRun(
-                query,
-                self.entailed.get(query.plan.kb_graphs, self.kb),
-                self.rows.matchers,
-                limits,
+        self._files: dict[str, int] = {}
+        self.originals = _originals(program)
+        """Per query: the number of the first query that equals it but for its name."""
+        self.queries: list[QueryRun] = []
+        """The state of each query; equal queries share one."""
+        for number, query in enumerate(program.queries):
+            self.queries.append(
+                self.queries[self.originals[number]]
+                if self.originals[number] < number
+                else QueryRun(
+                    query,
+                    self.entailed.get(query.plan.kb_graphs, self.kb),
+                    self.rows.matchers,
+                    limits,
+                    self._files,
+                )
             )
-            for query in program.queries
-        ]
-        self.compaction = Compaction(tuple(self.queries), self.rows)
-        self.rows.prefetch(tuple(self.queries))
+        self.compaction = Compaction(self.distinct, self.rows)
+        self.rows.prefetch(self.distinct)
         self.clock = StreamClock(program.streams)
         written = {q.plan.registers_stream for q in self.queries} - {None}
         self.direct = [not written & set(q.plan.streams) for q in self.queries]
@@ -80,6 +104,10 @@ class Evaluation:
         """Per registered stream: the time of its last event, in microseconds."""
         self.derived_ordinal: dict[str, int] = {}
         """Per registered stream: the ordinal of its next event at `derived_time`."""
+        self._multi: MultiRun | None = None
+        self._is_shared: bool | None = None
+        self._last: dict[int, list[Match]] = {}
+        """Per query with equal ones: the matches that it had last."""
         self.skipped = 0
         """The events processed as empty because a remote KB failed."""
         self.kb.begin()
@@ -98,12 +126,75 @@ class Evaluation:
     @property
     def waiting(self) -> bool:
         """Whether a query has queued events that are not matched yet."""
+        if self._multi is not None and self._multi.driver.loaded:
+            return False
         return any(query.behind for query in self.queries)
+
+    @property
+    def distinct(self) -> tuple[QueryRun, ...]:
+        """The states of the queries, each once."""
+        return tuple(dict.fromkeys(self.queries))
 
     def is_single(self, stream: str) -> bool:
         """Whether there is one query, which reads this stream only and directly."""
         (query, *others), (direct, *_) = self.queries, self.direct
         return not others and direct and query.reads_only(stream)
+
+    # ------------------------------------------------------------------ the compiled loop
+
+    def multi(self) -> MultiRun | None:
+        """The compiled loop of all queries; None if it cannot process the next event.
+
+        It cannot if a query reads what another one registers, and while events are queued until
+        other streams have passed earlier instants. One query over one stream has its own loop.
+        """
+        if self._multi is None:
+            if self._is_shared is None:
+                several = len(self.queries) > 1 or len(self.program.streams) > 1
+                on_core = all(query.on_core for query in self.queries)
+                self._is_shared = several and on_core and all(self.direct)
+            if not self._is_shared or self.waiting:
+                return None
+            self._multi = MultiRun(
+                self.program,
+                self.queries,
+                self.originals,
+                self.rows,
+                self.clock,
+                self.kb,
+                self._files,
+                self._register,
+            )
+        return self._multi if self._multi.driver.loaded or not self.waiting else None
+
+    def count(self, events: EventSequence, first: int, after: int) -> None:
+        """Count the events `first:after` of a sequence, which the compiled loop has processed."""
+        assert self._multi is not None
+        self._multi.count(events, first, after)
+
+    def sync(self) -> None:
+        """Write the progress of the compiled loop to the queries, before their state is read."""
+        if self._multi is not None:
+            self._multi.sync()
+
+    def _leave_loop(self) -> None:
+        """Write the progress of the compiled loop to the queries, before their state changes."""
+        if self._multi is not None:
+            self._multi.unload()
+
+    def _discard_loop(self) -> None:
+        """As `_leave_loop`, before the automata are replaced."""
+        self._leave_loop()
+        self._multi = None
+
+    def compact_if_due(self) -> None:
+        """Compact the state of queries without a window, if it has doubled.
+
+        Call it between two events, while no iterator over matches is open.
+        """
+        if self.compaction.is_due(self.clock.events):
+            self._discard_loop()
+            self.compaction.compact()
 
     # ------------------------------------------------------------------ the knowledge base
 
@@ -115,6 +206,7 @@ class Evaluation:
         """
         if self.waiting or any(self.delayed):
             return
+        self._discard_loop()
         matchers = self.rows.matchers
         terms = matchers.dictionary.version
         before = self.kb.current, self.kb.version
@@ -128,7 +220,7 @@ class Evaluation:
         finally:
             # Terms that the failed version made permanent remain permanent.
             if self.rows.matchers is not matchers or matchers.dictionary.version > terms:
-                for query in self.queries:
+                for query in self.distinct:
                     query.renew(self.rows.matchers)
 
     def prepare(self, event: Event) -> Event:
@@ -155,6 +247,12 @@ class Evaluation:
 
     def process(self, event: Event, found: list[Match]) -> None:
         """Process an admitted and prepared event; adds the matches that are certain to `found`."""
+        loop = self.multi()
+        if loop is not None:
+            batch, index = self.rows.matchers.encoded(event)
+            if loop.process(event, batch, index, found):
+                return
+        self._leave_loop()
         clock, micros = self.clock, event.time.micros
         if clock.closed is None or micros > clock.closed:
             self.close_before(micros, found)
@@ -167,33 +265,48 @@ class Evaluation:
                 continue
             if self.direct[number]:
                 # Readers of the stream that the query registers process its matches later.
-                self._push(query, event, found)
+                self._push(number, query, event, found)
             else:
                 self.delayed[number].append(event)
 
     def close_before(self, micros: int | None, found: list[Match]) -> None:
         """Close all timestamps before `micros`, or all; writers of streams precede readers."""
+        self._leave_loop()
         for number, query in enumerate(self.queries):
             if not self.direct[number]:
                 self._release(number, query, micros, found)
-            self._advance(query, micros, found)
+            self._advance(number, query, micros, found)
         if micros is not None:
             self.clock.closed = micros
             if not self.rows.matchers.counted:
                 self.rows.matchers.advance(micros)
 
-    def _push(self, query: QueryRun, event: Event, found: list[Match]) -> None:
-        some: list[Match] = []
-        try:
-            query.push(event, self.rows, some)
-        finally:
-            found += self._register(query, some)
+    def _push(self, number: int, query: QueryRun, event: Event, found: list[Match]) -> None:
+        self._collect(number, query, found, lambda some: query.push(event, self.rows, some))
 
-    def _advance(self, query: QueryRun, micros: int | None, found: list[Match]) -> None:
+    def _advance(
+        self, number: int, query: QueryRun, micros: int | None, found: list[Match]
+    ) -> None:
+        self._collect(number, query, found, lambda some: query.advance(micros, self.rows, some))
+
+    def _collect(
+        self,
+        number: int,
+        query: QueryRun,
+        found: list[Match],
+        process: Callable[[list[Match]], None],
+    ) -> None:
+        """Add the matches that `process` lists to `found`, or those of an equal query before."""
+        original = self.originals[number]
+        if original < number:
+            name = self.program.queries[number].plan.name
+            found += copies(self._last[original], name)
+            return
         some: list[Match] = []
         try:
-            query.advance(micros, self.rows, some)
+            process(some)
         finally:
+            self._last[number] = some
             found += self._register(query, some)
 
     def _release(
@@ -207,8 +320,8 @@ class Evaluation:
         ]
         ready.sort(key=lambda event: event.instant)
         for event in ready:
-            self._advance(query, event.time.micros, found)
-            self._push(query, event, found)
+            self._advance(number, query, event.time.micros, found)
+            self._push(number, query, event, found)
 
     def _register(self, query: QueryRun, matches: list[Match]) -> list[Match]:
         """Append the matches of a query to the stream that it registers, if any."""

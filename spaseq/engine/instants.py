@@ -27,7 +27,7 @@ from spaseq.errors import LimitExceeded
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.kb.knowledge import Knowledge
-from spaseq.nfa.counters import Holding, PlaceStanding, Standing
+from spaseq.nfa.counters import AutomatonCounters, MemoryUse, PlaceCounters
 from spaseq.nfa.match_path import Path
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
@@ -63,7 +63,10 @@ def _reporting(
 
 
 class QueryRun:
-    """The state of one query."""
+    """The state of one query. `files` numbers the files; the queries of a run share it."""
+
+    on_core = True
+    """Whether the compiled core evaluates the query."""
 
     def __init__(
         self,
@@ -71,10 +74,12 @@ class QueryRun:
         kb: CurrentGraphs,
         matchers: Matchers,
         limits: Limits = NO_LIMITS,
+        files: dict[str, int] | None = None,
     ):
         plan = compiled.plan
         self.limits = limits
         self.plan = plan
+        self._files = files
         self.compiled = compiled
         self._kb = kb
         self._registers = RegisterFile(plan, RunningAggregates())
@@ -118,22 +123,24 @@ class QueryRun:
     # ------------------------------------------------------------------ state
 
     def _on_the_core(self, matchers: Matchers) -> NativeRun:
-        return native_run(self.compiled, self._registers, self._occurrences, matchers, self.limits)
+        return native_run(
+            self.compiled, self._registers, self._occurrences, matchers, self.limits, self._files
+        )
 
     def state(self) -> AutomatonState:
         """The state of the automaton as plain data; the automaton does not change."""
         self.native.step.at_rest()
         return save_automaton(self.native, over=self.time is None)
 
-    def standing(self) -> Standing:
+    def standing(self) -> AutomatonCounters:
         """The counters of the automaton."""
         self.native.step.at_rest()
         core, step, automaton = self.native.core, self.native.step, self.compiled.automaton
         occurrences = range(len(self.plan.occurrences))
         groups = Counter(place for place, _ in self.groups())
-        return Standing(
+        return AutomatonCounters(
             places=[
-                PlaceStanding(number, place, groups[number], **core.tables.counters(number))
+                PlaceCounters(number, place, groups[number], **core.tables.counters(number))
                 for number, place in enumerate(automaton.places)
             ],
             waiting=len(self.native.parts.awaiting()),
@@ -143,11 +150,11 @@ class QueryRun:
             untrue=list(map(step.untrue_counts, occurrences)),
         )
 
-    def held(self) -> Holding:
+    def held(self) -> MemoryUse:
         """The size of the automaton's state and of the results remembered for de-duplication."""
         state = self.state()
         remembered = len(self.output.complete) + len(self.output.shown)
-        return Holding(
+        return MemoryUse(
             nodes=sum(isinstance(item, NodeState) for item in state.graph),
             rows=len(state.kept),
             bytes=state.bytes + remembered * BYTES_PER_RESULT,
@@ -172,7 +179,7 @@ class QueryRun:
         Skips the first `since` groups and reads at most `most`, newest first.
         """
         live = [self.compiled.automaton.places[place].live.index(r) for r in registers]
-        made, numbers = self.native.parts.arrived(place, since, most)
+        made, numbers = self.native.parts.created_since(place, since, most)
         term = self.native.parts.term
         return made, [tuple([term(values[c]) for c in live]) for values in numbers]
 
@@ -234,6 +241,10 @@ class QueryRun:
             self._close_timestamp(rows, found)
         else:
             domain = self.domain
+        self.close_windows(before, domain, found)
+
+    def close_windows(self, before: int | None, domain: str, found: list[Match]) -> None:
+        """Add the waiting matches whose windows close before a time, or all, to `found`."""
         for closing, paths in self.native.due(before):
             self._emit(paths, from_micros(closing, domain), found)
 
@@ -256,7 +267,7 @@ class QueryRun:
         after = self.native.step.run(batch, first, *numbers, position)
         if after > first:
             time = self.advance_to(batch, after)
-            return after, self._completed(time)
+            return after, self.completed(time)
         return after, ()
 
     def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches | None:
@@ -304,9 +315,10 @@ class QueryRun:
 
     def _collect(self, end: Timestamp, found: list[Match]) -> None:
         """Add the complete matches to `found`."""
-        found += self._completed(end)
+        found += self.completed(end)
 
-    def _completed(self, end: Timestamp) -> Iterable[Match]:
+    def completed(self, end: Timestamp) -> Iterable[Match]:
+        """The complete matches, which end at `end`; the caller consumes them first."""
         if self.native.matches is not None:
             if self.native.core.complete:
                 return self.native.matches.take(self.plan.skip_past_last, self._kb.version)

@@ -118,7 +118,7 @@ class EventRows:
             if len(some) > 1:
                 batch = self.matchers.encode(some)
                 for join in joins:
-                    join.ask(batch)
+                    join.request(batch)
 
     def refusal(self, event: Event, hold: bool) -> tuple[KbError, bool] | None:
         """(error of the KB, whether the run skips the event); None if the event is ready."""

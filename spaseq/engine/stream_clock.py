@@ -7,7 +7,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spaseq.errors import EventError, RunFailed
@@ -129,6 +129,20 @@ class StreamClock:
         self.events += after - first
         self.triples += batch.total(first, after)
         self.per_stream[batch.stream] += after - first
+
+    def count_parts(
+        self,
+        parts: Iterable[tuple[EventBatch, int, int]],
+        time: Timestamp,
+        ordinals: Mapping[str, int],
+    ) -> None:
+        """Advance over ranges of batches, to a time and its ordinals."""
+        self.time, self.domain, self.closed = time, time.domain, time.micros
+        self.ordinals = dict(ordinals)
+        for batch, first, after in parts:
+            self.events += after - first
+            self.triples += batch.total(first, after)
+            self.per_stream[batch.stream] += after - first
 
 
 def timestamp_of(value: Any, precision: TimePrecision = "error") -> Timestamp:

@@ -35,7 +35,7 @@ def applied_rules(query: CompiledQuery) -> dict[str, int]:
         "decided_ranges": sum(edge.decided for edge in rows.edges),
         "early_filters": len(rows.search.early_tests) if conjoined else 0,
         "equality_index": sum(edge.keys < edge.keys_end for edge in rows.edges),
-        "first_chance_negation": len(rows.sightings),
+        "first_chance_negation": len(rows.eager_guards),
         "lazy_join": len(rows.chain.steps),
         "range_index": sum(edge.compared >= 0 for edge in rows.edges),
         "range_unions": sum(edge.whole for edge in rows.edges),

@@ -127,7 +127,7 @@ class _Edge:
         ended = tuple(self._ended()) if self.position == 0 else ()
         if ended:
             yield self._cost("groups", ended)
-        looked = tuple(self._looked_back())
+        looked = tuple(self._lookback())
         if looked:
             yield self._cost("looks back", looked)
 
@@ -205,21 +205,21 @@ class _Edge:
 
     def _ended(self) -> Iterator[str]:
         """The guards decided on sight for whose rows no index finds the groups to remove."""
-        for sighting in self.place.sightings:
-            keys = {number for number, _ in sighting.keys}
+        for eager in self.place.eager_guards:
+            keys = {number for number, _ in eager.keys}
             if set(self.place.live) > keys:
-                which = ", ".join(f"?{name}" for _, name in sighting.keys)
+                which = ", ".join(f"?{name}" for _, name in eager.keys)
                 visited = f"those with the same {which}" if which else "all of them"
-                guard = self.notation.guard(sighting.guard)
+                guard = self.notation.guard(eager.guard)
                 yield f"groups that a row of {guard} may remove: {visited}"
 
-    def _looked_back(self) -> Iterator[str]:
+    def _lookback(self) -> Iterator[str]:
         guards = later_guards(self.place)
         if guards:
             since = "of the window" if self.place.start else "since the partial match's last event"
             yield (
                 f"to decide {self.notation.guards(guards)}, its rows {since} are searched"
-                f"{self._found(guards)}"
+                f"{self._index_text(guards)}"
             )
         if self.atom.kind == "together":
             yield f"{self.name} joins the rows of one timestamp"
@@ -236,7 +236,7 @@ class _Edge:
             if ways:
                 yield f"each match waits for its window to close, {', '.join(ways)}"
 
-    def _found(self, guards: Sequence[int]) -> str:
+    def _index_text(self, guards: Sequence[int]) -> str:
         """The index by which the core finds the rows of the guards of one GPM."""
         plan, known = self.notation.plan, self.notation.automaton.guards
         names: dict[str, None] = {}

@@ -1,6 +1,6 @@
 """A directed graph → coordinates: a small layered drawing, left to right.
 
-The steps are those of Sugiyama, Tagawa and Toda (*Methods for visual understanding of
+The steps follow Sugiyama, Tagawa and Toda (*Methods for visual understanding of
 hierarchical system structures*, 1981): back edges are reversed, the column of a node is the
 length of its longest path from a start, edges across several columns pass through a point in
 each, and columns are ordered by the mean position of their neighbours. The first passage of an

@@ -35,14 +35,14 @@ def joined_so_far(native: NativeRun) -> Data:
     core = native.core
     return {
         "lazily": core.lazy_join.lazy,
-        "changes": core.lazy_join.turns,
+        "changes": core.lazy_join.switches,
         "rows_looked_at": core.lazy_join.searched,
-        "rows_in_trials": core.lazy_join.tried,
+        "rows_in_trials": core.lazy_join.sampled,
     }
 
 
 def joining_text(data: Data | None) -> Iterator[str]:
-    """The result of `joining` in words."""
+    """A description of the result of `joining`."""
     if data is None:
         return
     if data["eager_because"] is not None:

@@ -321,7 +321,7 @@ def _gpm_text(query: Data, gpm: Data) -> Iterator[str]:
 
 
 def _widened_text(widened: Data) -> str:
-    """The widening of a triple pattern in words: `{"class": 12}` is 12 classes."""
+    """A description of the widening of a triple pattern: `{"class": 12}` is 12 classes."""
     words = [
         f"{count:,} {name if count == 1 else _PLURALS.get(name, name + 's')}"
         for name, count in widened.items()

@@ -14,7 +14,7 @@ from spaseq.engine.instants import QueryRun
 from spaseq.engine.place_names import STRATEGIES, Notation
 from spaseq.explain.cost import conditions
 from spaseq.nfa.automaton import Edge
-from spaseq.nfa.counters import PlaceStanding
+from spaseq.nfa.counters import PlaceCounters
 from spaseq.nfa.native.range_tables import deciding_operator
 from spaseq.nfa.native.tables import joins_strictly
 from spaseq.plan.logical import Occurrence
@@ -34,15 +34,17 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
     the readers count them.
     """
-    standings = [query.standing() for query in run.queries]
-    holdings = [query.held() for query in run.queries]
+    standing_of = {query: query.standing() for query in run.distinct}
+    holding_of = {query: query.held() for query in run.distinct}
+    standings = [standing_of[query] for query in run.queries]
+    holdings = [holding_of[query] for query in run.queries]
     waiting = [sum(place.groups for place in standing.places) for standing in standings]
     queries = {}
     for query, compiled, standing, held, groups in zip(
         run.queries, run.program.queries, standings, holdings, waiting, strict=True
     ):
         notation = Notation(compiled)
-        queries[query.plan.name] = {
+        queries[compiled.plan.name] = {
             "matches": query.matched,
             "groups": groups,
             "nodes": held.nodes,
@@ -69,10 +71,10 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         "evaluated_gpms": run.rows.evaluated(),
         "streams": {iri: {"events": number} for iri, number in run.clock.per_stream.items()},
         "queries": queries,
-    } | _asked(run)
+    } | _kb_counters(run)
 
 
-def _asked(run: Evaluation) -> dict[str, Any]:
+def _kb_counters(run: Evaluation) -> dict[str, Any]:
     """The counters of requests for remote parts of the knowledge base, if there are any."""
     asked = run.kb.statistics
     if not asked:
@@ -90,7 +92,7 @@ def why_not(run: Evaluation, name: str | None = None) -> str:
     Raises:
         ValueError: if no query has the name.
     """
-    names = [query.plan.name for query in run.queries]
+    names = [query.plan.name for query in run.program.queries]
     if name is not None and name not in names:
         raise ValueError(f"there is no query {name}; the queries are {', '.join(names)}")
     parts = [
@@ -106,6 +108,7 @@ class _Inquiry:
 
     def __init__(self, run: Evaluation, number: int):
         self.run = run
+        self.name = run.program.queries[number].plan.name
         self.query: QueryRun = run.queries[number]
         self.tasks = run.program.queries[number].tasks
         self.standing = self.query.standing()
@@ -114,7 +117,7 @@ class _Inquiry:
     def report(self) -> Iterator[str]:
         matched = _counted(self.query.matched, "match", "matches")
         events = _counted(self.run.clock.events, "event")
-        yield f"query {self.query.plan.name}: {matched} in {events}"
+        yield f"query {self.name}: {matched} in {events}"
         yield f"  {self.notation.sequence()}"
         states = [self.standing.places[place] for place in self.notation.order]
         titles = [self.notation.title(state.number) for state in states]
@@ -136,7 +139,7 @@ class _Inquiry:
 
     def _joined_lazily(self) -> list[str]:
         native = self.query.native
-        if not native.core.lazy_join.turns:
+        if not native.core.lazy_join.switches:
             return []
         last = self.notation.names[-1]
         rows = _counted(native.core.lazy_join.searched, "row")
@@ -145,7 +148,7 @@ class _Inquiry:
             f"rows were joined lazily when {last} occurred: {rows} examined; now {now}",
         ]
 
-    def _progress(self, state: PlaceStanding) -> str:
+    def _progress(self, state: PlaceCounters) -> str:
         if state.place.start:
             return f"started {_counted(state.joined, 'time')}"
         waiting = state.groups
@@ -155,7 +158,7 @@ class _Inquiry:
             f"{_counted(waiting, 'group')} of partial matches waiting"
         )
 
-    def _reasons(self, state: PlaceStanding) -> Iterator[str]:
+    def _reasons(self, state: PlaceCounters) -> Iterator[str]:
         for position, edge in enumerate(state.place.edges):
             yield self._needed(state, edge, self.notation.index(state.number, position))
             for number in self.notation.automaton.atoms[edge.atom].occurrences:
@@ -172,7 +175,7 @@ class _Inquiry:
                 yield from self._rejections(self.query.plan.occurrences[number])
         yield from self._refusals(state)
 
-    def _index(self, state: PlaceStanding) -> str:
+    def _index(self, state: PlaceCounters) -> str:
         edges = range(len(state.place.edges))
         names = [name for edge in edges for name in self.notation.index(state.number, edge)]
         plan, automaton = self.query.plan, self.notation.automaton
@@ -186,7 +189,7 @@ class _Inquiry:
             names.append(f"?{order[1]} {sign} {register}")
         return ", ".join(dict.fromkeys(names))
 
-    def _needed(self, state: PlaceStanding, edge: Edge, index: list[str]) -> str:
+    def _needed(self, state: PlaceCounters, edge: Edge, index: list[str]) -> str:
         parts = [f"needed: {self.notation.atom(edge.atom)}"]
         if not state.place.start:
             parts.append(f"after the last event ({STRATEGIES[state.place.operator]})")
@@ -205,7 +208,7 @@ class _Inquiry:
             yield f"{gpm.name}: no event of {', '.join(f'<{iri}>' for iri in silent)} arrived"
             return
         matchers = self.run.rows.matchers
-        tried, solutions = matchers.tried(task), matchers.found(task)
+        tried, solutions = matchers.tried(task), matchers.row_count(task)
         if not tried:
             yield f"{gpm.name}: no event arrived while a partial match waited for it"
             return
@@ -234,7 +237,7 @@ class _Inquiry:
             if untrue:
                 yield f"{name}: {text} was not true {_counted(untrue, 'time')}"
 
-    def _refusals(self, state: PlaceStanding) -> Iterator[str]:
+    def _refusals(self, state: PlaceCounters) -> Iterator[str]:
         """Why accepted rows were not joined."""
         if state.passed_over:
             strict = joins_strictly(self.query.plan, self.notation.automaton)
@@ -244,7 +247,7 @@ class _Inquiry:
             guards = self.notation.guards(state.place.guards)
             yield f"{guards} forbade {_counted(state.forbidden, 'candidate')}"
         if state.ended:
-            guards = self.notation.guards(sighting.guard for sighting in state.place.sightings)
+            guards = self.notation.guards(eager.guard for eager in state.place.eager_guards)
             yield f"{guards} removed {_counted(state.ended, 'group')} waiting here"
         if state.outside:
             yield f"{_counted(state.outside, 'candidate')} arrived after the window had closed"
@@ -268,7 +271,7 @@ class _Inquiry:
             yield f"{times} waiting for the window to close"
 
 
-def _reached(state: PlaceStanding) -> bool:
+def _reached(state: PlaceCounters) -> bool:
     return state.place.start or bool(state.reached or state.groups)
 
 

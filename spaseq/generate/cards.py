@@ -1,10 +1,10 @@
-"""Cards: payments, some of which are attempts with stolen cards.
+"""Cards: payments, some of them attempts with stolen cards.
 
-Two streams, payments and the confirmations by which card holders vouch for a payment to
-come. Most payments are ordinary. Now and then a few tiny ones on a card are followed
-within minutes by one far beyond what its account is used to; for one in four of these the
-holder has confirmed, and there is no fraud. The knowledge base says which account a card
-draws on, what that account usually spends, at which bank it is, and where merchants are.
+There are two streams: payments, and confirmations of the next payment by card holders. Most
+payments are ordinary. An attack is a few tiny payments with one card, followed within minutes by a
+payment far above the usual amount of its account. Before one attack in four the holder confirms the
+payment, so it is no fraud. The knowledge base names the account of each card, the usual amount and
+the bank of each account, and the country of each merchant.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from spaseq.generate.framing import DAY, HOUR, Calendar, event_template, turtle_
 _STREAMS = ("payments", "confirmations")
 _PAYMENT, _CONFIRMATION = range(2)
 _PACE = 2 * HOUR
-"""Time between two payments of one card by day, on average."""
+"""The mean time between two payments of a card by day."""
 
 _ATTACKS = 0.012
-"""Trials of stolen cards for each ordinary payment."""
+"""The number of attacks per ordinary payment."""
 
 _BANKS = ("Harbour Savings", "First Meridian", "Union of Crafts", "Alpine Trust", "Nova Credit")
 _COUNTRIES = ("FR", "DE", "IT", "ES", "NL", "DK")
@@ -81,12 +81,12 @@ class _Cards:
         self._usual = [whole(random, 20_00, 120_00) for _ in range(accounts)]
         self._merchants = between(6, events // 100, 2000)
         self._pending: list[tuple[int, int, int, int, int]] = []
-        """A heap of planned events of attackers and holders: time, number, stream, card, amount."""
+        """A heap of the future events of attacks: time, number, stream, card, amount."""
         self._planned = 0
 
     @property
     def _cards(self) -> int:
-        """Every fourth account has a second card."""
+        """The number of cards: every fourth account has a second card."""
         return len(self._usual) + len(self._usual) // 4
 
     def _account(self, card: int) -> int:

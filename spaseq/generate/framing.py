@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+
+from spaseq.rdf.calendar import days_before
+from spaseq.rdf.time_text import EPOCH_DAY, date_time_text
 
 BASE = "http://example.org/"
 """Relative IRIs of templates and knowledge bases are resolved against this one."""
@@ -31,12 +33,11 @@ PREFIXES = {
 }
 
 _DATATYPE = re.compile(r"\^\^(\w+):(\w+)$")
-_EPOCH_DAY = datetime(2026, 1, 5, tzinfo=UTC)
-"""All generated streams begin on this Monday; instants count milliseconds from its midnight."""
-
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+_FIRST_INSTANT = (days_before(2026, 1, 5) - EPOCH_DAY) * DAY
+"""All generated streams begin on this Monday; instants count milliseconds from its midnight."""
 
 
 def event_template(*triples: str) -> str:
@@ -90,9 +91,9 @@ class Calendar:
     def lexical(self, instant: int) -> str:
         minute, rest = divmod(instant, MINUTE)
         if minute != self._minute:
-            seconds = int(_EPOCH_DAY.timestamp()) + 60 * minute
             self._minute = minute
-            self._text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:")
+            # Without the seconds and the zone, which are constant within the minute.
+            self._text = date_time_text(1000 * (_FIRST_INSTANT + minute * MINUTE))[:-3]
         second, fraction = divmod(rest, 1000)
         if fraction:
             return f"{self._text}{second:02d}.{f'{fraction:03d}'.rstrip('0')}Z"

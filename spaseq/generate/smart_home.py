@@ -1,10 +1,10 @@
-"""Smart home: houses that draw, generate and store power under a changing sky.
+"""Smart home: houses that draw, generate and store power under changing clouds.
 
-Three streams. Every ten minutes each district's weather station reports irradiance and
-wind, and each house its meter (`power`) and its battery (`storage`), the two of a house
-with one timestamp. Clouds follow a fractal curve, the sun and the households a daily one,
-and the price of power the sun and the households. The knowledge base says which house
-lies in which district, which meter and battery it has, and how much the battery holds.
+There are three streams. Every ten minutes the weather station of each district reports irradiance
+and wind, and each house reports its meter (`power`) and its battery (`storage`) with one timestamp.
+Clouds follow a fractal curve. The sun and the load of households follow daily curves, and the price
+of power follows both. The knowledge base names the district, meter and battery of each house, and
+the capacity of each battery.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ WHERE {
 
 
 class _House:
-    """A household: what it draws without appliances (W), its panels (kW) and battery (kWh)."""
+    """A household: its base load (W), its panels (kW) and its battery (kWh)."""
 
     __slots__ = ("base", "capacity", "charge", "number", "panels")
 
@@ -118,8 +118,8 @@ class _House:
         self.capacity = 5 + 2.5 * whole(random, 0, 4)
         self.charge = self.capacity * (0.3 + 0.6 * random.random())
 
-    def live(self, time: int, sun: float, random: Random) -> int:
-        """Ten minutes of it: charge or drain the battery, and give the watts drawn."""
+    def step(self, time: int, sun: float, random: Random) -> int:
+        """Simulate ten minutes: charge or drain the battery; returns the watts from the grid."""
         load = self.base + 900 * arch((time - 6 * HOUR) / (4 * HOUR))
         load += 1600 * arch((time - 16 * HOUR) / (7 * HOUR))
         if random.random() < 0.15:
@@ -203,7 +203,7 @@ class _SmartHome:
         for place, house in enumerate(self._houses):
             number += 1
             lexical = self._calendar.lexical(instant + MINUTE + place * pause)
-            watts = house.live(time, irradiance[house.number % len(irradiance)], self._random)
+            watts = house.step(time, irradiance[house.number % len(irradiance)], self._random)
             text = _POWER_EVENT.format(
                 graph=f"<http://example.org/smart-grid/power/{number}>",
                 time=lexical,
@@ -224,7 +224,7 @@ class _SmartHome:
 
 
 def _drift(sky: Fractal) -> float:
-    """The sky ten minutes on: clouds pass within a quarter of an hour."""
+    """Advance the clouds by ten minutes, which are two steps of the curve."""
     sky.step()
     return sky.step()
 
@@ -235,7 +235,7 @@ def _irradiance(light: float, sky: float) -> int:
 
 
 def _price(time: int) -> float:
-    """Cents for a kilowatt hour: high in the evening, low in the sun."""
+    """Cents per kilowatt hour: high in the evening, low in sunlight."""
     evening, morning = arch((time - 16 * HOUR) / (6 * HOUR)), arch((time - 6 * HOUR) / (4 * HOUR))
     return 22 + 14 * evening + 6 * morning - 6 * arch((time - 9 * HOUR) / (8 * HOUR))
 

@@ -1,8 +1,8 @@
-"""Stock: trades of companies whose prices move alike at every scale.
+"""Stock: trades of companies whose prices follow fractal curves.
 
-One stream. Each trade gives a company's price and the number of shares; a few companies
-are traded far more than the rest, and trades may share a timestamp. Prices follow fractal
-curves. The knowledge base names each company, its ticker symbol, its sector and its seat.
+There is one stream. A trade has the price of a company and the number of shares. A few companies
+have most of the trades, and trades can share a timestamp. The knowledge base has the name, ticker
+symbol, sector and seat of each company.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from spaseq.generate.framing import DAY, HOUR, MINUTE, Calendar, event_template,
 _OPEN = 9 * HOUR + 30 * MINUTE
 _CLOSE = 16 * HOUR
 _PACE = 20_000
-"""Milliseconds between two trades of an average company, on average."""
+"""The mean time between two trades of an average company, in milliseconds."""
 
 _SYLLABLES = ("Al", "Be", "Cor", "Del", "Em", "Fin", "Gal", "Hel", "Kel", "Lum", "Tor")
 _ENDINGS = ("tech", "gen", "works", "line", "mar", "tron", "nova", "wood")
 _NAMES = len(_SYLLABLES) * len(_ENDINGS)
-"""The two lengths have no common divisor: counting through both at once gives every pair."""
+"""The two lengths have no common divisor, so one counter for both produces every pair."""
 _SECTORS = ("Energy", "Retail", "Software", "Health", "Transport")
 _SEATS = ("Lyon", "Turin", "Ghent", "Porto", "Graz", "Aarhus")
 

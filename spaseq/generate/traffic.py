@@ -1,10 +1,10 @@
-"""Traffic: a city whose roads jam, and whose jams spread against the traffic.
+"""Traffic: a city with traffic jams that spread upstream.
 
-Two streams in the manner of CityBench. Every five minutes each road segment reports its
-average speed and number of vehicles (`traffic`) and its nitrogen dioxide (`pollution`).
-Jams arise by chance, oftener in the rush hours, and may spread once to a segment that
-leads to the jammed one. The knowledge base is the road network: which segment leads to
-which, its street, its length, and its speed when it is free.
+There are two streams, as in CityBench. Every five minutes each road segment reports its average
+speed and number of vehicles (`traffic`) and its nitrogen dioxide (`pollution`). Jams begin at
+random, more often in the rush hours, and can spread once to a segment that leads to the jammed one.
+The knowledge base is the road network: the segments that each segment leads to, its street, its
+length and its free-flow speed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ WHERE {
 
 
 class _Segment:
-    """A stretch of road: its free speed (km/h), and for how many reports it stays jammed."""
+    """A road segment: its free-flow speed (km/h), and the reports for which it stays jammed."""
 
     __slots__ = ("free", "jammed", "level", "onset")
 
@@ -90,7 +90,7 @@ class _City:
         self._random = random
         self._segments = [_Segment(random) for _ in range(between(12, events // 100, 1000))]
         self._width = isqrt(len(self._segments))
-        """Segments lie in rows of a block each; the last of a row leads to the next row."""
+        """The length of a row of segments; the last segment of a row leads to the next row."""
 
     def knowledge(self) -> Iterator[str]:
         yield turtle_header(("schema", "traffic"))
@@ -144,7 +144,7 @@ class _City:
         )
 
     def _flow(self, rush: float) -> None:
-        """Five minutes of jams that end, arise and spread, and of air that follows."""
+        """Simulate five minutes: jams begin, end and spread, and the air follows them."""
         random = self._random
         segments = self._segments
         spreading = []
@@ -170,7 +170,7 @@ class _City:
 
 
 def _rush(time: int) -> float:
-    """How far the city is from a free road (0), towards the height of a rush hour (1)."""
+    """The intensity of the rush hour, from 0 to 1."""
     morning = arch((time - 6 * HOUR - 30 * MINUTE) / (3 * HOUR))
     evening = arch((time - 15 * HOUR) / (4 * HOUR))
     return max(morning, evening)

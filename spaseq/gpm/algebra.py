@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from spaseq.gpm.native.order import Step
+from spaseq.gpm.native.order import End, Step
+from spaseq.gpm.native.path_automaton import PathAutomaton
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 
@@ -46,6 +47,36 @@ class Alternatives:
     chains: tuple[tuple[Step, ...], ...]
     bound: frozenset[int]
     """As in `Basic`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The rows of `left`, each extended by all pairs of nodes that a property path connects.
+
+    Pairs are distinct: a path that connects two nodes in several ways gives one row.
+    """
+
+    left: Node
+    subject: End
+    object: End
+    ahead: PathAutomaton
+    """The path from the subject; `back` is the same path from the object."""
+    back: PathAutomaton
+    nodes: Step | None
+    """The triples whose ends are all nodes of the event, if the path may have length zero."""
+    text: str
+    """For `explain`."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of all views that it reads."""
+        nodes = () if self.nodes is None else (self.nodes,)
+        return (*(link.step for link in self.ahead.links), *nodes)
+
+    @property
+    def slots(self) -> frozenset[int]:
+        """The slots that it binds."""
+        return frozenset(end for end in (self.subject, self.object) if isinstance(end, int))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +140,50 @@ class Extend:
 
 
 @dataclass(frozen=True, slots=True)
+class AggregateColumn:
+    """One aggregate of a GROUP, folded over the rows of a group.
+
+    `fold` reads the value so far and the next one by the names of two slots: SUM and AVG add them,
+    GROUP_CONCAT joins them, MIN and MAX test whether the next one replaces the value so far.
+    """
+
+    name: str
+    distinct: bool
+    slot: int
+    """Of the value so far, and of the result."""
+    text: str
+    """For `explain`."""
+    argument_slot: int = -1
+    """The slot of an argument that is a variable; -1: the argument is an expression, or `*`."""
+    argument: ast.Expr | None = None
+    fold: ast.Expr | None = None
+    other: ast.Expr | None = None
+    """MIN, MAX: the opposite test. GROUP_CONCAT: the value of the first row."""
+    final: ast.Expr | None = None
+    """AVG: the result, from the sum and the number of values."""
+
+    @property
+    def expressions(self) -> tuple[ast.Expr, ...]:
+        """The expressions that it evaluates."""
+        some = (self.argument, self.fold, self.other, self.final)
+        return tuple(expression for expression in some if expression is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """GROUP BY: one row for each group of rows that agree in the slots of `keys`.
+
+    It binds the keys and the slots of the aggregates. Without keys there is one group, which may be
+    empty. `value` is the slot by which the aggregates read the next value.
+    """
+
+    child: Node
+    keys: tuple[int, ...]
+    columns: tuple[AggregateColumn, ...]
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Rows known at compile time: `VALUES`."""
 
@@ -133,12 +208,14 @@ Node: TypeAlias = (
     Seed
     | Basic
     | Alternatives
+    | Reach
     | Join
     | LeftJoin
     | Union
     | Minus
     | Filter
     | Extend
+    | Group
     | Table
     | KbTable
 )
@@ -147,13 +224,13 @@ Node: TypeAlias = (
 def below(node: Node) -> tuple[Node, ...]:
     """The operators that a node reads."""
     match node:
-        case Basic(left) | Alternatives(left):
+        case Basic(left) | Alternatives(left) | Reach(left):
             return (left,)
         case Join(left, right) | LeftJoin(left, right) | Minus(left, right):
             return (left, right)
         case Union(parts):
             return parts
-        case Filter(child) | Extend(child):
+        case Filter(child) | Extend(child) | Group(child):
             return (child,)
         case Seed() | Table() | KbTable():
             return ()
@@ -175,9 +252,11 @@ def steps_of(node: Node) -> tuple[Step, ...]:
             return steps
         case Alternatives(_, chains):
             return tuple(step for chain in chains for step in chain)
+        case Reach():
+            return node.steps
         case Seed() | Table() | KbTable() | Join() | LeftJoin() | Union() | Minus():
             return ()
-        case Filter() | Extend():
+        case Filter() | Extend() | Group():
             return ()
         case _:
             assert_never(node)
@@ -190,6 +269,8 @@ def certain(node: Node) -> frozenset[int]:
             return certain(left).union(*(step.slots for step in steps))
         case Alternatives(left, chains):
             return certain(left) | in_all(chains)
+        case Reach(left):
+            return certain(left) | node.slots
         case Join(left, right):
             return certain(left) | certain(right)
         case LeftJoin(left) | Minus(left):
@@ -198,6 +279,8 @@ def certain(node: Node) -> frozenset[int]:
             return frozenset.intersection(*map(certain, parts))
         case Filter(child) | Extend(child):
             return certain(child)
+        case Group(child, keys):
+            return certain(child) & frozenset(keys)
         case Table(slots, rows):
             columns = enumerate(slots)
             return frozenset(s for c, s in columns if all(row[c] is not None for row in rows))
@@ -227,7 +310,7 @@ def fed(node: Node, feeders: tuple[Node, ...] = ()) -> Iterator[tuple[KbTable, t
         case Join(left, right) | LeftJoin(left, right) | Minus(left, right):
             yield from fed(left, feeders)
             yield from fed(right, (left, *feeders))
-        case Basic(left) | Alternatives(left):
+        case Basic(left) | Alternatives(left) | Reach(left):
             yield from fed(left, feeders)
         case _:
             for child in below(node):

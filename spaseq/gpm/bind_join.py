@@ -57,7 +57,7 @@ class BindJoin:
 
     @property
     def text(self) -> str:
-        """The keys of the requests, in words."""
+        """A description of the keys of the requests, for `explain`."""
         by = " ".join(f"?{name}" for name in self.names)
         also = "" if self.ahead is tuple else ", ahead of events those that partial matches hold"
         return f"the KB is asked by {by}{also}"
@@ -74,10 +74,10 @@ class BindJoin:
             self._asked[batch.serial] = None
             if len(self._asked) > BATCHES_REMEMBERED:
                 del self._asked[next(iter(self._asked))]
-            self.ask(batch)
+            self.request(batch)
         return self._fill(batch, event, event + 1, hold)
 
-    def ask(self, batch: EventBatch) -> None:
+    def request(self, batch: EventBatch) -> None:
         """Request the keys of all events of a batch, so that the answers are cached."""
         keys = self._keys(batch, 0, len(batch))
         if keys:
@@ -167,13 +167,15 @@ class KbTables:
         for number, table in tables:
             found = self._settled.get(id(table))
             if found is None:
-                found = self._settled[id(table)] = self._found(kb, table)
+                found = self._settled[id(table)] = self._resolve(kb, table)
             if isinstance(found, BindJoin):
                 found.tables.append((matcher, number))
             else:
                 matcher.fill(number, found)
 
-    def _found(self, kb: NamedGraphs | None, table: algebra.KbTable) -> Sequence[KbRow] | BindJoin:
+    def _resolve(
+        self, kb: NamedGraphs | None, table: algebra.KbTable
+    ) -> Sequence[KbRow] | BindJoin:
         relation = self._relation(kb, table)
         if relation is None:
             return self._rows(kb, table)
@@ -196,7 +198,9 @@ class KbTables:
             assert isinstance(part.name, ast.Iri)
             return kb.service(part.name.value, part.group, table.variables, part.silent)
         scope = Scope(None, kb, self._program.kb_graphs)
-        if isinstance(part.name, ast.Iri) and scope.asked(name := ox.NamedNode(part.name.value)):
+        if isinstance(part.name, ast.Iri) and scope.is_remote(
+            name := ox.NamedNode(part.name.value)
+        ):
             return kb.relation(name, part.group, table.variables)
         return None
 

@@ -2,7 +2,7 @@
 
 `targets` collects what patterns match in events, `spaseq.rdf.entailment` makes the rules for these
 targets, and `widened` assigns each triple pattern whose target the rules widen a view of its own:
-the triples of the event that match it as they are, and those that the event entails. The operators
+the triples of the event that match it, and the triples that the event entails. The operators
 stay as they are: a class with 10,000 subclasses is one table of classes, not a union of as many
 patterns. Only triples that some pattern matches are derived. Cost: none beyond the rules.
 """
@@ -38,7 +38,7 @@ def targets(nodes: Iterable[ast.Node]) -> tuple[Target, ...]:
 
 
 def _triples(node: ast.Node) -> Iterator[ast.Triple]:
-    """The triple patterns that are matched against events, without those of the KB."""
+    """The triple patterns that are matched against events; excludes the patterns of the KB."""
     nothing = ast.GroupGraphPattern(())
 
     def emptied(part: ast.Node) -> ast.Node | None:
@@ -96,11 +96,19 @@ def _rebuilt(node: algebra.Node, change: Callable[[Step], Step]) -> algebra.Node
         case algebra.Alternatives(left, chains):
             changed = tuple(tuple(map(change, chain)) for chain in chains)
             return replace(node, left=_rebuilt(left, change), chains=changed)
+        case algebra.Reach(left):
+            return replace(
+                node,
+                left=_rebuilt(left, change),
+                ahead=node.ahead.with_steps(change),
+                back=node.back.with_steps(change),
+                nodes=None if node.nodes is None else change(node.nodes),
+            )
         case algebra.Join(left, right) | algebra.LeftJoin(left, right) | algebra.Minus(left, right):
             return replace(node, left=_rebuilt(left, change), right=_rebuilt(right, change))
         case algebra.Union(parts):
             return algebra.Union(tuple(_rebuilt(part, change) for part in parts))
-        case algebra.Filter(child) | algebra.Extend(child):
+        case algebra.Filter(child) | algebra.Extend(child) | algebra.Group(child):
             return replace(node, child=_rebuilt(child, change))
         case algebra.Seed() | algebra.Table() | algebra.KbTable():
             return node

@@ -57,7 +57,7 @@ class Matchers:
         whole: patterns whose KB relations must be fetched whole, with the reason.
         entailed: by the KB graphs that a pattern sees, those graphs under entailment.
         before: the matchers of the same patterns over earlier graphs, which these ones continue.
-        limits: the bounds on steps and memory, for each pattern by itself.
+        limits: the bounds on steps and memory, for each pattern separately.
 
     Raises:
         KbError: if the KB cannot supply what the patterns need.
@@ -93,7 +93,7 @@ class Matchers:
         for number, pattern in enumerate(self.patterns):
             self._native.append(self._matcher(number, pattern, (whole or {}).get(number, "")))
         self._evaluators = [
-            Evaluator(pattern.program, self._seen(pattern.program), number, limits)
+            Evaluator(pattern.program, self._graphs_of(pattern.program), number, limits)
             if pattern.native is None
             else None
             for number, pattern in enumerate(self.patterns)
@@ -123,14 +123,14 @@ class Matchers:
         """The last event that Python evaluated, and its rows, by pattern."""
         numbers = range(len(patterns))
         self._tried = [0 if before is None else before.tried(n) for n in numbers]
-        self._found = [0 if before is None else before.found(n) for n in numbers]
+        self._found = [0 if before is None else before.row_count(n) for n in numbers]
         self._untrue = [[0] * len(tests) for tests in self._tests]
         self._untrue_before = [[] if before is None else before.untrue(n) for n in numbers]
         self.fill()
 
     # ------------------------------------------------------------------ linking
 
-    def _seen(self, program: GpmProgram) -> NamedGraphs | None:
+    def _graphs_of(self, program: GpmProgram) -> NamedGraphs | None:
         """The background graphs as a program sees them."""
         return self._entailed.get(program.kb_graphs, self._kb)
 
@@ -208,9 +208,9 @@ class Matchers:
             KbError: if a source fails.
         """
         for number, tables in self._tables.items():
-            tables.fill(self._seen(self.patterns[number].program))
+            tables.fill(self._graphs_of(self.patterns[number].program))
         for pattern in self.patterns:
-            kb = self._seen(pattern.program)
+            kb = self._graphs_of(pattern.program)
             if pattern.native is None:
                 fetch(kb, pattern.program.pattern)
                 fetch(kb, pattern.filters)
@@ -241,7 +241,7 @@ class Matchers:
     # ------------------------------------------------------------------ events
 
     def rows(self, event: Event, number: int) -> tuple[list[Row], list[Row]]:
-        """The rows of a pattern over an event: all, and those that pass its local filters."""
+        """The rows of a pattern over an event: all, and the rows that pass its local filters."""
         native = self._native[number]
         if native is not None and not self._tests[number]:
             return self._matched(event, native)
@@ -264,7 +264,7 @@ class Matchers:
             self._found[number] += len(rows)
         if kept:
             program = self.patterns[number].program
-            scope = Scope(event, self._seen(program), program.kb_graphs)
+            scope = Scope(event, self._graphs_of(program), program.kb_graphs)
             for place, test in enumerate(self._tests[number]):
                 passed = [row for row in kept if test(row, scope)]
                 self._untrue[number][place] += len(kept) - len(passed)
@@ -291,7 +291,7 @@ class Matchers:
         count = native.match(batch, index)
         if not count:
             return [], []
-        term = self.window.kept
+        term = self.window.intern_term
         rows: list[Row] = []
         kept: list[Row] = []
         for i in range(count):
@@ -322,6 +322,7 @@ class Matchers:
                     "give its reader the `relevance` of this run"
                 )
             self._batch.clear()
+            self._batch.stream = event.stream
             self._batch.file, _, line = event.origin.rpartition(":")
             self._add(self._batch, event, int(line) if line.isdigit() else 0)
             self._loaded = self._batch, 0
@@ -370,7 +371,7 @@ class Matchers:
         native = self._native[number]
         return self._tried[number] + (0 if native is None else native.tried)
 
-    def found(self, number: int) -> int:
+    def row_count(self, number: int) -> int:
         """The number of rows of a pattern so far."""
         native = self._native[number]
         return self._found[number] + (0 if native is None else native.found)
@@ -384,8 +385,8 @@ class Matchers:
             steps[text] = before[0] + given, before[1] + made
         return Observed(
             self.tried(number),
-            self.found(number),
-            self.found(number) - sum(self.untrue(number)),
+            self.row_count(number),
+            self.row_count(number) - sum(self.untrue(number)),
             steps,
             tuple(join.text for join in self.joins(number)),
         )

@@ -61,7 +61,7 @@ class NamedGraphs(Protocol):
     def graph(self, name: ox.NamedNode) -> Graph:
         """A local graph; an empty graph for a name that is not local."""
 
-    def asked(self, name: ox.NamedNode) -> bool:
+    def is_remote(self, name: ox.NamedNode) -> bool:
         """Whether a graph is remote, and its solutions are requested by `relation`."""
 
     def relation(
@@ -120,9 +120,9 @@ class EntailedGraphs:
         """A closed graph; an empty graph for an unknown name."""
         return self.closed.graph(name)
 
-    def asked(self, name: ox.NamedNode) -> bool:
+    def is_remote(self, name: ox.NamedNode) -> bool:
         """Whether a graph is remote."""
-        return self.closed.asked(name)
+        return self.closed.is_remote(name)
 
     def relation(
         self, name: ox.NamedNode, group: ast.GroupGraphPattern, variables: tuple[str, ...]
@@ -136,8 +136,8 @@ class EntailedGraphs:
         """The solutions of a pattern at an endpoint, without entailment."""
         return self._current.service(iri, group, variables, silent)
 
-    def seen(self, event: Event) -> Graph:
-        """The graph of what an event entails, as far as some pattern matches it."""
+    def entailed_graph(self, event: Event) -> Graph:
+        """The entailed triples of an event that some pattern matches."""
         facts, graph = self._last
         if facts is not event.facts:
             facts = event.facts
@@ -146,9 +146,9 @@ class EntailedGraphs:
         return graph
 
 
-def seen(event: Event, kb: NamedGraphs | None) -> Graph:
+def event_graph(event: Event, kb: NamedGraphs | None) -> Graph:
     """The graph of an event as patterns over this KB see it."""
-    return kb.seen(event) if isinstance(kb, EntailedGraphs) else graph_of(event)
+    return kb.entailed_graph(event) if isinstance(kb, EntailedGraphs) else graph_of(event)
 
 
 def kb_parts(node: object, kb: NamedGraphs | None) -> Iterator[ast.Graph | ast.Service]:
@@ -159,9 +159,9 @@ def kb_parts(node: object, kb: NamedGraphs | None) -> Iterator[ast.Graph | ast.S
     if isinstance(node, ast.Graph):
         name = node.name
         asked = kb is not None and (
-            any(map(kb.asked, kb.names))
+            any(map(kb.is_remote, kb.names))
             if isinstance(name, ast.Var)
-            else kb.asked(ox.NamedNode(name.value))
+            else kb.is_remote(ox.NamedNode(name.value))
         )
         if asked:
             yield node

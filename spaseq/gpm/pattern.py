@@ -62,8 +62,10 @@ def compile_pattern(program: GpmProgram, filters: Sequence[ast.Expr] = ()) -> Pa
     return Pattern(program, filters, native, ())
 
 
-def alike(pattern: Pattern) -> Pattern:
-    """A pattern that equals that of another one iff both differ in names of variables only.
+def canonical(pattern: Pattern) -> Pattern:
+    """The pattern with canonical names of variables.
+
+    Two patterns have equal canonical patterns iff they differ in the names of variables only.
 
     Patterns that query a knowledge base keep their names, since the requests contain them.
     """
@@ -108,3 +110,6 @@ def _expressions(lowered: Lowered) -> Iterator[ast.Expr]:
                     yield node.condition
                 case algebra.Extend():
                     yield node.expression
+                case algebra.Group():
+                    for column in node.columns:
+                        yield from column.expressions

@@ -38,7 +38,7 @@ class Observed:
     """Rows that passed the local filters."""
     steps: Mapping[str, tuple[int, int]]
     asked: tuple[str, ...] = ()
-    """The requests to the knowledge base by key, in words."""
+    """A description of the requests to the knowledge base by key."""
 
 
 def plan_lines(pattern: Pattern, observed: Observed | None = None) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class _Describing:
         self._observed = observed
 
     def lines(self, node: algebra.Node) -> list[str]:
-        """The lines of an operator, after those of the operators that it reads."""
+        """The lines of an operator, after the lines of the operators that it reads."""
         match node:
             case algebra.Basic(left, steps, bound):
                 return [*self.lines(left), *self._basic(steps, bound)]
@@ -89,6 +89,8 @@ class _Describing:
                 for chain in chains:
                     found += ["  alternative", *indent(indent(tuple(self._basic(chain, bound))))]
                 return found
+            case algebra.Reach(left, text=text):
+                return [*self.lines(left), f"search {text}{self._searched(text)}"]
             case algebra.Join(left, right, keys):
                 return self._pair("join", left, right, keys)
             case algebra.Minus(left, right, keys):
@@ -108,6 +110,10 @@ class _Describing:
             case algebra.Extend(child, slot, expression):
                 text = f"bind ?{self._slots[slot]} := {expression_line(expression)}"
                 return [*self.lines(child), text]
+            case algebra.Group(child, keys, columns):
+                by = f" by {self._names(keys)}" if keys else ""
+                computed = ", ".join(column.text for column in columns)
+                return [*self.lines(child), f"group{by}" + (f": {computed}" if computed else "")]
             case algebra.Table(slots, rows):
                 return [f"values of {self._names(slots)} ({len(rows)})"]
             case algebra.KbTable(slots, _, part):
@@ -137,6 +143,11 @@ class _Describing:
                 shown += f", seen {seen[1]} from {seen[0]}"
             yield f"match {step.text}  ({self._access(step, known)}; {shown})"
             known |= step.slots
+
+    def _searched(self, text: str) -> str:
+        """What a search along a path has found so far."""
+        seen = self._observed.get(text)
+        return f"  (seen {seen[1]} from {seen[0]})" if seen is not None and seen[0] else ""
 
     def _access(self, step: Step, known: frozenset[int]) -> str:
         """The ends by which the matcher looks up the triples of a step."""

@@ -24,7 +24,7 @@ class GpmProgram:
 
     variables   the columns of a row: every variable that the pattern can bind, sorted, the `AT`
                 variable last
-    certain     those that every row binds
+    certain     the variables that every row binds
     at          the `AT` variable; every row binds it to the time of the event, and it joins (as a
                 term) with the pattern's own bindings of it
     kb_graphs   the KB graphs that `GRAPH` ranges over; None: all of them

@@ -55,7 +55,8 @@ class StreamSyntax:
 
     syntax: RdfSyntax
     read: StatementReader | None
-    """None: by the compiled reader of lines, spaseq/io/native/_nquads.pyx."""
+    """None: by a compiled reader, of lines (spaseq/io/native/_nquads.pyx) or of documents
+    (spaseq/io/documents.py)."""
     unit: InputUnit = "line"
     """What error messages count."""
     steps: EventSteps | None = None
@@ -70,15 +71,6 @@ class StreamSyntax:
     """Syntaxes whose content does not contradict an extension of this one."""
     writer: str | None = None
     """The format of results that writes this syntax."""
-
-
-def _documents(
-    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
-) -> Iterator[Statement]:
-    from spaseq.io.messages import message_statements
-    from spaseq.io.statements import document_statements
-
-    return (message_statements if messages else document_statements)(file, syntax, troubles)
 
 
 def _jelly(
@@ -100,6 +92,13 @@ def _jelly_steps(
     from spaseq.io.jelly_frames import jelly_steps
 
     return jelly_steps(file, events, troubles, messages)
+
+
+def _n3(file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool) -> Iterator[Statement]:
+    from spaseq.io.messages import message_statements
+    from spaseq.io.statements import document_statements
+
+    return (message_statements if messages else document_statements)(file, syntax, troubles)
 
 
 def _rdf_xml(
@@ -139,7 +138,6 @@ NDJSON_LD = RdfSyntax(
     "NDJSON-LD",
     "application/x-ndjson",
     named_graphs=True,
-    other_extensions=("ndjson", "jsonl"),
     other_media_types=("application/jsonl",),
 )
 NGSI_LD = RdfSyntax("ngsild", "NGSI-LD", "application/ld+json")
@@ -166,13 +164,13 @@ STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
         StreamSyntax(N_TRIPLES, None, also=("nq",)),
         StreamSyntax(
             TRIG,
-            _documents,
+            None,
             begins=re.compile(rb"@?(?:prefix|base)\b", re.IGNORECASE),
             also=("nq", "nt", "ttl"),
             writer="trig",
         ),
-        StreamSyntax(TURTLE, _documents, also=("nq", "nt", "trig")),
-        StreamSyntax(N3, _documents, also=("nq", "nt", "trig", "ttl")),
+        StreamSyntax(TURTLE, None, also=("nq", "nt", "trig")),
+        StreamSyntax(N3, _n3, also=("nq", "nt", "trig", "ttl")),
         StreamSyntax(
             RDF_XML,
             _rdf_xml,
@@ -194,7 +192,11 @@ STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
             begins=re.compile(rb"\{[^\n]*\}[ \t\r]*\n\s*\{"),
             also=("jsonld",),
         ),
-        StreamSyntax(JSON_LD, _json_ld, begins=re.compile(rb"\{\s*[\"}]|\[\s*\{")),
+        StreamSyntax(
+            JSON_LD,
+            _json_ld,
+            begins=re.compile(rb'\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\})|\[\s*\{'),
+        ),
         StreamSyntax(
             JELLY,
             _jelly,

@@ -146,11 +146,13 @@ class Lines:
         if any(rest):
             yield self._numbered(b"".join(rest))
 
-    def pieces(self) -> Iterator[list[Piece]]:
+    def pieces(self, most: int | None = None) -> Iterator[list[Piece]]:
         """Whole lines as they are in the file, as soon as they are read, without counting them.
 
-        A line that two reads share is a piece of its own, so blocks are not copied.
+        A line that two reads share is a piece of its own, so blocks are not copied. A read has at
+        most `most` bytes.
         """
+        self._block = min(self._block, most or self._block)
         ahead = self._taken_ahead()
         if ahead:
             yield [(ahead, 0, len(ahead))]

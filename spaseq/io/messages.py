@@ -18,6 +18,7 @@ from spaseq.io.lines import Lines
 from spaseq.io.read_options import Troubles
 from spaseq.io.statements import Document, Statement
 from spaseq.rdf.formats import RdfSyntax
+from spaseq.rdf.line_feed import Numbered
 from spaseq.rdf.turtle_strings import LongStrings
 
 _SUSPECT = re.compile(rb"message|\"\"\"|'''|#", re.IGNORECASE)
@@ -87,14 +88,18 @@ class DotlessDelimiter(Exception):
 
 def message_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements of a Turtle or TriG log, with `(None, line)` for each delimiter."""
+    yield from statements_of(lines, Context(syntax, lines.name, lines.base(), troubles))
+
+
+def statements_of(lines: Numbered, context: Context) -> Iterator[Statement]:
+    """The same for lines of a file that depend on lines before them."""
     scanner = Scanner()
-    context = _Context(syntax, lines.name, lines.base(), troubles)
     passage = Passage(lines.number)
     while line := lines.readline():
         try:
             marks = scanner.marks(line)
         except DotlessDelimiter:
-            troubles.report("@message must be followed by a dot", lines.name, lines.number)
+            context.report("@message must be followed by a dot", lines.number)
             marks = []
         start = 0
         for begin, end, ends_message in marks:
@@ -112,20 +117,45 @@ def message_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> I
     yield from context.statements(passage)
 
 
-class _Context:
-    """The prefixes and the base IRI declared so far, which hold for later messages too."""
+class Context:
+    """The prefixes and the base IRI declared so far, which hold for later messages too.
 
-    def __init__(self, syntax: RdfSyntax, file: str, base: str | None, troubles: Troubles):
+    Args:
+        preamble, opened, in_graph: What the first message depends on, as for `Document`.
+    """
+
+    def __init__(
+        self,
+        syntax: RdfSyntax,
+        file: str,
+        base: str | None,
+        troubles: Troubles,
+        preamble: bytes = b"",
+        opened: int = 0,
+        in_graph: bool = False,
+    ):
         self._syntax = syntax
         self._file = file
         self._base = base
         self._troubles = troubles
-        self._preamble = b""
+        self._preamble = preamble
+        self._opened = opened
+        self._in_graph = in_graph
+
+    def report(self, message: str, line: int) -> None:
+        self._troubles.report(message, self._file, line)
 
     def statements(self, passage: Passage) -> Iterator[Statement]:
-        if self._preamble:
-            passage.lines.appendleft(self._preamble)
-            passage.number -= 1
-        document = Document(passage, self._file, self._syntax, self._base, self._troubles)
+        document = Document(
+            passage,
+            self._file,
+            self._syntax,
+            self._base,
+            self._troubles,
+            self._preamble,
+            self._opened,
+            self._in_graph,
+        )
         yield from document.statements()
         self._base, self._preamble = document.base, document.preamble
+        self._opened, self._in_graph = 0, False

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
 from spaseq.io.formats import stream_syntax
+from spaseq.io.rows.formats import ROW_FORMATS
 from spaseq.io.time_path import Step, time_path
 from spaseq.rdf.event import DATE_TIME, NUMBER
 from spaseq.rdf.time import TimePrecision, TimeUnit
@@ -86,11 +87,13 @@ class ReadOptions:
         on_error: whether a malformed statement or event ends the run or is skipped.
         lateness: how many microseconds an event may be late and still be put in order; None:
             sources are in order, and an event that is not is an error.
-        syntax: a name in `spaseq.io.formats.STREAM_SYNTAXES`, instead of the file extension.
+        syntax: a name in `spaseq.io.formats.STREAM_SYNTAXES` or, for streams with a mapping, in
+            `spaseq.io.rows.formats.ROW_FORMATS`, instead of the file extension.
         clock: microseconds since 1970-01-01T00:00:00Z.
         time_precision: what is done with a time finer than a microsecond.
         contexts: files that replace remote JSON-LD contexts, by URL; "" is for every other URL and
             for documents without a context.
+        time_column: the column of times, of tables whose mapping leaves `?_time` unbound.
 
     Raises:
         SpaseqError: for an unknown syntax.
@@ -109,9 +112,10 @@ class ReadOptions:
     reuse_graph_names: bool = False
     event_metadata: bool = False
     max_memory: int | None = None
+    time_column: str | None = None
 
     def __post_init__(self) -> None:
-        if self.syntax is not None:
+        if self.syntax is not None and self.syntax not in ROW_FORMATS:
             stream_syntax(self.syntax)
         kind = self.framing.kind
         if self.time_predicate is not None:

@@ -5,7 +5,7 @@ same timestamp, facts are distinct, and no two events of a run share a blank nod
 from the numbers of the source and of the event). Memory: one block of lines and one event, or the
 events within the allowed lateness.
 
-Events are read in batches (spaseq/rdf/_batch.pyx): line-based syntaxes by a compiled reader, the
+Events are read in batches (spaseq/rdf/_batch.pyx): RDF's text syntaxes by compiled readers, the
 others statement by statement. The reader yields a batch before a read that may block, so a live
 source is not delayed.
 """
@@ -15,9 +15,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from spaseq.errors import InputError
+from spaseq.io.documents import DocumentFile
 from spaseq.io.formats import StreamSyntax
 from spaseq.io.framing_errors import Questions
 from spaseq.io.grouping import Dataset, Members, Texts, by_subject
@@ -34,7 +35,7 @@ from spaseq.io.read_options import (
     log_warning,
 )
 from spaseq.io.recognition import recognised
-from spaseq.io.statements import Statement, block_statements, line_statements
+from spaseq.io.statements import Statement, block_statements, document_statements, line_statements
 from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
@@ -51,6 +52,14 @@ STATEMENTS_AT_ONCE = 4096
 """Statements after which such a batch is yielded or refreshed, with or without events."""
 
 
+class OpenFile(Protocol):
+    """A file that is being read; `position` is the number of bytes read so far."""
+
+    name: str
+
+    def position(self) -> int: ...
+
+
 @dataclass(slots=True)
 class Source:
     """A stream read from files, one after the other. `number` is its position in the run.
@@ -65,7 +74,7 @@ class Source:
     domain: TimeDomain = field(default_factory=TimeDomain)
     log: Callable[[str], None] = log_warning
     counters: Counters = field(default_factory=Counters)
-    lines: Lines | None = None
+    lines: OpenFile | None = None
     """The file that is being read: progress is measured on it."""
     relevance: Relevance | None = None
     open_lines: Callable[[str], Lines] = Lines
@@ -95,9 +104,14 @@ class Source:
         troubles = Troubles(self.options.on_error, self.counters, self.log)
         minter = Minter(self.number)
         if self.options.lateness is None:
-            return _Reading(self, relevance, troubles, minter).batches()
-        unsorted = _Reading(self, relevance, troubles, None).batches()
+            return self._read(relevance, troubles, minter)
+        unsorted = self._read(relevance, troubles, None)
         return _reordered(unsorted, self.options.lateness, troubles, minter)
+
+    def _read(
+        self, relevance: Relevance, troubles: Troubles, minter: Minter | None
+    ) -> Iterator[EventBatch]:
+        return _Reading(self, relevance, troubles, minter).batches()
 
     @property
     def live(self) -> bool:
@@ -137,7 +151,8 @@ class _Reading:
             return
         named = self._options.syntax
         for path in self._source.files:
-            file = self._source.lines = self._source.open_lines(path)
+            file = self._source.open_lines(path)
+            self._source.lines = file
             try:
                 file.options = self._options
                 known = recognised(file, path, named)
@@ -233,19 +248,27 @@ class _Reading:
 
     def _steps(self, file: Lines, syntax: StreamSyntax, kind: str) -> Iterator[bool]:
         """Read the file into events; True each time that a batch may be yielded."""
-        if syntax.read is None and kind != "subject":
+        is_messages = kind == "message"
+        if syntax.read is None and syntax.syntax.line_based and kind != "subject":
             lines = LineReader(self._events, syntax.syntax.named_graphs, file.number + 1)
             for pieces in file.pieces():
                 self._read_pieces(pieces, lines, file, syntax.syntax)
                 yield True
             return
         if syntax.steps is not None and kind != "subject":
-            yield from syntax.steps(file, self._events, self._troubles, kind == "message")
+            yield from syntax.steps(file, self._events, self._troubles, is_messages)
             return
+        if kind == "subject":
+            statements = by_subject(self._statements(file, syntax, False))
+        elif syntax.read is None:
+            document = DocumentFile(self._events, file, syntax.syntax, self._troubles, is_messages)
+            yield from document.steps()
+            statements = document.rest()
+        else:
+            statements = self._statements(file, syntax, is_messages)
         most = 1 if file.is_live else EVENTS_AT_ONCE
         count = 0
-        statements = self._statements(file, syntax, kind == "message")
-        for quad, line in by_subject(statements) if kind == "subject" else statements:
+        for quad, line in statements:
             self._events.statement(quad, line)
             count += 1
             if len(self._events.batch) >= most or count == STATEMENTS_AT_ONCE:
@@ -254,7 +277,8 @@ class _Reading:
 
     def _statements(self, file: Lines, syntax: StreamSyntax, messages: bool) -> Iterator[Statement]:
         if syntax.read is None:
-            return line_statements(file, syntax.syntax, self._troubles)
+            read = line_statements if syntax.syntax.line_based else document_statements
+            return read(file, syntax.syntax, self._troubles)
         return syntax.read(file, syntax.syntax, self._troubles, messages)
 
     # ------------------------------------------------------------ all files first

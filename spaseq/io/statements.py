@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import IO, TypeAlias, cast
 
 import pyoxigraph as ox
@@ -44,7 +44,10 @@ def line_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iter
 def block_statements(
     first: int, block: bytes, file: str, syntax: RdfSyntax, troubles: Troubles
 ) -> Iterator[Statement]:
-    """The same for some whole lines of a file; `first` is the number of the first line."""
+    """The statements and message delimiters of whole lines of an N-Quads or N-Triples file.
+
+    `first` is the number of the first line.
+    """
     if b"VERSION" not in block and b"MESSAGE" not in block:
         yield from _plain_block(first, block, file, syntax, troubles)
         return
@@ -130,16 +133,37 @@ def explained(error: SyntaxError, syntax: RdfSyntax, placed: bool = True) -> str
     return f"not {syntax.title}{column}: {said}{hint}"
 
 
+def directives(prefixes: Iterable[tuple[str, str]]) -> bytes:
+    """The declarations of prefixes on one line; empty if there are none."""
+    text = " ".join(f"@prefix {name}: <{iri}> ." for name, iri in prefixes)
+    return text.encode() + b"\n" if text else b""
+
+
 def document_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:
     """The statements of a Turtle or TriG file without message delimiters."""
     yield from Document(lines, lines.name, syntax, lines.base(), troubles).statements()
 
 
 class Document:
-    """A Turtle or TriG document, parsed line by line; `base` is the base IRI at its end."""
+    """A Turtle or TriG document, parsed line by line; `base` is the base IRI at its end.
+
+    Args:
+        preamble: What the lines depend on, on one line that is not counted: prefixes, and possibly
+            the beginning of the block of a graph.
+        opened: The line on which that block begins.
+        in_graph: Whether its statements are of a named graph, or are the first of the block.
+    """
 
     def __init__(
-        self, lines: Numbered, file: str, syntax: RdfSyntax, base: str | None, troubles: Troubles
+        self,
+        lines: Numbered,
+        file: str,
+        syntax: RdfSyntax,
+        base: str | None,
+        troubles: Troubles,
+        preamble: bytes = b"",
+        opened: int = 0,
+        in_graph: bool = False,
     ):
         self._lines = lines
         self._file = file
@@ -147,9 +171,16 @@ class Document:
         self._troubles = troubles
         self._feed = LineFeed(lines)
         self._in_block = False
+        self._opened = opened
+        self._in_graph = in_graph
         self.base = base
-        self.preamble = b""
-        """The prefixes at the end, on one line."""
+        self.prefixes: dict[str, str] = {}
+        """The prefixes at the end."""
+        self.preamble = preamble
+        """The same as directives on one line."""
+        if preamble:
+            self._lines = _Resumed(lines)
+            self._lines.read_again(preamble, [], False)
 
     def statements(self) -> Iterator[Statement]:
         """The statements. After an error, which is reported, reading resumes behind it."""
@@ -173,8 +204,8 @@ class Document:
                 self._report(failure)
             finally:
                 self.base = parser.base_iri or self.base
-                prefixes = (f"@prefix {name}: <{iri}> ." for name, iri in parser.prefixes.items())
-                self.preamble = " ".join(prefixes).encode() + b"\n" if parser.prefixes else b""
+                self.prefixes = parser.prefixes
+                self.preamble = directives(self.prefixes.items())
             # This parser cannot recover: the next line is the first one of another parser.
             if not isinstance(self._lines, _Resumed):
                 self._lines = _Resumed(self._lines)
@@ -193,7 +224,8 @@ class Document:
         lines, feed = self._lines, self._feed
         before = lines.number - bool(self.preamble)
         failed_at = (-1, -1)
-        in_graph = False
+        in_graph, preamble = self._in_graph, self.preamble
+        self._in_graph = False
         while True:
             try:
                 for quad in parser:
@@ -212,9 +244,10 @@ class Document:
                 found = feed.torn(line)
                 if found is not None:
                     front, torn, behind = found
+                    front = front.removeprefix(preamble)
                     opened, closed = front.rfind(b"{"), front.rfind(b"}")
                     in_block = in_graph if opened == closed else opened > closed
-                    self._in_block = in_block and b"{" not in torn
+                    self._in_block = in_block and b"{" not in torn and line != self._opened
                     return behind
 
 
@@ -243,10 +276,10 @@ class _Resumed:
             preamble, self._preamble = self._preamble, b""
             return preamble
         line = self._next()
-        while self._is_passing and line:
+        if self._is_passing and line:
             text = line.strip()
             self._is_passing = not (text.startswith(b"}") or text.endswith(b"}"))
-            line = self._next()
+            return b"\n"  # the parser counts the line
         return line
 
     def _next(self) -> bytes:

@@ -4,6 +4,8 @@ There is one client per endpoint; it reuses connections, and threads may share i
 is retried with exponential backoff, except after client errors (4xx). A call returns a complete
 answer or raises an error that names the endpoint, the query and the cause. Requests are form
 POSTs, which every server accepts for queries of any length.
+
+httpx is imported by the first client, since it takes longer to import than this package.
 """
 
 from __future__ import annotations
@@ -14,9 +16,8 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Event
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
-
-import httpx
 
 from spaseq.errors import EndpointError
 from spaseq.kb.answer import (
@@ -29,6 +30,9 @@ from spaseq.kb.answer import (
     read_rows,
 )
 from spaseq.kb.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    import httpx
 
 _DATASET = ("default-graph-uri", "named-graph-uri")
 _AGAIN = (408, 425, 429)
@@ -85,6 +89,8 @@ class Client:
     _lenient: bool = False
 
     def __post_init__(self) -> None:
+        import httpx
+
         endpoint = self.endpoint
         parts = urlsplit(endpoint.url)
         given = parse_qsl(parts.query, keep_blank_values=True)
@@ -119,6 +125,8 @@ class Client:
             TooManyRows: if there are more than `bound`.
             EndpointError: if the endpoint returns no answer, or no readable one.
         """
+        import httpx
+
         attempts = 0
         while True:
             attempts += 1
@@ -190,6 +198,8 @@ def _refusal(response: httpx.Response) -> Exception:
 
 
 def _cause(error: Exception) -> str:
+    import httpx
+
     if isinstance(error, httpx.TimeoutException | TimeoutError):
         return "it did not answer in time"
     if isinstance(error, httpx.ConnectError):

@@ -69,14 +69,14 @@ class Knowledge:
         """A graph in memory; an empty graph for any other name."""
         return self.current.graph(name)
 
-    def asked(self, name: ox.NamedNode) -> bool:
+    def is_remote(self, name: ox.NamedNode) -> bool:
         """Whether a graph is queried at its source rather than held in memory."""
-        return self.current.asked(name)
+        return self.current.is_remote(name)
 
     def relation(
         self, name: ox.NamedNode, group: ast.GroupGraphPattern, variables: tuple[str, ...]
     ) -> Relation:
-        """The solutions of a pattern over a graph that is `asked` for."""
+        """The solutions of a pattern over a graph that is remote."""
         return self.current.relation(name, group, variables)
 
     def service(

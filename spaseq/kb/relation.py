@@ -105,7 +105,7 @@ class Relation:
         if endpoint.join == "bind":
             return None
         try:
-            return self._asked(self._text(endpoint.rows + 1), endpoint.rows)
+            return self._request(self._text(endpoint.rows + 1), endpoint.rows)
         except TooManyRows:
             if endpoint.join == "auto":
                 return None
@@ -123,7 +123,7 @@ class Relation:
     def _text(self, limit: int | None) -> str:
         return select_text(self._group, self._variables, limit)
 
-    def _asked(self, text: str, bound: int) -> Sequence[Row]:
+    def _request(self, text: str, bound: int) -> Sequence[Row]:
         if not self._variables:
             return [()] if self._source.rows(text, (ANY,), bound) else []
         return list(dict.fromkeys(self._source.rows(text, self._variables, bound)))
@@ -227,7 +227,7 @@ class Relation:
         columns = [self._variables.index(name) for name in names]
         answered: dict[Key, list[Row]] = {key: [] for key in wanted}
         try:
-            rows = self._asked(text, self._source.endpoint.rows)
+            rows = self._request(text, self._source.endpoint.rows)
         except TooManyRows:
             if more:
                 return self._answered(names, keys)

@@ -91,14 +91,14 @@ class Kb:
         """A graph in memory; an empty graph for any other name."""
         return self._graphs.get(name, EMPTY)
 
-    def asked(self, name: ox.NamedNode) -> bool:
+    def is_remote(self, name: ox.NamedNode) -> bool:
         """Whether a graph is queried at its source rather than held in memory."""
         return name in self._asked
 
     def relation(
         self, name: ox.NamedNode, group: ast.GroupGraphPattern, variables: tuple[str, ...]
     ) -> Relation:
-        """The solutions of a pattern over a graph that is `asked` for."""
+        """The solutions of a pattern over a graph that is remote."""
         for node in ast.walk(group):
             if isinstance(node, ast.Graph):
                 raise KbError(

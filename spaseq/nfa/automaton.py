@@ -51,7 +51,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class EagerGuard:
     """A guard of a place that is decided as soon as its event arrives (first-chance negation).
 
     Every waiting partial match determines what the guard reads, and no later step changes it. The
@@ -69,7 +69,7 @@ class Link:
     bounds: tuple[Bound, ...] = ()
     guards: tuple[int, ...] = ()
     """Guards of ACCEPT and DONE links; the guards of other links belong to the target place."""
-    sightings: tuple[Sighting, ...] = ()
+    eager_guards: tuple[EagerGuard, ...] = ()
     """Of ACCEPT links: guards that remove a match while it waits for its window to close."""
 
 
@@ -116,7 +116,7 @@ class Place:
     orders: tuple[tuple[int, str, Relation] | None, ...] = ()
     """Per edge: (register, variable, relation of the variable to the register), where a range index
     serves a comparison."""
-    sightings: tuple[Sighting, ...] = ()
+    eager_guards: tuple[EagerGuard, ...] = ()
     """Guards that are decided on sight."""
 
     def shared(self, position: int) -> tuple[tuple[int, str], ...]:
@@ -179,6 +179,11 @@ class Automaton:
             for link in atom.links:
                 if not (link.target in (ACCEPT, DONE) or 0 <= link.target < len(self.places)):
                     raise ValueError(f"atom {number} links to no place")
+
+    def __str__(self) -> str:
+        """As `describe`, with the numbers of occurrences for their names."""
+        occurrences = (number for atom in self.atoms for number in atom.occurrences)
+        return self.describe([f"#{number}" for number in range(max(occurrences, default=-1) + 1)])
 
     def describe(self, occurrence_names: Sequence[str]) -> str:
         """One line per place: `^` marks a start, `>` precedes the next places."""

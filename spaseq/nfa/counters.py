@@ -9,7 +9,7 @@ from spaseq.nfa.automaton import Place
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceStanding:
+class PlaceCounters:
     """One place. Its counters run since the run was started or resumed."""
 
     number: int
@@ -43,10 +43,10 @@ class PlaceStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AutomatonCounters:
     """One automaton."""
 
-    places: Sequence[PlaceStanding]
+    places: Sequence[PlaceCounters]
     waiting: int
     """Matches that wait for their windows to close."""
     waited: int
@@ -60,7 +60,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class MemoryUse:
     """Memory of the partial matches of one automaton."""
 
     nodes: int

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from spaseq.nfa.automaton import Action, Automaton, Edge, Guard, Link, Place, Relation, Sighting
+from spaseq.nfa.automaton import Action, Automaton, EagerGuard, Edge, Guard, Link, Place, Relation
 from spaseq.plan.logical import Condition, QueryPlan, Register
 from spaseq.plan.references import iteration_register
 from spaseq.rules import enabled
@@ -236,7 +236,7 @@ def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
         joint=tuple(joint),
         equal=tuple(equal),
         orders=tuple(None if place.start else _order(edge, flow) for edge in place.edges),
-        sightings=() if place.start else tuple(_sightings(place, flow, sure)),
+        eager_guards=() if place.start else tuple(_eager_guards(place, flow, sure)),
     )
 
 
@@ -279,7 +279,7 @@ def _order(edge: Edge, flow: _Flow) -> tuple[int, str, Relation] | None:
     return None
 
 
-def _sightings(place: Place, flow: _Flow, sure: Names) -> Iterator[Sighting]:
+def _eager_guards(place: Place, flow: _Flow, sure: Names) -> Iterator[EagerGuard]:
     """The guards of a place that no later step affects.
 
     A step over several events begins before its last one, so its guards search between its events
@@ -297,7 +297,7 @@ def _sightings(place: Place, flow: _Flow, sure: Names) -> Iterator[Sighting]:
         if not any(_touches(edge, guard, reads, flow, sure) for edge in place.edges):
             gpm = flow.plan.gpms[flow.plan.occurrences[guard.occurrence].gpm]
             shared = sorted(reads & sure & gpm.certain)
-            yield Sighting(number, tuple((flow.numbers[name], name) for name in shared))
+            yield EagerGuard(number, tuple((flow.numbers[name], name) for name in shared))
 
 
 def _bound_after(automaton: Automaton, flow: _Flow, sure: list[Names]) -> list[Names]:
@@ -321,8 +321,8 @@ def _closing(link: Link, flow: _Flow, known: Names) -> Link:
         if guard.occurrence is not None and not guard.relative and enabled("first_chance_negation"):
             gpm = flow.plan.gpms[flow.plan.occurrences[guard.occurrence].gpm]
             shared = sorted(flow.guard_reads(guard) & known & gpm.certain)
-            found.append(Sighting(number, tuple((flow.numbers[name], name) for name in shared)))
-    return replace(link, sightings=tuple(found))
+            found.append(EagerGuard(number, tuple((flow.numbers[name], name) for name in shared)))
+    return replace(link, eager_guards=tuple(found))
 
 
 def _touches(edge: Edge, guard: Guard, reads: Names, flow: _Flow, sure: Names) -> bool:

@@ -112,7 +112,7 @@ class AwaitedState(NamedTuple):
     labels: Sequence[int]
 
 
-class KeptRow(NamedTuple):
+class BufferedRow(NamedTuple):
     """A buffered row; `keyed`: it binds all partition variables."""
 
     gpm: int
@@ -149,13 +149,13 @@ class AutomatonState:
     awaited: list[AwaitedState] = field(default_factory=list)
     complete: list[int] = field(default_factory=list)
     """Nodes that end matches not yet delivered."""
-    kept: list[KeptRow] = field(default_factory=list)
+    kept: list[BufferedRow] = field(default_factory=list)
     """Buffered rows, the oldest of each graph pattern first."""
     recalled: list[tuple[int, int, Event]] = field(default_factory=list)
     """(instant, stream, event) of the events that filters may read."""
     partitions: list[PartitionState] = field(default_factory=list)
     chained: list[float] | None = None
-    """The strategy of a lazy join; see `CoreParts.chained`."""
+    """The strategy of a lazy join; see `CoreParts.strategy`."""
 
     @property
     def bytes(self) -> int:
@@ -168,7 +168,7 @@ class AutomatonState:
             + len(self.labels) * _BYTES[LabelState]
             + len(self.groups) * _BYTES[GroupState]
             + len(self.awaited) * _BYTES[AwaitedState]
-            + len(self.kept) * _BYTES[KeptRow]
+            + len(self.kept) * _BYTES[BufferedRow]
             + 4 * (cells + registers)
             + 8 * waiting
         )
@@ -194,7 +194,7 @@ _BYTES = {
     LabelState: 80,
     GroupState: 80,
     AwaitedState: 40,
-    KeptRow: 24,
+    BufferedRow: 24,
 }
 """Bytes of each record without its variable part; see _tecs.pxd and _groups.pxd."""
 _ROWS: dict[str, type[Any]] = {
@@ -203,7 +203,7 @@ _ROWS: dict[str, type[Any]] = {
     "pending": NodeAt,
     "begun": NodeAt,
     "awaited": AwaitedState,
-    "kept": KeptRow,
+    "kept": BufferedRow,
     "partitions": PartitionState,
 }
 _TYPES: dict[str, list[list[type]]] = {

@@ -255,6 +255,17 @@ class Query:
     text: str = field(default="", compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A `CONSTRUCT` that makes an event of each row of a table."""
+
+    template: tuple[Triple, ...]
+    where: GroupGraphPattern
+    prologue: Prologue = Prologue()
+    span: Span = no_span()
+    text: str = field(default="", compare=False, repr=False)
+
+
 Node: TypeAlias = object
 
 

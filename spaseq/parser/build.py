@@ -48,6 +48,16 @@ class QueryBuilder(PatternBuilder):
                 parts |= self._body(as_tree(body))
         return ast.Query(**parts, span=self.span(tree), text=self.source.text)
 
+    def mapping(self, tree: Tree) -> ast.Mapping:
+        prologue, template, group = map(as_tree, tree.children)
+        return ast.Mapping(
+            prologue=self.prologue(prologue),
+            template=self.template(template),
+            where=self.group(group),
+            span=self.span(tree),
+            text=self.source.text,
+        )
+
     # -------------------------------------------------------------- prologue and result form
 
     def prologue(self, tree: Tree) -> ast.Prologue:

@@ -290,7 +290,7 @@ class ExpressionBuilder:
                 self.span(tree),
                 f"write {known.call}",
             )
-            return self._stand_in(arguments, tree)
+            return self._placeholder_call(arguments, tree)
         if name == "BOUND" and not _can_be_bound(arguments[0]):
             self.source.report(
                 "BOUND takes a variable, not an expression",
@@ -298,14 +298,14 @@ class ExpressionBuilder:
                 "write BOUND(?v), or BOUND(PREV(?v)); COALESCE(…) returns the first expression "
                 "that has a value",
             )
-            return self._stand_in(arguments, tree)
+            return self._placeholder_call(arguments, tree)
         match arguments:
             case (ast.Literal() as text,) if name == "IRI" and self.base is not None:
                 # Only constants can be resolved: the base IRI is not known after parsing.
                 arguments = (replace(text, lexical=resolve(text.lexical, self.base)),)
         return ast.Call(name, arguments, self.span(tree))
 
-    def _stand_in(self, arguments: tuple[ast.Expr, ...], tree: Tree) -> ast.Expr:
+    def _placeholder_call(self, arguments: tuple[ast.Expr, ...], tree: Tree) -> ast.Expr:
         """A call that accepts any number of arguments, so that later checks examine them."""
         return ast.Call("COALESCE", arguments, self.span(tree))
 

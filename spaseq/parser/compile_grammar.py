@@ -20,7 +20,7 @@ from lark.parsers.lalr_analysis import Shift
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 TABLES = Path(__file__).with_name("tables.json")
-STARTS = ("query", "pattern", "expression")
+STARTS = ("query", "pattern", "expression", "mapping")
 
 
 class _Conflicts(logging.Handler):

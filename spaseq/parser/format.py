@@ -1,6 +1,6 @@
 """Syntax tree → text, such that `parse(format_query(q)) == q`.
 
-`format_query` writes for people: indented, IRIs shortened by the query's prefixes.
+`format_query` writes readable text: indented, IRIs shortened by the query's prefixes.
 `format_pattern` and `format_expression` write for other SPARQL processors: absolute IRIs, no
 prologue, the same meaning term by term. The writer adds parentheses only where the grammar would
 otherwise parse another tree. Cost: linear in the text.
@@ -68,7 +68,7 @@ def format_query(query: ast.Query) -> str:
 
 
 def expression_line(expression: ast.Expr) -> str:
-    """An expression on one line, for people; line breaks occur only escaped, inside strings."""
+    """An expression on one line; line breaks occur only escaped, inside strings."""
     return re.sub(r"\s*\n\s*", " ", format_expression(expression))
 
 

@@ -1,6 +1,6 @@
 """Text → tokens, chosen by what the automaton accepts at each position.
 
-The terminals are those of `grammar.lark`, joined into one regular expression in the order of
+The lexer joins the terminals of `grammar.lark` into one regular expression in the order of
 their priorities (SPARQL's longest-token rule). If the automaton does not accept a token, the
 lexer tries a shorter reading: `A:B` as three tokens inside `SEQ`, `-1` as a minus sign and a
 number after an operand, `count` as a name where a graph pattern is named. Text without any

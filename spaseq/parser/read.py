@@ -39,6 +39,20 @@ def examine(text: str) -> tuple[ast.Query | None, list[Diagnostic]]:
     return None if source.incomplete else query, source.ordered_findings()
 
 
+def parse_mapping(text: str, name: str = "mapping") -> ast.Mapping:
+    """Parse `CONSTRUCT { … } WHERE { … }` with SPARQL's prologue.
+
+    Args:
+        text: The mapping.
+        name: Prefix of positions in error messages, such as the name of the file.
+
+    Raises:
+        QuerySyntaxError: with every mistake found in the text.
+    """
+    mapping: ast.Mapping = _read("mapping", text, name, None)
+    return mapping
+
+
 def parse_pattern(text: str, prefixes: dict[str, str] | None = None) -> ast.GroupGraphPattern:
     """Parse `{ … }`, a SPARQL group graph pattern with SPAseq's expressions.
 

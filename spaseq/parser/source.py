@@ -3,7 +3,7 @@
 SPARQL 1.1 (section 19.2) allows `\\u0041` and `\\U00000041` in place of any character of a
 query, replaced before any other rule applies; `Source.lexed` is the text after replacement.
 Escapes for a quote, a backslash or a line break are not replaced: inside a string they denote
-that character, elsewhere they are errors, and replacing them would make the two alike.
+that character, elsewhere they are errors, and replacing them would make the two indistinguishable.
 
 Invariant: `span(i, j)` refers to characters of `text`, whatever replacements `lexed` has.
 A `Source` also collects the errors found in the text, so that one pass reports several.

@@ -26,13 +26,15 @@ _WHERE = "a sub-query's pattern is matched before its rows are grouped: aggregat
 
 
 def check(node: object, source: Source) -> None:
-    """Report every violation in a query, a group or an expression to `source`."""
+    """Report every violation in a query, a mapping, a group or an expression to `source`."""
     rules = _Rules(source)
     if isinstance(node, ast.Query):
         if isinstance(node.form, ast.Select) and node.form.items is not None:
             rules.projection(node.form.items, {})
         for define in node.defines:
             rules.group(define.pattern)
+    elif isinstance(node, ast.Mapping):
+        rules.group(node.where)
     elif isinstance(node, ast.GroupGraphPattern):
         rules.group(node)
     else:

@@ -22,7 +22,7 @@ from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI, XSD, Builtin, shown
 _XSD_STRING = XSD + "string"
 
 
-def check_functions(query: ast.Query) -> Iterator[Diagnostic]:
+def check_functions(query: ast.Query | ast.Mapping) -> Iterator[Diagnostic]:
     """The findings about all calls."""
     for part in ast.walk(query):
         if isinstance(part, ast.Call) and part.name in ("REGEX", "REPLACE"):

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from libc.string cimport memcpy, memset
 
 from spaseq.rdf._dictionary cimport permanent_of, term_of, text_of
-from spaseq.rdf._memory cimport arena_reset, arena_take, give_back, resized, take
+from spaseq.rdf._memory cimport arena_reset, arena_alloc_slow, mem_free, mem_realloc, mem_alloc
 from spaseq.rdf._numerals cimport Numeral, is_numeral, numeral_of, spell
 from spaseq.rdf._terms cimport (
     hash_of,
@@ -79,9 +79,9 @@ cdef class EventBatch:
         store_init(&self.local)
         slots_init(&self.known, 1024)
         self.triple_room = 256
-        self.triples = <Triple*>take(self.triple_room * sizeof(Triple))
+        self.triples = <Triple*>mem_alloc(self.triple_room * sizeof(Triple))
         self.event_room = 64
-        self.events = <EventRecord*>take(self.event_room * sizeof(EventRecord))
+        self.events = <EventRecord*>mem_alloc(self.event_room * sizeof(EventRecord))
         if self.triples == NULL or self.events == NULL:
             raise MemoryError
         self.version = dictionary.permanent.count
@@ -94,19 +94,19 @@ cdef class EventBatch:
         cdef uint32_t events = other.event_count + other.event_count // 8
         cdef void* taken
         if terms > self.local.room:
-            taken = resized(self.local.records, terms * sizeof(TermRecord))
+            taken = mem_realloc(self.local.records, terms * sizeof(TermRecord))
             if taken == NULL:
                 raise MemoryError
             self.local.records = <TermRecord*>taken
             self.local.room = terms
         if triples > self.triple_room:
-            taken = resized(self.triples, triples * sizeof(Triple))
+            taken = mem_realloc(self.triples, triples * sizeof(Triple))
             if taken == NULL:
                 raise MemoryError
             self.triples = <Triple*>taken
             self.triple_room = triples
         if events > self.event_room:
-            taken = resized(self.events, events * sizeof(EventRecord))
+            taken = mem_realloc(self.events, events * sizeof(EventRecord))
             if taken == NULL:
                 raise MemoryError
             self.events = <EventRecord*>taken
@@ -125,8 +125,8 @@ cdef class EventBatch:
     def __dealloc__(self):
         store_free(&self.local)
         slots_free(&self.known)
-        give_back(self.triples)
-        give_back(self.events)
+        mem_free(self.triples)
+        mem_free(self.events)
 
     def __len__(self):
         return self.event_count
@@ -164,7 +164,7 @@ cdef class EventBatch:
             slots_grow(&self.known)
         if term == 0:
             if copied:
-                kept = <char*>arena_take(&self.local.bytes, size)
+                kept = <char*>arena_alloc_slow(&self.local.bytes, size)
                 if kept != NULL:
                     memcpy(kept, text, size)
                 text = kept
@@ -216,7 +216,7 @@ cdef class EventBatch:
         cdef term_t known
         if self.version == self.dictionary.permanent.count:
             return
-        numbers = <term_t*>take(count * sizeof(term_t))
+        numbers = <term_t*>mem_alloc(count * sizeof(term_t))
         if numbers == NULL:
             raise MemoryError
         slots_clear(&self.known)
@@ -233,7 +233,7 @@ cdef class EventBatch:
             self.events[i].name = _refitted(self, numbers, self.events[i].name)
             self.events[i].stamp = _refitted(self, numbers, self.events[i].stamp)
             self.events[i].moment = _refitted(self, numbers, self.events[i].moment)
-        give_back(numbers)
+        mem_free(numbers)
         self.version = self.dictionary.permanent.count
         self._renew()
 
@@ -256,7 +256,7 @@ cdef class EventBatch:
         cdef Triple* moved
         cdef Triple* triple
         if self.triple_count == self.triple_room:
-            moved = <Triple*>resized(
+            moved = <Triple*>mem_realloc(
                 self.triples, 2 * <size_t>self.triple_room * sizeof(Triple)
             )
             if moved == NULL:
@@ -276,7 +276,7 @@ cdef class EventBatch:
         cdef EventRecord* moved
         cdef EventRecord* event
         if self.event_count == self.event_room:
-            moved = <EventRecord*>resized(
+            moved = <EventRecord*>mem_realloc(
                 self.events, 2 * <size_t>self.event_room * sizeof(EventRecord)
             )
             if moved == NULL:

@@ -27,7 +27,7 @@ import pyoxigraph as ox
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcmp, memcpy, memset
 
-from spaseq.rdf._memory cimport arena_take, give_back, zeroed
+from spaseq.rdf._memory cimport arena_alloc_slow, mem_free, mem_calloc
 from spaseq.rdf._terms cimport (
     TermRecord,
     hash_of,
@@ -63,15 +63,15 @@ cdef class Dictionary:
     def __cinit__(self):
         store_init(&self.permanent)
         self.slot_mask = 255
-        self.slots = <uint64_t*>zeroed(256, sizeof(uint64_t))
+        self.slots = <uint64_t*>mem_calloc(256, sizeof(uint64_t))
         self.hint_mask = 31
-        self.hints = <uint64_t*>zeroed(32, sizeof(uint64_t))
+        self.hints = <uint64_t*>mem_calloc(32, sizeof(uint64_t))
         self.objects = [None]
 
     def __dealloc__(self):
-        give_back(self.hints)
+        mem_free(self.hints)
         store_free(&self.permanent)
-        give_back(self.slots)
+        mem_free(self.slots)
 
     def __len__(self):
         return self.permanent.count - 1
@@ -108,7 +108,7 @@ cdef class Dictionary:
             return term
         if 2 * <uint64_t>self.permanent.count > self.slot_mask:
             self._grow_slots()
-        entry = <Entry*>arena_take(&self.permanent.bytes, sizeof(Entry) + size)
+        entry = <Entry*>arena_alloc_slow(&self.permanent.bytes, sizeof(Entry) + size)
         term = store_new(&self.permanent) if entry != NULL else 0
         if term == 0:
             raise MemoryError("no room for another permanent term")
@@ -139,10 +139,10 @@ cdef class Dictionary:
     cdef int _grow_slots(self) except -1:
         """Double the slots and reinsert all terms."""
         cdef uint64_t count = 2 * (<uint64_t>self.slot_mask + 1)
-        cdef uint64_t* slots = <uint64_t*>zeroed(count, sizeof(uint64_t))
+        cdef uint64_t* slots = <uint64_t*>mem_calloc(count, sizeof(uint64_t))
         cdef const TermRecord* record
         cdef uint32_t i
-        give_back(self.slots)
+        mem_free(self.slots)
         self.slots = slots
         self.slot_mask = <uint32_t>(count - 1)
         for i in range(1, self.permanent.count):
@@ -153,10 +153,10 @@ cdef class Dictionary:
     cdef int _grow_hints(self) except -1:
         """Double the Bloom filter and reinsert all terms."""
         cdef uint64_t words = 2 * (<uint64_t>self.hint_mask + 1)
-        cdef uint64_t* hints = <uint64_t*>zeroed(words, sizeof(uint64_t))
+        cdef uint64_t* hints = <uint64_t*>mem_calloc(words, sizeof(uint64_t))
         cdef uint64_t hash
         cdef uint32_t i
-        give_back(self.hints)
+        mem_free(self.hints)
         self.hints = hints
         self.hint_mask = <uint32_t>(words - 1)
         for i in range(1, self.permanent.count):

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Step counters of compiled loops: a limit for each event, and regular checks for signals.
 
-A loop that may run long counts its steps down. Every `SPELL` steps it reads the clock, and every
-0.1 s it lets Python run the handlers of pending signals, so that Ctrl-C interrupts the processing
-of one event even if that does not use the interpreter. An exception raised by a handler propagates
-from the loop.
+A loop that may run long counts its steps down. Every `STEPS_PER_CLOCK_READ` steps it reads the
+clock, and every 0.1 s it lets Python run the handlers of pending signals, so that Ctrl-C interrupts
+the processing of one event even if that does not use the interpreter. An exception raised by a
+handler propagates from the loop.
 
 Cost: a step is one subtraction; reading the clock takes about 20 ns, and the interpreter's lock is
 acquired at most ten times per second.
@@ -43,7 +43,7 @@ cdef extern from *:
     bint is_due "spaseq_is_due"() noexcept nogil
 
 
-cdef int heed() except -1 nogil:
+cdef int check_signals() except -1 nogil:
     """Let Python handle pending signals, at most every 0.1 s.
 
     Raises:
@@ -55,34 +55,36 @@ cdef int heed() except -1 nogil:
     return 0
 
 
-cdef int bound_effort(Effort* effort, uint64_t most) noexcept nogil:
+cdef int limit_effort(Effort* effort, uint64_t most) noexcept nogil:
     """Start an event with a limit of `most` steps."""
-    effort.left = effort.granted = effort.had = 0
-    effort.most, effort.unlooked = most, SPELL
+    effort.left = effort.granted = effort.steps_before = 0
+    effort.max_steps, effort.steps_to_clock = most, STEPS_PER_CLOCK_READ
     return resume_effort(effort, 0)
 
 
-cdef bint renew(Effort* effort) except -1 nogil:
+cdef bint grant_steps(Effort* effort) except -1 nogil:
     """Grant further steps after `left` has reached 0, and read the clock if it is due.
 
     Returns False if the limit is reached.
     """
-    effort.unlooked -= effort.granted
-    effort.had += effort.granted
+    effort.steps_to_clock -= effort.granted
+    effort.steps_before += effort.granted
     effort.granted = 0
-    if effort.unlooked == 0:
-        effort.unlooked = SPELL
-        heed()
-    effort.granted = effort.left = min(effort.most - effort.had, effort.unlooked)
+    if effort.steps_to_clock == 0:
+        effort.steps_to_clock = STEPS_PER_CLOCK_READ
+        check_signals()
+    effort.granted = effort.left = min(
+        effort.max_steps - effort.steps_before, effort.steps_to_clock
+    )
     return effort.left > 0
 
 
-cdef bint take_more(Effort* effort, uint64_t count) except -1 nogil:
-    """As `take_steps`, if `count` exceeds the rest of the last grant."""
+cdef bint count_steps_slow(Effort* effort, uint64_t count) except -1 nogil:
+    """As `count_steps`, if `count` exceeds the rest of the last grant."""
     while count > effort.left:
         count -= effort.left
         effort.left = 0
-        if not renew(effort):
+        if not grant_steps(effort):
             return False
     effort.left -= count
     return True

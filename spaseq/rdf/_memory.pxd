@@ -22,7 +22,7 @@ ctypedef struct Lines:
     char* first
 
 cdef enum:
-    LINE = 64           # bytes
+    LINE_BYTES = 64     # bytes
 
 ctypedef struct Arena:
     Chunk* first        # chunks in the order they are filled; those after `last` are spare
@@ -30,27 +30,27 @@ ctypedef struct Arena:
     size_t filled       # bytes used of `last`
     size_t used         # bytes allocated since the last reset
 
-cdef void* take(size_t size) noexcept nogil
-cdef void* resized(void* block, size_t size) noexcept nogil
-cdef void* zeroed(size_t count, size_t size) except NULL nogil
-cdef void* longer(void* block, size_t count, size_t size, const char* lacking) except NULL nogil
-cdef int no_room(const char* lacking) except -1 nogil
+cdef void* mem_alloc(size_t size) noexcept nogil
+cdef void* mem_realloc(void* block, size_t size) noexcept nogil
+cdef void* mem_calloc(size_t count, size_t size) except NULL nogil
+cdef void* mem_grow(void* block, size_t count, size_t size, const char* purpose) except NULL nogil
+cdef int raise_no_memory(const char* purpose) except -1 nogil
 cdef int lines_grow(
-    Lines* lines, size_t held, size_t wanted, const char* lacking
+    Lines* lines, size_t held, size_t wanted, const char* purpose
 ) except -1 nogil
-cdef void give_back(void* block) noexcept nogil
+cdef void mem_free(void* block) noexcept nogil
 
 cdef Chunk* chunk_new(size_t size) noexcept nogil
 cdef void chunks_free(Chunk* chunk) noexcept nogil
-cdef void* arena_take(Arena* arena, size_t size) noexcept nogil
+cdef void* arena_alloc_slow(Arena* arena, size_t size) noexcept nogil
 
 
-cdef inline void* arena_piece(Arena* arena, size_t size) noexcept nogil:
-    """As `arena_take`, without a call if the current chunk has room."""
+cdef inline void* arena_alloc(Arena* arena, size_t size) noexcept nogil:
+    """As `arena_alloc_slow`, without a call if the current chunk has room."""
     cdef char* piece
     size = (size + 15) & ~<size_t>15
     if arena.last == NULL or arena.last.size - arena.filled < size:
-        return arena_take(arena, size)
+        return arena_alloc_slow(arena, size)
     piece = <char*>arena.last + sizeof(Chunk) + arena.filled
     arena.filled += size
     arena.used += size

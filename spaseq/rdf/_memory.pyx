@@ -14,7 +14,7 @@ use huge pages if the system has them, which avoids TLB misses. A block gets hug
 first written, and only if it is aligned to one, so such blocks are copied to aligned memory instead
 of grown by realloc.
 
-Tables that live as long as a run and double occasionally are grown by `longer`. A large one is a
+Tables that live as long as a run and double occasionally are grown by `mem_grow`. A large one is a
 mapping of its own, preceded by a header with its size. The system extends the mapping or moves its
 pages without copying, and new pages are touched only when used, so the event that grows a table
 does not pay for its whole memory.
@@ -176,61 +176,61 @@ def requests():
     return _requests
 
 
-cdef void* take(size_t size) noexcept nogil:
+cdef void* mem_alloc(size_t size) noexcept nogil:
     global _requests
     _requests += 1
     return spaseq_take(size)
 
 
-cdef void* resized(void* block, size_t size) noexcept nogil:
+cdef void* mem_realloc(void* block, size_t size) noexcept nogil:
     global _requests
     _requests += 1
     return spaseq_resized(block, size)
 
 
-cdef int no_room(const char* lacking) except -1 nogil:
+cdef int raise_no_memory(const char* purpose) except -1 nogil:
     """Raise a MemoryError that names what there is no memory for."""
     with gil:
-        raise MemoryError(f"no room for {lacking.decode()}")
+        raise MemoryError(f"no room for {purpose.decode()}")
 
 
-cdef void* longer(void* block, size_t count, size_t size, const char* lacking) except NULL nogil:
+cdef void* mem_grow(void* block, size_t count, size_t size, const char* purpose) except NULL nogil:
     """Grow a block to `count` items of `size` bytes; new items are uninitialised.
 
-    A block grown by this function must only be grown by this function, never `resized`.
+    A block grown by this function must only be grown by this function, never `mem_realloc`.
     """
     global _requests
     _requests += 1
     cdef void* moved = spaseq_longer(block, count * size if count * size else 1)
     if moved == NULL:
-        no_room(lacking)
+        raise_no_memory(purpose)
     return moved
 
 
-cdef void* zeroed(size_t count, size_t size) except NULL nogil:
+cdef void* mem_calloc(size_t count, size_t size) except NULL nogil:
     """A zeroed block for `count` items of `size` bytes, at least one."""
     cdef size_t wanted = (count if count else 1) * size
-    cdef void* block = take(wanted)
+    cdef void* block = mem_alloc(wanted)
     if block == NULL:
-        no_room(b"more")
+        raise_no_memory(b"more")
     memset(block, 0, wanted)
     return block
 
 
 cdef int lines_grow(
-    Lines* lines, size_t held, size_t wanted, const char* lacking
+    Lines* lines, size_t held, size_t wanted, const char* purpose
 ) except -1 nogil:
     """Grow to `wanted` cache lines, preserving the first `held` of them."""
     cdef size_t before = lines.first - <char*>lines.block
-    cdef char* block = <char*>longer(lines.block, wanted + 1, LINE, lacking)
-    cdef char* first = <char*>((<size_t>block + LINE - 1) & ~<size_t>(LINE - 1))
+    cdef char* block = <char*>mem_grow(lines.block, wanted + 1, LINE_BYTES, purpose)
+    cdef char* first = <char*>((<size_t>block + LINE_BYTES - 1) & ~<size_t>(LINE_BYTES - 1))
     if held and first != block + before:
-        memmove(first, block + before, held * LINE)
+        memmove(first, block + before, held * LINE_BYTES)
     lines.block, lines.first = block, first
     return 0
 
 
-cdef void give_back(void* block) noexcept nogil:
+cdef void mem_free(void* block) noexcept nogil:
     spaseq_give_back(block)
 
 
@@ -240,7 +240,7 @@ cdef Chunk* chunk_new(size_t size) noexcept nogil:
     size += sizeof(Chunk)
     if size >= LARGE:
         size = (size + PAGE - 1) & ~<size_t>(PAGE - 1)
-    chunk = <Chunk*>take(size)
+    chunk = <Chunk*>mem_alloc(size)
     if chunk != NULL:
         chunk.next = NULL
         chunk.size = size - sizeof(Chunk)
@@ -252,11 +252,11 @@ cdef void chunks_free(Chunk* chunk) noexcept nogil:
     cdef Chunk* following
     while chunk != NULL:
         following = chunk.next
-        give_back(chunk)
+        mem_free(chunk)
         chunk = following
 
 
-cdef void* arena_take(Arena* arena, size_t size) noexcept nogil:
+cdef void* arena_alloc_slow(Arena* arena, size_t size) noexcept nogil:
     """Allocate a piece of the arena; NULL if there is no memory."""
     cdef Chunk* chunk
     cdef char* piece

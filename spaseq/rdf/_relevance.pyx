@@ -10,7 +10,7 @@ Objects that are relevant with the same set of predicates share the set, so that
 classes of one hierarchy need one small number each. Cost: two array accesses.
 """
 
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 
 
 cdef class Relevance:
@@ -30,7 +30,7 @@ cdef class Relevance:
         for predicate in every:
             some.pop(predicate, None)
         self.size = max([*some, *every], default=0) + 1
-        self.by_predicate = <uint32_t*>zeroed(self.size, sizeof(uint32_t))
+        self.by_predicate = <uint32_t*>mem_calloc(self.size, sizeof(uint32_t))
         for predicate in every:
             self.by_predicate[predicate] = Keep.EVERY
         predicates_of = {}
@@ -41,9 +41,9 @@ cdef class Relevance:
         self._enter_objects(predicates_of, len(some) // 8 + 1)
 
     def __dealloc__(self):
-        give_back(self.by_predicate)
-        give_back(self.by_object)
-        give_back(self.sets)
+        mem_free(self.by_predicate)
+        mem_free(self.by_object)
+        mem_free(self.sets)
 
     cdef int _enter_objects(self, dict predicates_of, uint32_t width) except -1:
         """Build the set of predicates, by number, with which each object is relevant."""
@@ -54,8 +54,8 @@ cdef class Relevance:
         for value, numbers in predicates_of.items():
             sets.setdefault(tuple(sorted(numbers)), len(sets))
         self.objects = max(predicates_of, default=0) + 1
-        self.by_object = <uint32_t*>zeroed(self.objects, sizeof(uint32_t))
-        self.sets = <uint8_t*>zeroed(len(sets), width)
+        self.by_object = <uint32_t*>mem_calloc(self.objects, sizeof(uint32_t))
+        self.sets = <uint8_t*>mem_calloc(len(sets), width)
         for value, numbers in predicates_of.items():
             self.by_object[value] = sets[tuple(sorted(numbers))]
         for numbers, place in sets.items():

@@ -12,14 +12,14 @@ stores, so one table can index the terms of several stores. Cost: constant per l
 
 from libc.string cimport memset
 
-from spaseq.rdf._memory cimport arena_free, give_back, resized, take
+from spaseq.rdf._memory cimport arena_free, mem_free, mem_realloc, mem_alloc
 
 
 cdef int store_init(TermStore* store) except -1 nogil:
     memset(store, 0, sizeof(TermStore))
     store.count = 1
     store.room = 64
-    store.records = <TermRecord*>take(store.room * sizeof(TermRecord))
+    store.records = <TermRecord*>mem_alloc(store.room * sizeof(TermRecord))
     if store.records == NULL:
         with gil:
             raise MemoryError
@@ -28,7 +28,7 @@ cdef int store_init(TermStore* store) except -1 nogil:
 
 
 cdef void store_free(TermStore* store) noexcept nogil:
-    give_back(store.records)
+    mem_free(store.records)
     store.records = NULL
     arena_free(&store.bytes)
 
@@ -38,7 +38,7 @@ cdef bint store_grow(TermStore* store) noexcept nogil:
     cdef TermRecord* moved
     if store.room > PLACE >> 1:
         return False
-    moved = <TermRecord*>resized(store.records, 2 * <size_t>store.room * sizeof(TermRecord))
+    moved = <TermRecord*>mem_realloc(store.records, 2 * <size_t>store.room * sizeof(TermRecord))
     if moved == NULL:
         return False
     store.records = moved
@@ -48,7 +48,7 @@ cdef bint store_grow(TermStore* store) noexcept nogil:
 
 cdef int slots_init(SlotTable* table, uint32_t capacity) except -1 nogil:
     """An empty table of `capacity` slots, a power of two."""
-    table.slots = <Slot*>take(capacity * sizeof(Slot))
+    table.slots = <Slot*>mem_alloc(capacity * sizeof(Slot))
     if table.slots == NULL:
         with gil:
             raise MemoryError
@@ -58,7 +58,7 @@ cdef int slots_init(SlotTable* table, uint32_t capacity) except -1 nogil:
 
 
 cdef void slots_free(SlotTable* table) noexcept nogil:
-    give_back(table.slots)
+    mem_free(table.slots)
     table.slots = NULL
 
 
@@ -72,7 +72,7 @@ cdef int slots_grow(SlotTable* table) except -1 nogil:
     cdef Slot* old = table.slots
     cdef uint32_t i, count = table.mask + 1
     cdef uint32_t used = table.used
-    table.slots = <Slot*>take(2 * <size_t>count * sizeof(Slot))
+    table.slots = <Slot*>mem_alloc(2 * <size_t>count * sizeof(Slot))
     if table.slots == NULL:
         table.slots = old
         with gil:
@@ -83,5 +83,5 @@ cdef int slots_grow(SlotTable* table) except -1 nogil:
         if old[i].term:
             slots_put(table, old[i].tag, old[i].term)
     table.used = used
-    give_back(old)
+    mem_free(old)
     return 0

@@ -8,7 +8,10 @@ MAX_NESTED_TRIPLES = 500
 """Nesting depth of triple terms. The parser recurses: 30,000 overflow its stack."""
 
 _BRACKETS = re.compile(rb"<<\(|\)>>")
-_WHERE = re.compile(r"Parser error (?:at|between) line \d.*?\d: (?=\D)")
+_WHERE = re.compile(
+    r"Parser error (?:at|between) line \d+"
+    r"(?: between columns \d+ and \d+| column \d+(?: and line \d+ column \d+)?): "
+)
 
 
 def parser_message(error: SyntaxError) -> str:

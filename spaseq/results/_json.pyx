@@ -10,23 +10,31 @@ from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
 from spaseq.rdf._literals cimport civil
-from spaseq.rdf._memory cimport resized
+from spaseq.rdf._memory cimport mem_realloc
 
 from spaseq.rdf.time_text import EPOCH_DAY, date_time_text
+from spaseq.results import keys
 
 cdef enum:
-    MOST_DIGITS = 20    # decimal digits of a 64-bit number
+    MAX_DIGITS = 20     # decimal digits of a 64-bit number
 
 cdef int64_t SECOND = 1000000
 cdef int64_t DAY = 86400 * SECOND
 cdef int64_t FIRST_DAY = EPOCH_DAY
+
+cdef bytes OPEN_IRI = f'{{"{keys.TYPE}": "{keys.URI}", "{keys.VALUE}": '.encode()
+cdef bytes OPEN_BLANK_NODE = f'{{"{keys.TYPE}": "{keys.BLANK_NODE}", "{keys.VALUE}": '.encode()
+cdef bytes OPEN_LITERAL = f'{{"{keys.TYPE}": "{keys.LITERAL}", "{keys.VALUE}": '.encode()
+cdef bytes DATATYPE = keys.following(keys.DATATYPE)
+cdef bytes LANGUAGE = keys.following(keys.LANGUAGE)
+cdef bytes DIRECTION = keys.following(keys.DIRECTION)
 
 
 cdef char* _more(Text* text, size_t size) except NULL:
     """Make room for `size` more bytes and return their address."""
     cdef char* moved
     if text.size + size > text.room:
-        moved = <char*>resized(text.begin, 2 * (text.size + size))
+        moved = <char*>mem_realloc(text.begin, 2 * (text.size + size))
         if moved == NULL:
             raise MemoryError
         text.begin = moved
@@ -48,9 +56,9 @@ cdef int put_bytes(Text* text, bytes what) except -1:
 
 
 cdef int put_number(Text* text, int64_t number) except -1:
-    cdef char[MOST_DIGITS + 1] digits
+    cdef char[MAX_DIGITS + 1] digits
     cdef uint64_t rest = <uint64_t>number if number >= 0 else 0 - <uint64_t>number
-    cdef int first = MOST_DIGITS + 1
+    cdef int first = MAX_DIGITS + 1
     while True:
         first -= 1
         digits[first] = <char>(c"0" + rest % 10)
@@ -60,7 +68,7 @@ cdef int put_number(Text* text, int64_t number) except -1:
     if number < 0:
         first -= 1
         digits[first] = c"-"
-    return put(text, digits + first, MOST_DIGITS + 1 - first)
+    return put(text, digits + first, MAX_DIGITS + 1 - first)
 
 
 cdef int put_string(Text* text, const char* what, size_t size) except -1:
@@ -103,19 +111,19 @@ cdef int put_term(Text* text, const char* term, size_t size) except -1:
     """Append a term in the format of SPARQL's JSON results."""
     cdef size_t quote = size - 1, end
     if term[0] == c"<":
-        put(text, b'{"type": "uri", "value": ', 25)
+        put_bytes(text, OPEN_IRI)
         put_string(text, term + 1, size - 2)
     elif term[0] == c"_":
-        put(text, b'{"type": "bnode", "value": ', 27)
+        put_bytes(text, OPEN_BLANK_NODE)
         put_string(text, term + 2, size - 2)
     else:
         # The last quote ends the lexical form: IRIs and language tags contain none.
         while term[quote] != c'"':
             quote -= 1
-        put(text, b'{"type": "literal", "value": ', 29)
+        put_bytes(text, OPEN_LITERAL)
         put_string(text, term + 1, quote - 1)
         if quote + 1 < size and term[quote + 1] == c"^":
-            put(text, b', "datatype": ', 14)
+            put_bytes(text, DATATYPE)
             put_string(text, term + quote + 4, size - quote - 5)
         elif quote + 1 < size:
             end = quote + 2
@@ -123,11 +131,11 @@ cdef int put_term(Text* text, const char* term, size_t size) except -1:
                 term[end] == c"-" and end + 1 < size and term[end + 1] == c"-"
             ):
                 end += 1
-            put(text, b', "xml:lang": ', 14)
+            put_bytes(text, LANGUAGE)
             put_string(text, term + quote + 2, end - quote - 2)
             if end < size:
                 # The base direction follows two hyphens.
-                put(text, b', "its:dir": ', 13)
+                put_bytes(text, DIRECTION)
                 put_string(text, term + end + 2, size - end - 2)
     return put(text, b"}", 1)
 

@@ -1,8 +1,9 @@
 """Matches as plain data, for JSON output.
 
-Terms are represented as in *SPARQL 1.2 Query Results JSON*; keys and their order are a public
-interface. Numeric timestamps are numbers of seconds, dates are UTC strings; unbound variables are
-omitted. The last key `kb`, the version of the knowledge base, is present if that has changed.
+Terms are represented as in *SPARQL 1.2 Query Results JSON*; the keys (`spaseq.results.keys`) and
+their order are a public interface. Numeric timestamps are numbers of seconds, dates are UTC
+strings, and unbound variables are omitted. The last key `kb`, the version of the knowledge base, is
+present if that has changed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pyoxigraph as ox
 
 from spaseq.rdf.event import Fact, Term
 from spaseq.rdf.time import json_value
+from spaseq.results import keys
 
 if TYPE_CHECKING:
     from spaseq.results._match import Match
@@ -24,37 +26,37 @@ XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 def match_to_dict(match: Match) -> dict[str, Any]:
     """A match as plain data, with keys in output order."""
-    version = {} if match.kb_version == 1 else {"kb": match.kb_version}
+    version = {} if match.kb_version == 1 else {keys.KB: match.kb_version}
     if match.boolean is not None:
         return {
-            "query": match.query,
-            "end": json_value(match.end),
-            "boolean": match.boolean,
+            keys.QUERY: match.query,
+            keys.END: json_value(match.end),
+            keys.BOOLEAN: match.boolean,
         } | version
     result: dict[str, Any] = {
-        "query": match.query,
-        "start": json_value(match.start),
-        "end": json_value(match.end),
+        keys.QUERY: match.query,
+        keys.START: json_value(match.start),
+        keys.END: json_value(match.end),
     }
     if match.graph is None:
-        result["bindings"] = solution_to_json(match.bindings)
+        result[keys.BINDINGS] = solution_to_json(match.bindings)
     else:
-        result["graph"] = triples_text(match.graph)
-    result["events"] = [_witness_to_json(witness) for witness in match.events]
+        result[keys.GRAPH] = triples_text(match.graph)
+    result[keys.EVENTS] = [_witness_to_json(witness) for witness in match.events]
     return result | version
 
 
 def _witness_to_json(witness: Witness) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "gpm": witness.gpm,
-        "stream": witness.stream,
-        "time": json_value(witness.time),
-        "ordinal": witness.ordinal,
+        keys.GPM: witness.gpm,
+        keys.STREAM: witness.stream,
+        keys.TIME: json_value(witness.time),
+        keys.ORDINAL: witness.ordinal,
     }
     if witness.graph is not None:
         name = witness.graph
-        result["graph"] = name.value if isinstance(name, ox.NamedNode) else str(name)
-    result["bindings"] = solution_to_json(witness.bindings)
+        result[keys.GRAPH] = name.value if isinstance(name, ox.NamedNode) else str(name)
+    result[keys.BINDINGS] = solution_to_json(witness.bindings)
     return result
 
 
@@ -66,16 +68,16 @@ def solution_to_json(bindings: Mapping[str, Term]) -> dict[str, dict[str, str]]:
 def term_to_json(term: Term) -> dict[str, str]:
     """A term in the format of SPARQL's JSON results."""
     if isinstance(term, ox.NamedNode):
-        return {"type": "uri", "value": term.value}
+        return {keys.TYPE: keys.URI, keys.VALUE: term.value}
     if isinstance(term, ox.BlankNode):
-        return {"type": "bnode", "value": term.value}
-    result = {"type": "literal", "value": term.value}
+        return {keys.TYPE: keys.BLANK_NODE, keys.VALUE: term.value}
+    result = {keys.TYPE: keys.LITERAL, keys.VALUE: term.value}
     if term.language:
-        result["xml:lang"] = term.language
+        result[keys.LANGUAGE] = term.language
         if term.direction is not None:
-            result["its:dir"] = term.direction.value
+            result[keys.DIRECTION] = term.direction.value
     elif term.datatype.value != XSD_STRING:
-        result["datatype"] = term.datatype.value
+        result[keys.DATATYPE] = term.datatype.value
     return result
 
 

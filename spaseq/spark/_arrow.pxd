@@ -1,4 +1,4 @@
-"""The part that a key belongs to; see _arrow.pyx."""
+"""The part of a key; see _arrow.pyx."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -6,7 +6,7 @@ from spaseq.rdf._terms cimport TermRecord
 
 
 cdef inline uint64_t key_with(uint64_t seed, const TermRecord* record) noexcept nogil:
-    """What a key is known by, with one more term; 0 for a key without any."""
+    """The hash of a key extended by a term. The hash of the empty key is 0."""
     cdef uint64_t hash = 0x9E3779B97F4A7C15u if record.text[0] == c"_" else record.hash
     seed = (seed ^ hash) * 0x9E3779B97F4A7C15u
     return seed ^ seed >> 29

@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Columns of events → encoded batches; their parts; and what is left of their graphs.
+"""Columns of events → encoded batches, the parts of their events, and their pruned graphs.
 
-The graphs of many events lie in one buffer, as Arrow keeps them, and are read where they lie
-by the compiled reader of N-Triples (spaseq/io/native/_nquads.pyx); lines it is not sure of are
-judged by others. Each pattern is matched once for each event, as in a run, and the part of a
-key is worked out of the hashes that its terms have anyway. Nothing here makes a Python object
-for an event, unless its time is a number or something is rare about it.
+The graphs of many events are in one Arrow buffer, which the compiled reader of N-Triples scans in
+place (spaseq/io/native/_nquads.pyx); it passes lines that it does not recognise to a parser. Each
+pattern is matched once per event, as in a run. The part of a key is computed from the stored hashes
+of its terms. No Python object is created for an event, unless its time is a number, or its graph
+has a line that the reader does not recognise.
 
-Invariant: the part of a key is a function of the texts of its terms and of the number of
-parts, the same in every process; blank nodes are all one, for their labels differ from task to
-task. Cost: linear in the bytes, and what the patterns cost.
+Invariant: the part of a key is a function of the texts of its terms and of the number of parts, the
+same in every process. All blank nodes count as equal, since their labels differ between tasks.
+Cost: linear in the bytes, plus the cost of the patterns.
 """
 
 cimport cython
@@ -23,18 +23,18 @@ from spaseq.io.native._framing cimport EventReader
 from spaseq.io.native._nquads cimport LineReader
 from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple, record_of, written_record
 from spaseq.rdf._dictionary cimport text_of
-from spaseq.rdf._memory cimport give_back, resized, take, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc, mem_calloc
 from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport TermRecord, hash_of, term_t
 from spaseq.results._json cimport put
-from spaseq.spark._building cimport Strings
+from spaseq.spark._building cimport Strings, put_n_triples
 
 cdef enum:
     EVERYWHERE = -1
 
 
 def part_of(terms, uint32_t parts) -> int:
-    """The part that a key belongs to, of so many."""
+    """The part of a key, a number below `parts`."""
     cdef uint64_t seed = 0
     cdef TermRecord record
     cdef bytes text
@@ -47,7 +47,7 @@ def part_of(terms, uint32_t parts) -> int:
 
 
 def instants(EventBatch batch not None) -> bytes:
-    """The times of the events in microseconds, then their ordinals, as 64-bit numbers."""
+    """The times of all events in microseconds, then all ordinals, as 64-bit numbers."""
     cdef uint32_t i, count = batch.event_count
     cdef bytes found = PyBytes_FromStringAndSize(NULL, 2 * count * sizeof(int64_t))
     cdef int64_t* numbers = <int64_t*><char*>found
@@ -61,7 +61,7 @@ def instants(EventBatch batch not None) -> bytes:
 cdef class ColumnReader:
     """Reads columns of events of one stream into batches.
 
-    `judge` makes statements of N-Triples that the compiled reader is not sure of.
+    `judge` parses N-Triples that the compiled reader does not recognise.
     """
 
     cdef EventReader events
@@ -78,10 +78,13 @@ cdef class ColumnReader:
         const int64_t[::1] micros, const int64_t[::1] ordinals, const uint8_t[::1] dated,
         bytes names, const int32_t[::1] name_ends, stamps,
     ):
-        """The events at some places of the columns, as a batch of their own.
+        """The events at the indexes `places` of the columns, as a new batch.
 
-        Graph i is `graphs[ends[i]:ends[i + 1]]`; a name likewise, as it is in N-Triples, and
-        empty where there is none. `names` and `stamps` may be None.
+        Graph i is `graphs[ends[i]:ends[i + 1]]`. Names likewise: N-Triples, or empty for no name.
+        `names` and `stamps` may be None.
+
+        Raises:
+            ValueError: if a name is not an IRI.
         """
         cdef Py_ssize_t i, place, at, end
         cdef EventBatch batch = self.events.batch
@@ -109,20 +112,20 @@ cdef class ColumnReader:
         cdef const char* text = <const char*>names + at
         cdef term_t name = 0
         if not self.lines.name_or_label(text, end - at, True, &name):
-            raise ValueError(f"the name of an event is no IRI: {text[:end - at].decode()}")
+            raise ValueError(f"the name of an event is not an IRI: {text[:end - at].decode()}")
         return name
 
 
 @cython.final
 cdef class PartFinder:
-    """Which parts the events of a batch belong to; see spaseq/spark/keys.py.
+    """Computes the parts of the events of a batch; see spaseq/spark/keys.py.
 
     Args:
         graph: the summary graph that the matchers read.
-        matchers: the native matcher of each pattern, with the columns of the key, -1 for one
-            that the pattern does not bind.
+        matchers: the native matcher of each pattern, with the columns of the key; -1 for a
+            variable that the pattern does not bind.
         unfiltered: whether solutions that fail a pattern's own filters count.
-        parts: how many parts there are.
+        parts: the number of parts.
     """
 
     cdef SummaryGraph graph
@@ -130,8 +133,8 @@ cdef class PartFinder:
     cdef list columns
     cdef bint unfiltered
     cdef uint32_t parts
-    cdef uint64_t* seen         # by part: the last event that was found to belong to it
-    cdef uint64_t looked        # events so far
+    cdef uint64_t* seen         # by part: the number of the last event that belongs to it
+    cdef uint64_t event_count   # events so far
     cdef int64_t* found         # pairs: the event's number in its batch, and a part
     cdef size_t count, room
 
@@ -143,33 +146,33 @@ cdef class PartFinder:
         self.columns = [list(columns) for _, columns in matchers]
         self.unfiltered = unfiltered
         self.parts = parts
-        self.seen = <uint64_t*>zeroed(parts, sizeof(uint64_t))
+        self.seen = <uint64_t*>mem_calloc(parts, sizeof(uint64_t))
         self.room = 1024
-        self.found = <int64_t*>take(2 * self.room * sizeof(int64_t))
+        self.found = <int64_t*>mem_alloc(2 * self.room * sizeof(int64_t))
         if self.seen == NULL or self.found == NULL:
             raise MemoryError
 
     def __dealloc__(self):
-        give_back(self.seen)
-        give_back(self.found)
+        mem_free(self.seen)
+        mem_free(self.found)
 
     def find(self, EventBatch batch not None):
-        """Pairs of 64-bit numbers: an event, and a part it belongs to (-1: to all of them)."""
+        """Pairs of 64-bit numbers: the index of an event, and one of its parts (-1: all parts)."""
         cdef uint32_t event
         batch.refit()
         self.count = 0
         for event in range(batch.event_count):
-            self._look(batch, event)
+            self._find_parts(batch, event)
         return PyBytes_FromStringAndSize(
             <const char*>self.found, 2 * self.count * sizeof(int64_t)
         )
 
-    cdef int _look(self, EventBatch batch, uint32_t event) except -1:
+    cdef int _find_parts(self, EventBatch batch, uint32_t event) except -1:
         cdef NativeMatcher matcher
         cdef uint32_t i, part
         cdef size_t first = self.count
         cdef size_t number
-        self.looked += 1
+        self.event_count += 1
         if batch.events[event].statements == 0:
             return 0
         self.graph.load(batch, event)
@@ -183,13 +186,13 @@ cdef class PartFinder:
                 if part == self.parts:
                     self.count = first
                     return self._put(event, EVERYWHERE)
-                if self.seen[part] != self.looked:
-                    self.seen[part] = self.looked
+                if self.seen[part] != self.event_count:
+                    self.seen[part] = self.event_count
                     self._put(event, part)
         return 0
 
     cdef uint32_t _part(self, EventBatch batch, const term_t* row, list columns) except? 0:
-        """The part of a row's key; `parts` where the row leaves it open."""
+        """The part of a row's key; `parts` if the row does not bind the whole key."""
         cdef uint64_t seed = 0
         cdef Numeral numeral
         cdef int column
@@ -202,7 +205,7 @@ cdef class PartFinder:
     cdef int _put(self, int64_t event, int64_t part) except -1:
         cdef int64_t* grown
         if self.count == self.room:
-            grown = <int64_t*>resized(self.found, 4 * self.room * sizeof(int64_t))
+            grown = <int64_t*>mem_realloc(self.found, 4 * self.room * sizeof(int64_t))
             if grown == NULL:
                 raise MemoryError
             self.found = grown
@@ -215,7 +218,7 @@ cdef class PartFinder:
 
 @cython.final
 cdef class GraphWriter:
-    """Puts graphs one behind the other, without the triples that no query can use."""
+    """Concatenates graphs as N-Triples, without the triples that no query can use."""
 
     cdef Strings graphs
 
@@ -226,19 +229,20 @@ cdef class GraphWriter:
         self, EventBatch batch not None, const int64_t[::1] events, const int64_t[::1] places,
         bytes graphs not None, const int32_t[::1] ends,
     ):
-        """The graphs of some events of a batch, whose own text is at some places of a column.
+        """Add the graphs of events of a batch, whose texts are at the indexes `places` of a column.
 
-        Of an event with triples of no use only the others are written.
+        The text is copied if the reader dropped no triple of the event; otherwise the remaining
+        triples are written.
         """
         cdef Py_ssize_t i
         cdef int64_t place
         cdef EventRecord* event
-        cdef uint32_t kept
+        cdef uint32_t retained
         for i in range(events.shape[0]):
             event = &batch.events[events[i]]
             place = places[i]
-            kept = event.end - event.first
-            if 0 < kept < event.statements:
+            retained = event.end - event.first
+            if 0 < retained < event.statements:
                 self._triples(batch, event)
             else:
                 put(
@@ -248,14 +252,16 @@ cdef class GraphWriter:
             self.graphs.close()
 
     def add_all(self, EventBatch batch not None):
-        """The graphs of all events of a batch, as far as they are kept."""
+        """Add the graphs of all events of a batch, without the triples that the reader dropped."""
         cdef uint32_t event
         for event in range(batch.event_count):
             self._triples(batch, &batch.events[event])
             self.graphs.close()
 
     def add_names(self, EventBatch batch not None):
-        """In place of graphs the names that are IRIs, without brackets; others are empty."""
+        """Add the names of all events in place of graphs: IRIs without brackets; empty for a blank
+        node or no name.
+        """
         cdef uint32_t event
         cdef TermRecord* record
         for event in range(batch.event_count):
@@ -266,7 +272,7 @@ cdef class GraphWriter:
             self.graphs.close()
 
     def written(self) -> tuple[bytes, bytes]:
-        """The texts, and where each begins and the last one ends, as 32-bit numbers."""
+        """The concatenated texts, and their offsets as 32-bit numbers; empties the writer."""
         return self.graphs.buffers()
 
     cdef int _triples(self, EventBatch batch, const EventRecord* event) except -1:
@@ -275,30 +281,10 @@ cdef class GraphWriter:
         cdef uint32_t i
         for i in range(event.first, event.end):
             triple = &batch.triples[i]
-            self._term(record_of(batch, triple.subject))
+            put_n_triples(&self.graphs.text, record_of(batch, triple.subject))
             put(&self.graphs.text, " ", 1)
-            self._term(record_of(batch, triple.predicate))
+            put_n_triples(&self.graphs.text, record_of(batch, triple.predicate))
             put(&self.graphs.text, " ", 1)
-            self._term(written_record(batch, triple.object, &numeral))
+            put_n_triples(&self.graphs.text, written_record(batch, triple.object, &numeral))
             put(&self.graphs.text, " .\n", 3)
         return 0
-
-    cdef int _term(self, const TermRecord* record) except -1:
-        """A term as N-Triples has it: a literal's form has escapes there."""
-        cdef const char* text = record.text
-        cdef uint32_t i, done = 0, close = record.lexical + 1
-        cdef char letter
-        if text[0] == c'"':
-            for i in range(1, close):
-                letter = text[i]
-                if letter == c"\\" or letter == c'"' or letter == c"\n" or letter == c"\r":
-                    put(&self.graphs.text, text + done, i - done)
-                    put(&self.graphs.text, "\\", 1)
-                    if letter == c"\n":
-                        put(&self.graphs.text, "n", 1)
-                    elif letter == c"\r":
-                        put(&self.graphs.text, "r", 1)
-                    else:
-                        put(&self.graphs.text, &text[i], 1)
-                    done = i + 1
-        return put(&self.graphs.text, text + done, record.size - done)

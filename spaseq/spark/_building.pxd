@@ -1,17 +1,21 @@
-"""Columns in the making; see _building.pyx."""
+"""Builders of Arrow columns; see _building.pyx."""
 
 cimport cython
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from spaseq.rdf._terms cimport TermRecord
 from spaseq.results._json cimport Text
+
+
+cdef int put_n_triples(Text* text, const TermRecord* record) except -1
 
 
 @cython.final
 cdef class Strings:
     cdef Text text
-    cdef int32_t* ends          # where each begins and the last one ends: count + 1 of them
-    cdef uint8_t* present       # bits: whether it is one, and no null
+    cdef int32_t* ends          # count + 1 offsets: string i is text[ends[i]:ends[i + 1]]
+    cdef uint8_t* present       # a bit per string: 0 for null
     cdef readonly size_t count
     cdef size_t room
     cdef size_t nulls

@@ -1,19 +1,66 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Columns in the making, laid out as Arrow has them: strings one behind the other, and numbers.
+"""Builders of Arrow columns of strings and of 64-bit numbers; terms as N-Triples.
 
-Whoever fills a column takes what it holds as an array, and goes on with an empty one.
-Cost: that of copying.
+`array` returns the values added so far as an Arrow array, and empties the builder for reuse. Cost:
+one copy of the values.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport uint32_t
+from libc.stdio cimport snprintf
 from libc.string cimport memset
 
-from spaseq.rdf._memory cimport give_back, longer
+from spaseq.rdf._memory cimport mem_free, mem_grow
 from spaseq.results._json cimport put
 
 import pyarrow as pa
 
-cdef const char* LACKING = b"another value of a column"
+cdef const char* ALLOCATED_FOR = b"another value of a column"
+
+
+cdef int put_n_triples(Text* text, const TermRecord* record) except -1:
+    """Append a term in canonical N-Triples, with escapes in the lexical form of a literal."""
+    cdef const char* letters = record.text
+    cdef uint32_t i, done = 0
+    cdef unsigned char letter
+    cdef char[7] escape
+    cdef int size
+    cdef bint escaped
+    if letters[0] == c'"':
+        for i in range(1, record.lexical + 1):
+            letter = <unsigned char>letters[i]
+            if letter == 0xEF:
+                # U+FFFE and U+FFFF are EF BF BE and EF BF BF.
+                escaped = (
+                    <unsigned char>letters[i + 1] == 0xBF and <unsigned char>letters[i + 2] >= 0xBE
+                )
+            else:
+                escaped = letter < 0x20 or letter == c'"' or letter == c"\\" or letter == 0x7F
+            if not escaped:
+                continue
+            put(text, letters + done, i - done)
+            done = i + 1
+            if letter == 0xEF:
+                size = snprintf(
+                    escape, 7, b"\\uFFF%c", c"E" if <unsigned char>letters[i + 2] == 0xBE else c"F"
+                )
+                done = i + 3
+            elif letter == c'"' or letter == c"\\":
+                size = snprintf(escape, 7, b"\\%c", <int>letter)
+            elif letter == c"\n":
+                size = snprintf(escape, 7, b"\\n")
+            elif letter == c"\r":
+                size = snprintf(escape, 7, b"\\r")
+            elif letter == c"\t":
+                size = snprintf(escape, 7, b"\\t")
+            elif letter == 8:
+                size = snprintf(escape, 7, b"\\b")
+            elif letter == 12:
+                size = snprintf(escape, 7, b"\\f")
+            else:
+                size = snprintf(escape, 7, b"\\u%04X", <int>letter)
+            put(text, escape, size)
+    return put(text, letters + done, record.size - done)
 
 
 cdef class Strings:
@@ -25,14 +72,14 @@ cdef class Strings:
         self.ends[0] = 0
 
     def __dealloc__(self):
-        give_back(self.text.begin)
-        give_back(self.ends)
-        give_back(self.present)
+        mem_free(self.text.begin)
+        mem_free(self.ends)
+        mem_free(self.present)
 
     def _widen(self):
         cdef size_t room = 2 * self.room if self.room else 1024
-        self.ends = <int32_t*>longer(self.ends, room + 1, sizeof(int32_t), LACKING)
-        self.present = <uint8_t*>longer(self.present, room // 8, 1, LACKING)
+        self.ends = <int32_t*>mem_grow(self.ends, room + 1, sizeof(int32_t), ALLOCATED_FOR)
+        self.present = <uint8_t*>mem_grow(self.present, room // 8, 1, ALLOCATED_FOR)
         self.room = room
 
     cdef int _next(self, bint present) except -1:
@@ -48,16 +95,16 @@ cdef class Strings:
         return 0
 
     cdef int close(self) except -1:
-        """What was put into `text` since the last one is the next string."""
+        """Add the bytes put into `text` since the last string as a string."""
         return self._next(True)
 
     cdef int add(self, const char* text, size_t size) except -1:
-        """One more string."""
+        """Add a string."""
         put(&self.text, text, size)
         return self._next(True)
 
     cdef int skip(self) except -1:
-        """One more null."""
+        """Add a null."""
         self.nulls += 1
         return self._next(False)
 
@@ -66,7 +113,7 @@ cdef class Strings:
         return 0
 
     def buffers(self) -> tuple[bytes, bytes]:
-        """The strings, and where each begins and the last one ends, as 32-bit numbers."""
+        """The concatenated strings, and their offsets as 32-bit numbers; empties the builder."""
         found = (
             PyBytes_FromStringAndSize(self.text.begin, self.text.size),
             PyBytes_FromStringAndSize(<char*>self.ends, (self.count + 1) * sizeof(int32_t)),
@@ -75,7 +122,7 @@ cdef class Strings:
         return found
 
     def array(self):
-        """All of them as Arrow's strings."""
+        """The column as an array of strings; empties the builder."""
         cdef size_t count = self.count, nulls = self.nulls
         bits = None
         if nulls:
@@ -92,19 +139,21 @@ cdef class Numbers:
     """A column of 64-bit numbers."""
 
     def __dealloc__(self):
-        give_back(self.numbers)
+        mem_free(self.numbers)
 
     cdef int add(self, int64_t number) except -1:
-        """One more number."""
+        """Add a number."""
         if self.count == self.room:
             self.room = 2 * self.room if self.room else 1024
-            self.numbers = <int64_t*>longer(self.numbers, self.room, sizeof(int64_t), LACKING)
+            self.numbers = <int64_t*>mem_grow(
+                self.numbers, self.room, sizeof(int64_t), ALLOCATED_FOR
+            )
         self.numbers[self.count] = number
         self.count += 1
         return 0
 
     def array(self):
-        """All of them as Arrow's numbers."""
+        """The column as an array of numbers; empties the builder."""
         found = PyBytes_FromStringAndSize(<char*>self.numbers, self.count * sizeof(int64_t))
         count, self.count = self.count, 0
         return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(found)])

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Complete matches of the core → columns of rows, without an object for a match or a term.
 
-What a row says is copied from the records of its terms to where Arrow will have it. What is rare
-goes through objects: labels with blank nodes, and literals that N-Triples writes with escapes.
+The builders of the columns copy the texts from the records of the terms. Only the labels with blank
+nodes, which are rare, use objects.
 
-Invariant: the rows are those that `Rows` (spaseq/spark/rows.py) makes of matches that are objects.
+Invariant: the rows equal the rows that `Rows` (spaseq/spark/rows.py) builds from `Match` objects.
 Cost: linear in the bytes of each row.
 """
 
@@ -18,57 +18,61 @@ from spaseq.engine.native._matches cimport MatchMaker
 from spaseq.engine.native._decode cimport Origin
 from spaseq.nfa.native._tecs cimport Label, Walk
 from spaseq.rdf._dictionary cimport term_of
-from spaseq.rdf._memory cimport give_back
+from spaseq.rdf._memory cimport mem_free
 from spaseq.rdf._terms cimport TermRecord
 from spaseq.results._json cimport Text, put, put_bytes, put_number
 from spaseq.results._match cimport Match
-from spaseq.spark._building cimport Numbers, Strings
+from spaseq.spark._building cimport Numbers, Strings, put_n_triples
 from spaseq.spark._arrow cimport key_with, part_of_key
 
 cdef enum:
     DIGEST = 12             # bytes of a digest
-    MOST_BYTES = 1 << 24    # of texts at once, but for the last row's
+    MAX_TEXT_BYTES = 1 << 24    # texts of a batch, without its last row
 
 
 cdef class RowMaker(MatchMaker):
-    """Makes rows of the matches of one run that belong to one task."""
+    """Builds the rows of the matches of one run that belong to one task."""
 
     cdef readonly Strings ids, queries, keys, items, gpms, streams, names, event_keys, event_items
     cdef readonly Numbers starts, ends, begins, event_begins, times, ordinals, event_key_begins
-    cdef readonly list values   # per projected variable its column
-    cdef Text digest            # what a row is told from others by
+    cdef readonly list values   # by projected variable: its column
+    cdef Text digest            # input of the digest of the current match
+    # Names in UTF-8.
     cdef bytes query
-    cdef list variables         # in UTF-8, as are those that follow
+    cdef list variables
     cdef list stream_names
-    cdef list gpm_names         # per edge of the core
-    cdef list edge_variables    # the same: of its rows
-    cdef list edge_orders       # the same: their numbers, in the order of their names
+    cdef list gpm_names         # by edge of the core
+    cdef list edge_variables    # by edge: the variables of its rows
+    cdef list edge_orders       # by edge: the indexes of its variables, sorted by name
     cdef object decode
     cdef int64_t first, behind
-    cdef dict columns           # per edge of the core: where the key stands in its rows
+    cdef dict columns           # by edge: the columns of the key in its rows
     cdef uint32_t parts_there, part
-    cdef uint32_t most          # rows at once
-    cdef bint identified        # whether rows have `id`,
-    cdef bint provided          # `events`,
-    cdef bint bound             # and `bindings`
-    cdef list shown             # per projected variable whether it has a column
-    cdef dict spelt             # of the match at hand, see `_add_event`
+    cdef uint32_t most          # rows of a batch
+    # Whether rows have the columns `id`, `events` and `bindings`.
+    cdef bint identified
+    cdef bint provided
+    cdef bint bound
+    cdef list shown             # by projected variable: whether its column is computed
+    cdef dict renamed           # terms of the current match, by step; see `_add_event`
 
     def __dealloc__(self):
-        give_back(self.digest.begin)
+        mem_free(self.digest.begin)
 
     def begin(self, decode, uint32_t most, columns):
-        """Columns without rows, which are to be taken when there are `most`.
+        """Start with empty columns.
 
-        `decode` makes of a witness with blank nodes what they show. Of the `columns` (see
-        spaseq/spark/rows.py) those stay empty that are not made.
+        Args:
+            decode: computes the texts of a witness with blank nodes; `identity.decoded`.
+            most: the number of rows after which `full` is true.
+            columns: the columns to compute (spaseq/spark/result_columns.py). Others stay empty.
         """
         steps = self.reading.steps
         self.decode, self.most = decode, most
         self.identified, self.provided = columns.has("id"), columns.has("events")
         self.bound = columns.has("bindings")
         self.shown = [columns.has(columns.variables[name]) for name in self.reading.names]
-        self.spelt = {}
+        self.renamed = {}
         memset(&self.digest, 0, sizeof(Text))
         self.query = (<str>self.reading.query).encode()
         self.variables = [name.encode() for name in self.reading.names]
@@ -84,9 +88,9 @@ cdef class RowMaker(MatchMaker):
         self.event_key_begins = Numbers()
         self.values = [Strings() for _ in self.variables]
 
-    def only(self, int64_t first, int64_t behind, variables, uint32_t part, uint32_t parts):
-        """Make rows only of matches that end from `first` on, and before `behind`; and whose key
-        belongs to a part of so many, where there are variables.
+    def restrict(self, int64_t first, int64_t behind, variables, uint32_t part, uint32_t parts):
+        """Build rows only of matches whose end is at least `first` and less than `behind` and, if
+        there are `variables`, whose key has the part `part` of `parts`.
         """
         self.first, self.behind = first, behind
         self.columns = {}
@@ -96,20 +100,20 @@ cdef class RowMaker(MatchMaker):
                 self.columns[number] = [names.index(name) for name in variables if name in names]
 
     def close(self):
-        """Columns that say where things begin also say where the last one ends."""
+        """Append the end offset to the columns of offsets."""
         self.begins.add(self.keys.count)
         self.event_begins.add(self.gpms.count)
         self.event_key_begins.add(self.event_keys.count)
 
     cdef Match match(self, object version):
-        """One more row, if the match that the core's walk is at belongs here."""
+        """Add the row of the match that the core's walk has reached, if it belongs to the task."""
         cdef Walk walk = self.core.transitions.walk
         cdef uint32_t i
         cdef int64_t end = walk.path[0].micros
         if not self.first <= end < self.behind or not self._is_own(walk):
             return None
         self.made += 1
-        self.spelt.clear()
+        self.renamed.clear()
         if self.identified:
             self.digest.size = 0
             put_bytes(&self.digest, self.query)
@@ -134,11 +138,11 @@ cdef class RowMaker(MatchMaker):
         cdef size_t texts = self.items.text.size + self.event_items.text.size
         for column in self.values:
             texts += column.text.size
-        return self.starts.count >= self.most or texts > MOST_BYTES
+        return self.starts.count >= self.most or texts > MAX_TEXT_BYTES
 
     @property
     def full(self):
-        """Whether it is time to take the rows."""
+        """Whether the caller should fetch the rows now."""
         return self.pauses()
 
     cdef bint _is_own(self, Walk walk) except -1:
@@ -154,7 +158,7 @@ cdef class RowMaker(MatchMaker):
     # ---------------------------------------------------------------- events
 
     cdef int _add_event(self, Label* label, uint32_t step) except -1:
-        """What a step took; where its blank nodes must be named, `spelt` gets its terms."""
+        """Add the event of a step. If it has blank nodes, `renamed` receives its terms."""
         cdef uint32_t edge = label.edge
         cdef bytes gpm = <bytes>self.gpm_names[edge]
         cdef bytes stream = <bytes>self.stream_names[label.stream]
@@ -184,7 +188,7 @@ cdef class RowMaker(MatchMaker):
         return 0
 
     cdef int _add_witness(self, Label* label, list names) except -1:
-        """The name of an event, and what is bound in it."""
+        """Add the name of an event and its bindings."""
         cdef uint32_t i
         cdef bytes variable
         cdef const TermRecord* name
@@ -197,7 +201,7 @@ cdef class RowMaker(MatchMaker):
             if label.row[i]:
                 variable = <bytes>names[i]
                 self.event_keys.add(variable, len(variable))
-                _put_term(&self.event_items.text, self.record(label, i + 2))
+                put_n_triples(&self.event_items.text, self.record(label, i + 2))
                 self.event_items.close()
         return 0
 
@@ -208,11 +212,11 @@ cdef class RowMaker(MatchMaker):
                 put(&self.digest, b" ", 1)
                 put_bytes(&self.digest, <bytes>names[i])
                 put(&self.digest, b" ", 1)
-                _put_term(&self.digest, self.record(label, i + 2))
+                put_n_triples(&self.digest, self.record(label, i + 2))
         return 0
 
     cdef bint _has_nodes(self, Label* label) noexcept:
-        """Whether blank nodes are among what a row shows of a label."""
+        """Whether the name or a binding of a label is a blank node."""
         cdef uint32_t i
         if label.name and self.record(label, 1).text[0] == c"_":
             return True
@@ -237,7 +241,7 @@ cdef class RowMaker(MatchMaker):
             self.event_items.add(text, len(text))
         if self.identified:
             put_bytes(&self.digest, place.encode())
-        self.spelt[step] = {
+        self.renamed[step] = {
             name: (term.encode(), plain[name].encode()) for name, term in bound.items()
         }
         return 0
@@ -245,7 +249,7 @@ cdef class RowMaker(MatchMaker):
     # ---------------------------------------------------------------- the solution
 
     cdef int _add_binding(self, Walk walk, uint32_t number) except -1:
-        """What a projected variable is bound to."""
+        """Add the binding of a projected variable."""
         cdef Origin* origin = &self.reading.origins[self.reading.registers[number]]
         cdef Strings column = <Strings>self.values[number]
         cdef bint shown = self.shown[number]
@@ -262,9 +266,9 @@ cdef class RowMaker(MatchMaker):
             put(&self.digest, b"\n", 1)
             put_bytes(&self.digest, <bytes>self.variables[number])
             put(&self.digest, b" ", 1)
-        if self.spelt and origin.step - 1 in self.spelt:
+        if self.renamed and origin.step - 1 in self.renamed:
             _, names = self.reading.steps[label.edge]
-            text, plain = self.spelt[origin.step - 1][names[origin.column]]
+            text, plain = self.renamed[origin.step - 1][names[origin.column]]
             if self.bound:
                 self.items.add(text, len(text))
             if self.identified:
@@ -274,10 +278,10 @@ cdef class RowMaker(MatchMaker):
             return 0
         record = self.record(label, origin.column + 2)
         if self.bound:
-            _put_term(&self.items.text, record)
+            put_n_triples(&self.items.text, record)
             self.items.close()
         if self.identified:
-            _put_term(&self.digest, record)
+            put_n_triples(&self.digest, record)
         if shown:
             column.add(record.text + 1, record.lexical)
         return 0
@@ -294,15 +298,3 @@ cdef class RowMaker(MatchMaker):
             text[2 * i + 1] = b"0123456789abcdef"[number[i] & 15]
         return self.ids.add(text, 2 * DIGEST)
 
-
-cdef int _put_term(Text* text, const TermRecord* record) except -1:
-    """A term in N-Triples."""
-    cdef uint32_t i
-    cdef char letter
-    if record.text[0] == c'"':
-        for i in range(1, record.lexical + 1):
-            letter = record.text[i]
-            if not 32 <= letter < 127 or letter == c"\\" or letter == c'"':
-                term = str(term_of(record.text[:record.size], record.lexical))
-                return put_bytes(text, term.encode())
-    return put(text, record.text, record.size)

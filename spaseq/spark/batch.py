@@ -1,10 +1,10 @@
 """`match`: all matches of queries over a DataFrame of events, exactly.
 
-The query decides how the work is divided (spaseq/spark/distribution.py). Events are
-numbered within their streams (spaseq/spark/numbering.py), unless one file numbers them. Those
-that cannot matter are dropped, the others travel in few fat rows to the task that needs them;
-one run of the engine takes them in the order of time. Memory of a task: the chunks that overlap
-in time, and the window.
+The query determines how the work is divided (spaseq/spark/distribution.py). The job numbers the
+events within their streams (spaseq/spark/numbering.py), unless a single file numbers them already.
+It drops events that cannot change a result, and sends the others in chunks to the tasks that need
+them. A task evaluates its events in time order in one run. Memory of a task: the chunks that
+overlap in time, and the window.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from spaseq.program import Program, compile_queries
 from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByKey, ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
-from spaseq.spark.result_columns import Columns, columns_of, only
-from spaseq.spark.slices import LEAST, Slices, Slicing, is_one_file, slices
+from spaseq.spark.result_columns import Columns, columns_of, select_columns
+from spaseq.spark.slices import MIN_LOOKBACKS_PER_SLICE, Slices, Slicing, is_one_file, slices
 from spaseq.spark.tasks import Dividing, Evaluating, Gathering, Job, Numbering, Sampling
 from spaseq.spark.types import Types, spark_schema, typed
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TASKS_PER_CORE = 3
-_HOT = 2
-"""A part is hot with that many times its share of the events."""
+_HOT_SHARE = 2
+"""A part is hot if its events exceed its equal share by this factor."""
 
 
 class SingleTaskWarning(UserWarning):
-    """A query whose work cannot be divided; the message says why."""
+    """The work of a query cannot be divided; the message names the reason."""
 
 
 def match(
@@ -55,25 +55,30 @@ def match(
     """The matches of queries over a DataFrame of events.
 
     Args:
-        df: events: `time`, `graph`, and `stream`, `name`, `ordinal`, `source` where there are any.
-        query: a query, several, or a compiled program.
-        kb: graph IRIs with files, stores or graphs, read here and sent to the workers once.
-        bind: query variables fixed to values.
-        types: what the columns of variables are to be, or "infer" to look at the matches.
-        partitions: into how many tasks the work is divided, if it can be.
-        balance: look at a sample of the events first, and divide hot keys by time as well.
-        entail: the entailment under which patterns match, as in `Program.start`.
-        columns: those of the result that are wanted, where not all are. What a worker makes,
-            Spark copies, whether or not it is selected from: `events` costs most of a row.
+        df: events, with the columns `time`, `graph` and optionally `stream`, `name`, `ordinal`,
+            `source`.
+        query: a query, several queries, or a compiled program.
+        kb: graph IRIs with files, stores or graphs. The driver reads them and sends them to the
+            workers once.
+        bind: values for query variables.
+        types: the Spark types of the columns of variables, by column, or "infer" to derive them
+            from the matches.
+        partitions: the number of tasks, if the work can be divided.
+        balance: sample the events first, and divide hot keys by time as well.
+        entail: the entailment regime, as in `Program.start`.
+        columns: the columns to compute; None computes all. Spark copies every computed column,
+            selected or not, and `events` costs most of a row.
 
     Raises:
-        QueryError, KbError, EventError: at once, for what does not fit together.
-        ValueError: for a column that no query has; those that some lack are null there.
+        QueryError, KbError, EventError: at once, if the query, knowledge base and events do not
+            agree.
+        ValueError: if no query has one of the `columns`. A column that only some queries have is
+            null in the rows of the others.
     """
     program = compiled(query, bind)
     background = open_kb(kb or {})
     programs, kind = _apart(program), events.time_kind(df)
-    made = only([columns_of(one, kind) for one in programs], columns)
+    made = select_columns([columns_of(one, kind) for one in programs], columns)
     results = [
         _matched(df, one, background, partitions, balance, entail, own)
         for one, own in zip(programs, made, strict=True)
@@ -87,14 +92,14 @@ def match(
 def compiled(
     query: Program | str | Sequence[str], bind: Mapping[str, object] | None = None
 ) -> Program:
-    """The program of queries, variables fixed."""
+    """The program of the queries, with `bind` applied."""
     if isinstance(query, Program):
         return query.bind(bind or {})
     return compile_queries(query, bind=bind)
 
 
 def _apart(program: Program) -> list[Program]:
-    """A program for each query, where none reads what another registers."""
+    """One program per query, unless a query reads a stream that another query registers."""
     plans = [query.plan for query in program.queries]
     written = {plan.registers_stream for plan in plans}
     if len(plans) == 1 or any(written & set(plan.streams) for plan in plans):
@@ -114,12 +119,12 @@ def _matched(
     entail: str | None,
     columns: Columns,
 ) -> DataFrame:
-    program.start(kb, entail=entail)  # a graph that is missing is told of now
+    program.start(kb, entail=entail)  # raises for a missing graph before the job starts
     context = df.sparkSession.sparkContext
     cores = context.defaultParallelism
     tasks = partitions or _TASKS_PER_CORE * cores
     whole = Job(program, kb, columns, Division((), ((),)), entail)
-    # Slices are of as many bytes, and each reads what is in front of it too: the fewer the better.
+    # Slices have equal sizes in bytes, and each also reads the window before it: fewer is cheaper.
     found = slices(df, whole, partitions or cores)
     if found is not None and _is_enough(found, program, cores):
         numbers = df.sparkSession.range(0, found.count, 1, found.count)
@@ -145,7 +150,7 @@ def _matched(
 
 
 def _is_enough(found: Slices, program: Program, cores: int) -> bool:
-    """Whether slices keep all cores busy, or nothing else would."""
+    """Whether there is a slice for each core, or no other way to use several cores."""
     return found.count >= cores or not isinstance(distribution(program), ByKey)
 
 
@@ -161,14 +166,14 @@ def _divided(prepared: DataFrame, job: Job, wanted: int, balance: bool) -> Divis
                 if shares
                 else f.lit(None)
             ).collect()[0]
-            return Division((), (spaced(times or (), LEAST * back),), back)
+            return Division((), (spaced(times or (), MIN_LOOKBACKS_PER_SLICE * back),), back)
         case Single(reason):
             warnings.warn(f"one task does all the work: {reason}", SingleTaskWarning, stacklevel=4)
     return Division((), ((),))
 
 
 def _balanced(prepared: DataFrame, whole: Job, division: Division) -> Division:
-    """The parts that hold much more than their share divided by time, where that is exact."""
+    """The division, with hot parts divided by time as well, if that is exact."""
     back = lookback(whole.program.queries[0].plan)
     if isinstance(back, str):
         return division
@@ -186,8 +191,8 @@ def _balanced(prepared: DataFrame, whole: Job, division: Division) -> Division:
     rows = weights.collect()
     share = sum(row[1] for row in rows) / division.parts
     for part, weight, times in rows:
-        slices = int(weight / (_HOT * share)) + 1 if share else 1
+        slices = int(weight / (_HOT_SHARE * share)) + 1 if share else 1
         if slices > 1:
             step = max(1, len(times) // slices)
-            cuts[part] = spaced(times[step - 1 :: step], LEAST * back)
+            cuts[part] = spaced(times[step - 1 :: step], MIN_LOOKBACKS_PER_SLICE * back)
     return Division(division.variables, tuple(cuts), back)

@@ -1,13 +1,13 @@
-"""Events in few fat rows: what goes over the network between the parts of a job.
+"""Chunks: thousands of events in one row of Spark, for the shuffles of a job.
 
-A row of Spark costs as much as hundreds of bytes, so events travel by the thousand: a chunk
-is an Arrow table of them in Arrow's stream format, compressed. It has a part, and the time of
-its first event to sort by. No pickles: a chunk kept in a checkpoint can be read by any
-version that knows the columns, and `VERSION` in its metadata says which it has.
+A row of Spark costs as much as hundreds of bytes. So a row holds a chunk: a table of events in
+Arrow's stream format, compressed, with its part and, as the sort key, the time of its first event.
+A chunk contains no pickles: every version that knows the columns can read a chunk from a
+checkpoint. `VERSION` in its metadata identifies the columns.
 
-Invariant: the events of a chunk are in the order of their schema. `EVENTS`: time, ordinal, stream.
-`ARRIVED`, before events have ordinals: time, stream, source, given ordinal, name, graph; an event
-without a source, an ordinal or a name comes before those with one.
+Invariant: the events of a chunk are sorted. The sort key of `EVENTS` is time, ordinal, stream. The
+key of `ARRIVED`, before events have ordinals, is time, stream, source, given ordinal, name, graph;
+a missing source, ordinal or name sorts first.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ EVENTS = pa.schema(
     ],
     metadata={b"spaseq": VERSION},
 )
-"""`stream` is a position among the streams of the program; `stamp` as `time_column.read` has it."""
+"""`stream` is an index into the program's streams; `time_column.read` defines `stamp`."""
 
 ARRIVED = EVENTS.set(1, pa.field("ordinal", pa.int64())).append(pa.field("source", pa.string()))
-"""Events before spaseq/spark/numbering.py numbers them: the ordinal is that within the source."""
+"""Events before spaseq/spark/numbering.py numbers them: `ordinal` counts within the source."""
 
 CHUNKS = "part int, first bigint, chunk binary"
 _ARROW_CHUNKS = pa.schema([("part", pa.int32()), ("first", pa.int64()), ("chunk", pa.binary())])
 _ORDER = ("micros", "ordinal", "stream")
 _ORDER_ARRIVED = ("micros", "stream", "source", "ordinal", "name", "graph", "stamp")
-_LEAST = -(2**63)
+_MIN_INT64 = -(2**63)
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 EVENTS_IN_CHUNK = 8192
@@ -54,20 +54,20 @@ BYTES_IN_CHUNK = 8 << 20
 
 
 def ordered(table: pa.Table) -> pa.Table:
-    """The events in the order of their schema."""
+    """The events, sorted by the key of their schema."""
     names = _ORDER_ARRIVED if "source" in table.column_names else _ORDER
     if _is_ordered(table, names):
         return table
     keys = table
     for place, field in enumerate(table.schema):
         if field.nullable:
-            first = "" if pa.types.is_string(field.type) else _LEAST
+            first = "" if pa.types.is_string(field.type) else _MIN_INT64
             keys = keys.set_column(place, field.name, pc.fill_null(table.column(place), first))
     return table.take(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]))
 
 
 def _is_ordered(table: pa.Table, names: tuple[str, ...]) -> bool:
-    """Whether the order is plain from the integers that come first in it."""
+    """Whether the leading integer columns of the sort key already ascend."""
     behind = np.zeros(max(len(table) - 1, 0), np.bool_)
     for column in reversed(names[: names.index("stream") + 1]):
         values = table.column(column).to_numpy()
@@ -76,7 +76,7 @@ def _is_ordered(table: pa.Table, names: tuple[str, ...]) -> bool:
 
 
 def written(table: pa.Table) -> bytes:
-    """A table as bytes."""
+    """A table as bytes in Arrow's stream format, compressed."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as stream:
         stream.write_table(table)
@@ -88,27 +88,27 @@ def read(chunk: bytes) -> pa.Table:
     """The table that `written` wrote.
 
     Raises:
-        StateError: where another version of the package did.
+        StateError: if the table has the format of another version.
     """
     table = pa.ipc.open_stream(pa.py_buffer(chunk)).read_all()
     version = (table.schema.metadata or {}).get(b"spaseq", b"?")
     if version != VERSION:
         raise StateError(
-            f"events were put down in format {version.decode()}, this spaseq reads "
-            f"{VERSION.decode()}: go on with the version that wrote the checkpoint"
+            f"the checkpoint holds events in format {version.decode()}, this version of spaseq "
+            f"reads {VERSION.decode()}: continue with the version that wrote the checkpoint"
         )
     return table
 
 
 class ChunkWriter:
-    """Collects events by part, and hands them out in rows that are fat enough."""
+    """Collects events by part into chunks of at most about `EVENTS_IN_CHUNK` events."""
 
     def __init__(self, schema: pa.Schema = EVENTS) -> None:
         self._schema = schema
         self._waiting: dict[int, list[pa.Table]] = {}
 
     def add(self, events: pa.Table, places: Numbers, tasks: Numbers) -> Iterator[pa.RecordBatch]:
-        """Take events: the i-th of `places` is for the i-th of `tasks`; the rows that are ready."""
+        """Add event `places[i]` to the chunk of task `tasks[i]`, for each i; yield full chunks."""
         order = np.argsort(tasks, kind="stable")
         tasks, firsts = np.unique(tasks[order], return_index=True)
         chosen = events.take(pa.array(places[order]))
@@ -124,7 +124,7 @@ class ChunkWriter:
                 yield self._row(task)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The rows of what is left."""
+        """The chunks that are not full."""
         for part in list(self._waiting):
             yield self._row(part)
 
@@ -137,12 +137,12 @@ class ChunkWriter:
 
 
 def mark(part: int) -> pa.RecordBatch:
-    """A row for a part, without events."""
+    """A row of a part without events."""
     row = {"part": [part], "first": [0], "chunk": [b""]}
     return pa.RecordBatch.from_pydict(row, schema=_ARROW_CHUNKS)
 
 
 def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:
-    """(part, first time, chunk) of fat rows."""
+    """The rows of batches of chunks, as (part, first time, chunk)."""
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

@@ -1,15 +1,16 @@
-"""A compiled program → how its work may be divided without changing a result.
+"""A compiled program → a division of its work that does not change a result.
 
-Three ways, the first that is exact for the query is taken:
+There are three divisions. A job uses the first that is exact for the query:
 
-* `ByKey`: the events are divided by the value of a variable on which every match agrees.
-  A part has all events of its keys, others do no harm: a match belongs to the part of its key.
-* `ByTime`: the matches are divided by the time they end at; who looks for those of a slice
-  reads `lookback` more in front of it.
-* `Single`: everything in one place, with the reasons why not otherwise.
+* `ByKey`: divides the events by the value of a variable that is equal in all events of a match. A
+  part receives all events of its keys, and a match belongs to the part of its key; events of other
+  keys change nothing.
+* `ByTime`: divides the matches by the time of their last event. The task of a slice also reads the
+  events of the `lookback` before the slice.
+* `Single`: one task evaluates all events; names the reasons.
 
-Pure functions of the plan: no data, no Spark. What is decided here is held against the engine
-on whole streams by `tests/spark/test_distribution.py`. Cost: one walk over the plan.
+The functions depend on the plan alone, not on data or Spark. `tests/spark/test_distribution.py`
+compares divided results with a run over whole streams. Cost: one walk over the plan.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from spaseq.plan.logical import GpmPlan, QueryPlan
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """Divided by what the variables are bound to; `why` says where they come from."""
+    """Divided by the values of `variables`; `why` names the reason for choosing them."""
 
     variables: tuple[str, ...]
     why: str
@@ -32,7 +33,7 @@ class ByKey:
 
 @dataclass(frozen=True, slots=True)
 class ByTime:
-    """Divided by the time of the end; `lookback` in microseconds."""
+    """Divided by the time of the last event; `lookback` in microseconds."""
 
     lookback: int
     why_not_by_key: str
@@ -40,7 +41,7 @@ class ByTime:
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """Not divided."""
+    """Not divided, for a reason."""
 
     reason: str
 
@@ -49,7 +50,7 @@ Distribution = ByKey | ByTime | Single
 
 
 def distribution(program: CompiledQueries) -> Distribution:
-    """How the work of a program is divided."""
+    """The division of the work of a program."""
     if len(program.queries) > 1:
         return Single("several queries run together: match each by itself to divide its work")
     plan = program.queries[0].plan
@@ -63,7 +64,7 @@ def distribution(program: CompiledQueries) -> Distribution:
 
 
 def by_key(plan: QueryPlan) -> ByKey | str:
-    """The variables to divide by, or why there are none."""
+    """The variables to divide by, or the reason why there are none."""
     reason = _not_by_any_key(plan)
     if reason:
         return f"not by key: {reason}"
@@ -73,9 +74,10 @@ def by_key(plan: QueryPlan) -> ByKey | str:
 
 
 def lookback(plan: QueryPlan) -> int | str:
-    """How far before its end, in microseconds, a match may look; or why that is not known.
+    """The bound on the time from the earliest event that a match depends on to its end, in
+    microseconds; or the reason why there is no bound.
 
-    Where it is, the matches of one key can be divided by time as well.
+    A bound also permits dividing the matches of one key by time.
     """
     reason = _not_by_time(plan)
     if reason:
@@ -92,7 +94,7 @@ def needs_every_event(plan: QueryPlan) -> bool:
 
 
 def _not_by_any_key(plan: QueryPlan) -> str:
-    """Why no variable at all can divide the work; "" where one may."""
+    """The reason why no variable can divide the work; "" if there is none."""
     if plan.window.kind == "events":
         return "WITHIN n EVENTS counts the events of all keys"
     if plan.output.limit is not None:
@@ -108,15 +110,15 @@ def _partition(plan: QueryPlan) -> ByKey | str:
         variables = tuple(name for name in variables if name in _projected(plan))
         if not variables:
             return "not by key: DISTINCT compares solutions that do not show a partition variable"
-    # Variables that a negated pattern leaves open would send its events everywhere.
+    # A variable that a negated pattern leaves unbound would send its events to all parts.
     closed = tuple(name for name in variables if all(name in gpm.certain for gpm in plan.gpms))
     return ByKey(closed or variables, "PARTITION BY")
 
 
 def _shared(plan: QueryPlan) -> ByKey | str:
-    """A join variable that every step binds, where nothing looks beyond one match."""
+    """A join variable that every step binds, if a match depends only on its own events."""
     if _strict(plan):
-        return "not by key: contiguity looks at the events of all keys (no PARTITION BY)"
+        return "not by key: contiguity depends on the events of all keys (no PARTITION BY)"
     if plan.emit != "ALL":
         return f"not by key: EMIT {plan.emit} compares matches of all keys (no PARTITION BY)"
     if plan.skip_past_last:
@@ -130,21 +132,25 @@ def _shared(plan: QueryPlan) -> ByKey | str:
     if not shared:
         return "not by key: no variable is bound by every step, and there is no PARTITION BY"
     negated = [gpm for number, gpm in enumerate(plan.gpms) if number not in used]
-    best = min(shared, key=lambda name: (_open(negated, name), name in _times(plan), name))
+    best = min(
+        shared,
+        key=lambda name: (_unbound_count(negated, name), name in _time_variables(plan), name),
+    )
     return ByKey((best,), "every step shares it")
 
 
-def _open(gpms: list[GpmPlan], name: str) -> int:
+def _unbound_count(gpms: list[GpmPlan], name: str) -> int:
+    """The number of patterns that do not always bind a variable."""
     return sum(name not in gpm.certain for gpm in gpms)
 
 
-def _times(plan: QueryPlan) -> set[str | None]:
-    """Variables that hold times: equal ones are rare, but they do."""
+def _time_variables(plan: QueryPlan) -> set[str | None]:
+    """The variables bound to timestamps, which are poor keys: events rarely share one."""
     return {gpm.at for gpm in plan.gpms}
 
 
 def _projected(plan: QueryPlan) -> set[str]:
-    """The variables whose own value is a column of every solution."""
+    """The variables that are columns of every solution under their own names."""
     return {
         column.name
         for column in plan.output.columns
@@ -167,9 +173,10 @@ def _not_by_time(plan: QueryPlan) -> str:
 
 
 def _leading_optionals(sequence: ast.Sequence) -> int:
-    """How many optional steps may stand before a match's first event: each looks back once.
+    """An upper bound on the number of optional steps before the first event of a match.
 
-    An upper bound: counts every optional step where one can stand at the start.
+    Each of them looks back by one window. The bound counts all optional steps if an optional step
+    can be the first.
     """
     if not any(_may_be_first_and_absent(sequence)):
         return 0
@@ -179,7 +186,7 @@ def _leading_optionals(sequence: ast.Sequence) -> int:
 
 
 def _may_be_first_and_absent(unit: ast.Unit) -> Iterator[bool]:
-    """Whether the steps that may come first are optional."""
+    """For each step that may be the first: whether it is optional."""
     match unit:
         case ast.Sequence():
             for step in unit.steps:

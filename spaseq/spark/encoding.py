@@ -1,9 +1,9 @@
-"""Tables of events → encoded batches for one run, as its readers make them.
+"""Tables of events → encoded batches for one run, as the readers of files produce them.
 
-The text of a graph goes through the compiled reader of N-Triples (spaseq/spark/_arrow.pyx);
-lines it is not sure of are judged by pyoxigraph. What no query of the run can use is left
-out. Blank nodes are named by the events the run had before, so no two events of a run share
-one, also in a run that was saved and taken up again. Cost: linear in the bytes.
+The compiled reader of N-Triples reads the text of a graph (spaseq/spark/_arrow.pyx) and passes
+lines that it does not recognise to pyoxigraph. It drops triples that no query of the run can use.
+The label of a blank node contains the number of earlier events of the run. So two events of a run
+never share a blank node, even if the run was saved and resumed. Cost: linear in the bytes.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from spaseq.spark.chunks import Numbers
 from spaseq.spark.time_column import stamp_of
 
 EVENTS_AT_ONCE = 1024
-"""In a batch: as many as the processor's cache holds."""
+"""The number of events in a batch; the batch fits in the processor's cache."""
 _ANY_NUMBER = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class EventColumns:
-    """The columns of a table of `chunks.EVENTS`, as compiled code reads them.
+    """The columns of a table of `chunks.EVENTS`, laid out for compiled code.
 
-    Texts lie one behind the other, the i-th from `ends[i]` to `ends[i + 1]`; names are as in
-    N-Triples, and empty where there is none.
+    `graphs` is a concatenation; graph i is `graphs[ends[i]:ends[i + 1]]`. `names` likewise: IRIs
+    and blank nodes in N-Triples, the empty text for no name.
     """
 
     micros: Numbers
@@ -52,7 +52,7 @@ class EventColumns:
 
     @staticmethod
     def of(table: pa.Table) -> EventColumns:
-        """Those of a table."""
+        """The columns of a table."""
         stamps = table.column("stamp")
         known = None
         if stamps.null_count < len(stamps):
@@ -81,7 +81,7 @@ def _names(column: pa.ChunkedArray) -> tuple[bytes | None, Any]:
 
 
 def _texts(column: pa.ChunkedArray) -> tuple[bytes, Any]:
-    """The texts of a column, and where each begins and the last one ends."""
+    """The concatenated texts of a column, and its offsets: one more than there are texts."""
     array = pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
     if not len(array):
         return b"", np.zeros(1, np.int32)
@@ -92,20 +92,22 @@ def _texts(column: pa.ChunkedArray) -> tuple[bytes, Any]:
     return text, ends - first if first else ends
 
 
-class _Questions:
-    """What the compiled reader asks: of events told from outside, only what is wrong."""
+class _FramingErrors:
+    """The callbacks of the compiled reader. Rows delimit the events, so each callback reports an
+    error.
+    """
 
     def known_domain(self) -> int:
         return -1
 
     def among_triples(self, what: str, line: int) -> None:
-        raise EventError(f"the graph of an event is N-Triples, and {what} is in it")
+        raise EventError(f"the graph of an event must be N-Triples, but contains {what}")
 
     def is_usable(self, domain: int, is_strange: bool, line: int) -> bool:
         raise EventError("triple terms (RDF 1.2) in an event are not supported by this version")
 
 
-def _judged(text: bytes) -> Iterator[ox.Quad]:
+def _parsed(text: bytes) -> Iterator[ox.Quad]:
     try:
         yield from ox.parse(text, format=ox.RdfFormat.N_TRIPLES)
     except SyntaxError as error:
@@ -115,19 +117,19 @@ def _judged(text: bytes) -> Iterator[ox.Quad]:
 
 
 class GraphEncoder:
-    """Makes batches of events of one stream; `number` tells the encoders of a run apart."""
+    """Encodes events of one stream into batches; `number` identifies the encoder within a run."""
 
     def __init__(self, relevance: Relevance, stream: str, number: int):
         minter = Minter(number % _ANY_NUMBER)
-        reader = EventReader(relevance, _Questions(), stream, minter, 1)
+        reader = EventReader(relevance, _FramingErrors(), stream, minter, 1)
         reader.start_file("", "triples", _ANY_NUMBER, (), False, False)
-        self._reader = ColumnReader(reader, LineReader(reader, False), _judged)
+        self._reader = ColumnReader(reader, LineReader(reader, False), _parsed)
 
     def batch(self, columns: EventColumns, places: Numbers) -> EventBatch:
-        """The events at some places, in that order.
+        """The events at the indexes `places`, in that order.
 
         Raises:
-            EventError: for text that is not N-Triples, and a name that is no IRI.
+            EventError: if a graph is not N-Triples or a name is not an IRI.
         """
         try:
             return self._reader.read(

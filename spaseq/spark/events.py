@@ -1,8 +1,8 @@
-"""A DataFrame of events → the columns that jobs read, with clear words where one is missing.
+"""A DataFrame of events → the columns that jobs read, or an error for a missing column.
 
-`time` is needed; `stream` where the queries read several; `graph` (N-Triples as text or
-bytes), `name`, `ordinal` and `source` are optional: `chunks.ARRIVED` says how they order the
-events of a stream with equal times.
+`time` and `graph` (N-Triples as text or bytes) are required, `stream` is required if the queries
+read several streams, and `name`, `ordinal` and `source` are optional. `chunks.ARRIVED` defines the
+order of events with equal times.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _NUMERIC = (t.IntegralType, t.FractionalType)
 
 
 def time_kind(df: DataFrame) -> TimeKind:
-    """What the times of a DataFrame are.
+    """The kind of the times of a DataFrame.
 
     Raises:
-        EventError: for a DataFrame without times, or with times of another type.
+        EventError: if there is no column `time`, or its type is not a type of times.
     """
-    _needed(df, "time")
+    _require(df, "time")
     kind = df.schema["time"].dataType
     if isinstance(kind, t.TimestampType | t.TimestampNTZType | t.DateType):
         return "timestamp"
@@ -40,14 +40,14 @@ def time_kind(df: DataFrame) -> TimeKind:
     if isinstance(kind, _NUMERIC):
         return "decimal"
     raise EventError(
-        f"the column time is {kind.simpleString()}: a timestamp, a number of seconds or a "
-        "string (a literal, or its lexical form) is needed"
+        f"the column time has the type {kind.simpleString()}; it must be a timestamp, a number of "
+        "seconds or a string (a literal, or its lexical form)"
     )
 
 
 def prepared(df: DataFrame, program: CompiledQueries) -> DataFrame:
-    """The events that the queries read, with all columns there are."""
-    _needed(df, "graph")
+    """The events of the streams that the queries read, with all columns of `chunks.ARRIVED`."""
+    _require(df, "graph")
     streams = program.streams
     if "stream" in df.columns:
         df = df.where(f.col("stream").isin(list(streams)))
@@ -74,7 +74,9 @@ def prepared(df: DataFrame, program: CompiledQueries) -> DataFrame:
 
 
 def micros(df: DataFrame) -> Column:
-    """The column time in microseconds, near enough to divide a job by; without a zone in UTC."""
+    """The column `time` in microseconds, close enough to divide a job by. A time without a zone is
+    in UTC.
+    """
     kind, column = time_kind(df), f.col("time")
     exact = df.schema["time"].dataType
     if isinstance(exact, t.TimestampNTZType):
@@ -89,7 +91,7 @@ def micros(df: DataFrame) -> Column:
 
 
 def micros_of_text(column: Column) -> Column:
-    """Literals, or their lexical forms, in microseconds, as `micros` has them."""
+    """The times of literals, or of lexical forms, in microseconds, as `micros` computes them."""
     form = lexical(column)
     return f.coalesce(
         f.unix_micros(zoned(form).try_cast("timestamp")),
@@ -103,8 +105,8 @@ def lexical(column: Column) -> Column:
 
 
 def zoned(form: Column) -> Column:
-    """Lexical forms of dates and dateTimes as Spark reads them in every session: without a time
-    zone they are in UTC.
+    """Lexical forms of dates and dateTimes with an explicit zone, UTC if they have none. Spark
+    then reads them independently of the session's time zone.
     """
     day = "^(-?[0-9]+-[0-9][0-9]-[0-9][0-9])(Z|[+-][0-9][0-9]:[0-9][0-9])?$"
     full = f.regexp_replace(f.trim(form), day, "$1T00:00:00$2")
@@ -133,8 +135,9 @@ def arrived(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
 
 
 def encoded(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
-    """A batch of prepared events, whose ordinals are those of their streams, as a table of
-    `chunks.EVENTS`.
+    """A batch of prepared events as a table of `chunks.EVENTS`.
+
+    The ordinals of the batch already count within the streams.
     """
     table = arrived(batch, streams)
     columns = {name: table.column(name) for name in chunks.EVENTS.names}
@@ -142,9 +145,9 @@ def encoded(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
     return pa.Table.from_arrays(list(columns.values()), schema=chunks.EVENTS)
 
 
-def _needed(df: DataFrame, column: str) -> None:
+def _require(df: DataFrame, column: str) -> None:
     if column not in df.columns:
         raise EventError(
             f"the DataFrame of events has no column {column}; it has {', '.join(df.columns)}. "
-            "spaseq.spark.from_quads and from_kafka make events of other shapes"
+            "spaseq.spark.from_quads and from_kafka convert other layouts into events"
         )

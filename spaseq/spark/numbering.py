@@ -1,4 +1,4 @@
-"""Events as they arrive → events with ordinals, before any event is sent to a task.
+"""Events as they arrive → events with ordinals, before the shuffle to the tasks.
 
 An ordinal counts the earlier events of the same stream and time. `chunks.ARRIVED` defines the
 order: the source of an event (a file by its path, a topic and partition of Kafka), its ordinal
@@ -49,8 +49,8 @@ def release(
     waiting: Iterable[pa.Table], fresh: Iterable[pa.Table], watermark: int, streams: tuple[str, ...]
 ) -> Released:
     """Divide the waiting and the new events of a bucket by a watermark in microseconds."""
-    late, new = split(_together(fresh), watermark)
-    ready, rest = split(_together([*waiting, new]), watermark)
+    late, new = split(_concatenated(fresh), watermark)
+    ready, rest = split(_concatenated([*waiting, new]), watermark)
     return Released(numbered(ready, streams), late, rest)
 
 
@@ -83,5 +83,5 @@ def _renamed(table: pa.Table, ordinals: pa.Array, streams: tuple[str, ...]) -> p
     return pa.chunked_array([pa.array(renamed, pa.string())])
 
 
-def _together(tables: Iterable[pa.Table]) -> pa.Table:
+def _concatenated(tables: Iterable[pa.Table]) -> pa.Table:
     return chunks.ordered(pa.concat_tables([chunks.ARRIVED.empty_table(), *tables]))

@@ -1,8 +1,8 @@
 """Chunks of events, in the order of their first times → the matches of one part.
 
-Chunks may overlap in time; an event is pushed when every chunk that could hold an earlier
-one is there, so that what waits is what overlaps. The events have the ordinals of their whole
-streams (spaseq/spark/numbering.py), of which a part sees some.
+Chunks may overlap in time. The feeder pushes an event when no later chunk can hold an earlier one,
+so only overlapping chunks wait in memory. The ordinals of the events count within the whole streams
+(spaseq/spark/numbering.py), of which a part receives a subset.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 
 
 def in_order(tables: Iterable[tuple[int, pa.Table]]) -> Iterator[pa.Table]:
-    """The events of (first time, table)s, which come by first time, in order."""
+    """The events of tables in time order. The input is ascending by the first time of a table."""
     waiting: list[pa.Table] = []
     for first, table in tables:
         if waiting:
@@ -37,13 +37,13 @@ def in_order(tables: Iterable[tuple[int, pa.Table]]) -> Iterator[pa.Table]:
 
 
 def split(table: pa.Table, micros: int) -> tuple[pa.Table, pa.Table]:
-    """Ordered events before a time, and the others."""
+    """Split sorted events into events before a time in microseconds, and the rest."""
     count = int(np.searchsorted(table.column("micros").to_numpy(), micros))
     return table.slice(0, count), table.slice(count)
 
 
 class Feeder:
-    """Pushes ordered events into a run."""
+    """Encodes sorted events and pushes them into a run."""
 
     def __init__(self, run: Run):
         self._run = run
@@ -53,7 +53,7 @@ class Feeder:
         self._encoders: dict[int, GraphEncoder] = {}
 
     def push(self, table: pa.Table) -> Iterator[Match]:
-        """Events not before those that were pushed."""
+        """Push events, none of them before an event pushed earlier; yields the matches."""
         columns = EventColumns.of(table)
         for start in range(0, len(columns), EVENTS_AT_ONCE):
             places = np.arange(start, min(start + EVENTS_AT_ONCE, len(columns)))
@@ -65,7 +65,7 @@ class Feeder:
     def _batch(self, stream: int, columns: EventColumns, places: Numbers) -> EventBatch:
         encoder = self._encoders.get(stream)
         if encoder is None:
-            # Streams are apart by number, the batches of a run by the events before them.
+            # Unique per stream and per number of earlier events, also after a resume.
             number = self._first * len(self._streams) + stream
             encoder = GraphEncoder(self._run.relevance, self._streams[stream], number)
             self._encoders[stream] = encoder

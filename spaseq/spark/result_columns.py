@@ -1,7 +1,7 @@
-"""The columns that the matches of queries have, and those of them that are made.
+"""The columns of a DataFrame of matches, and the selection of the columns to compute.
 
-`id`, `query`, `start`, `end`, a column of text for each projected variable, then whatever the
-queries' forms need of `bindings`, `graph` and `boolean`, and `events`, the provenance.
+The columns are `id`, `query`, `start`, `end`; one column of text per projected variable;
+`bindings` for SELECT, `graph` for CONSTRUCT and `boolean` for ASK; and `events`, the provenance.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _TERMS = pa.map_(pa.string(), pa.string())
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of the matches of some queries.
+    """The columns of the matches of one or more queries.
 
-    `variables` gives each projected variable its column: its own name, or that with
-    underscores behind where another column has it (Spark tells no case apart). `wanted` are those
-    that are made, in their order; None: all.
+    `variables` maps each projected variable to its column. Underscores are appended to a name that
+    another column has, in whatever case, since Spark ignores case. `wanted` lists the columns to
+    compute, in order; None: all.
     """
 
     variables: Mapping[str, str]
@@ -34,16 +34,16 @@ class Columns:
     wanted: tuple[str, ...] | None = None
 
     def has(self, name: str) -> bool:
-        """Whether a column is made."""
+        """Whether to compute a column."""
         return self.wanted is None or name in self.wanted
 
     def schema(self) -> pa.Schema:
-        """For Arrow."""
+        """The schema of the computed columns, for Arrow."""
         whole = self._whole()
         return whole if self.wanted is None else pa.schema([whole.field(n) for n in self.wanted])
 
     def names(self) -> list[str]:
-        """All of them."""
+        """The names of all columns, computed or not."""
         return list(self._whole().names)
 
     def _whole(self) -> pa.Schema:
@@ -69,7 +69,7 @@ class Columns:
         return pa.schema([*fields, ("events", pa.list_(event))])
 
     def batch_of(self, found: Mapping[str, pa.Array]) -> pa.RecordBatch:
-        """The rows that some columns are of, by name; there may be others than are wanted."""
+        """A batch of the computed columns. `found` maps names to arrays, and may hold others."""
         schema = self.schema()
         return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
 
@@ -88,13 +88,13 @@ def columns_of(program: CompiledQueries, kind: TimeKind) -> Columns:
     return Columns(names, frozenset(output.form for output in outputs), kind)
 
 
-def only(wholes: Sequence[Columns], wanted: Sequence[str] | None) -> list[Columns]:
-    """The columns of some results, of which no others are made than those that are wanted.
+def select_columns(wholes: Sequence[Columns], wanted: Sequence[str] | None) -> list[Columns]:
+    """The results' columns, restricted to `wanted`; None: all columns.
 
-    Where a result has none of them, `query` is made, to have its rows at all.
+    A result without any of these columns computes `query`, so that it still has its rows.
 
     Raises:
-        ValueError: for one that none of them has.
+        ValueError: if no result has a wanted column, or `wanted` is empty.
     """
     if wanted is None:
         return list(wholes)
@@ -103,7 +103,7 @@ def only(wholes: Sequence[Columns], wanted: Sequence[str] | None) -> list[Column
         if name not in there:
             raise ValueError(f"there is no column {name}; there are {', '.join(there)}")
     if not wanted:
-        raise ValueError(f"no column is asked for; there are {', '.join(there)}")
+        raise ValueError(f"columns is empty; there are {', '.join(there)}")
     made = []
     for whole in wholes:
         own = tuple(name for name in dict.fromkeys(wanted) if name in whole.names())

@@ -1,7 +1,7 @@
 """Matches → rows of a DataFrame, in the columns of spaseq/spark/result_columns.py.
 
-A row says the same whichever task makes it (spaseq/spark/identity.py), so that it can be told
-from others by its `id`. Cost: constant per term of a match.
+A row is the same in every task (spaseq/spark/identity.py), so its `id` identifies it. Cost:
+constant per term of a match.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spaseq.spark.identity import (
     decoded,
     match_digest,
     plain,
-    settled,
+    relabelled,
     shown_time,
     witness_shown,
 )
@@ -30,13 +30,15 @@ from spaseq.spark.result_columns import Columns
 from spaseq.spark.time_column import TimeKind
 
 ROWS_AT_ONCE = 1024
-"""In the making, of objects."""
-MADE_AT_ONCE = 1 << 14
-"""The same by compiled code: a batch costs Spark what hundreds of rows do, and these are small."""
+"""The number of rows of a batch that `Rows` builds from objects."""
+COMPILED_ROWS_AT_ONCE = 1 << 14
+"""The same for compiled code, whose rows are small. A batch costs Spark as much as hundreds of
+rows.
+"""
 
 
 def batches(columns: Columns, matches: Iterable[Match]) -> Iterator[pa.RecordBatch]:
-    """The rows of matches."""
+    """The rows of matches, in batches."""
     rows = Rows(columns)
     for match in matches:
         rows.add(match)
@@ -47,11 +49,11 @@ def batches(columns: Columns, matches: Iterable[Match]) -> Iterator[pa.RecordBat
 
 
 class Rows:
-    """Rows in the making, of matches that are objects.
+    """Builds rows from `Match` objects.
 
-    Times are microseconds, or as `time_column.written` has them where they come out as strings.
-    What one row has several of lies one behind the other: those of row i begin at the i-th
-    number of `_bindings` and of `_events`, which is None for a null.
+    Times are microseconds, or the results of `time_column.written` for columns of strings. The
+    bindings of all rows are concatenated, and so are the events. Those of row i begin at the i-th
+    offset in `_bindings` and `_events`; the offset None means null.
     """
 
     def __init__(self, columns: Columns):
@@ -70,18 +72,18 @@ class Rows:
         self._graphs: list[str | None] = []
         self._matches: list[Match] = []
         self._known: dict[int, tuple[Shown, str, Mapping[Term, Term]]] = {}
-        """By the identity of a witness: `_matches` has them all."""
+        """By `id()` of a witness; `_matches` holds references to all of them."""
 
     def __len__(self) -> int:
         return len(self._ids)
 
     @property
     def full(self) -> bool:
-        """Whether it is time to take them."""
+        """Whether the caller should fetch the batch now."""
         return len(self) >= ROWS_AT_ONCE
 
     def add(self, match: Match) -> None:
-        """One more row."""
+        """Add the row of a match."""
         kind, shown, parts, names = self._columns.kind, self._shown, [], dict[Term, Term]()
         self._matches.append(match)
         first = len(shown)
@@ -93,7 +95,7 @@ class Rows:
             parts.append(known[1])
             if known[2]:
                 names |= known[2]
-        match = settled(match, parts, names)
+        match = relabelled(match, parts, names)
         texts = list(map(str, match.bindings.values()))
         self._ids.append(match_digest(match, parts, texts))
         self._queries.append(match.query)
@@ -102,7 +104,7 @@ class Rows:
             self._starts.append(shown_time(match.start, kind))
             self._events.append(first)
         else:
-            # Whichever match it is, the answer is the same.
+            # All matches of an instant have the same answer, so the row shows no events.
             self._starts.append(None)
             self._events.append(None)
             del shown[first:]
@@ -121,7 +123,7 @@ class Rows:
             column.append(None if term is None else plain(term))
 
     def batch(self) -> pa.RecordBatch:
-        """The rows; there are none after that."""
+        """The rows added so far; the object is empty afterwards."""
         columns, kind = self._columns, self._columns.kind
         found = {
             "id": pa.array(self._ids, pa.string()),
@@ -162,27 +164,27 @@ class Rows:
         return _lists_of_events(ends_of_rows, arrays)
 
 
-class MadeRows:
-    """Rows in the making, of matches that compiled code makes rows of.
+class CompiledRows:
+    """Rows that compiled code builds without `Match` objects.
 
-    A run whose matches `maker` makes gives None when they are to be taken.
+    `maker` replaces the match maker of a run. The run then yields None when a batch is full.
     """
 
     def __init__(self, columns: Columns, maker: RowMaker):
         self._columns = columns
         self._maker = maker
-        maker.begin(decoded, MADE_AT_ONCE, columns)
+        maker.begin(decoded, COMPILED_ROWS_AT_ONCE, columns)
 
     def __len__(self) -> int:
         return self._maker.starts.count
 
     @property
     def full(self) -> bool:
-        """Whether it is time to take them."""
+        """Whether the caller should fetch the batch now."""
         return self._maker.full
 
     def batch(self) -> pa.RecordBatch:
-        """The rows; there are none after that."""
+        """The rows built so far; the object is empty afterwards."""
         made, kind = self._maker, self._columns.kind
         made.close()
         shown = [
@@ -191,14 +193,14 @@ class MadeRows:
             time_column.column(made.times.array(), kind),
             made.ordinals.array(),
             made.names.array(),
-            _made_maps(made.event_key_begins, made.event_keys, made.event_items),
+            _compiled_maps(made.event_key_begins, made.event_keys, made.event_items),
         ]
         found = {
             "id": made.ids.array(),
             "query": made.queries.array(),
             "start": time_column.column(made.starts.array(), kind),
             "end": time_column.column(made.ends.array(), kind),
-            "bindings": _made_maps(made.begins, made.keys, made.items),
+            "bindings": _compiled_maps(made.begins, made.keys, made.items),
             "events": _lists_of_events(made.event_begins.array().cast(pa.int32()), shown),
         }
         for column, texts in zip(self._columns.variables.values(), made.values, strict=True):
@@ -211,7 +213,7 @@ def _lists_of_events(begins: pa.Array, arrays: list[pa.Array]) -> pa.Array:
     return pa.ListArray.from_arrays(begins, pa.StructArray.from_arrays(arrays, fields))
 
 
-def _made_maps(begins: Numbers, keys: Strings, items: Strings) -> pa.Array:
+def _compiled_maps(begins: Numbers, keys: Strings, items: Strings) -> pa.Array:
     return pa.MapArray.from_arrays(begins.array().cast(pa.int32()), keys.array(), items.array())
 
 

@@ -1,8 +1,10 @@
-"""DataFrames of other shapes ↔ events and quads.
+"""DataFrames of other layouts ↔ events and quads.
 
-`from_quads`: rows of quads to events, one for each graph; `from_kafka`: rows as Kafka's source
-gives them to events, one for each; `quads`: the graphs of CONSTRUCT to quads, a graph for each
-match. Terms are N-Triples; where an IRI is expected, one without angle brackets will do.
+- `from_quads` converts rows of quads into events, one per named graph.
+- `from_kafka` converts rows of Spark's Kafka source into events, one per row.
+- `quads` converts the graphs of CONSTRUCT into quads, one named graph per match.
+
+Terms are N-Triples. Where only an IRI is possible, the angle brackets are optional.
 """
 
 from __future__ import annotations
@@ -19,33 +21,44 @@ from spaseq.errors import SpaseqError
 from spaseq.io.read_options import GENERATED_AT
 from spaseq.rdf.time import canonical_literal, from_value
 from spaseq.spark import events
-from spaseq.spark.time_column import moment_of_text
+from spaseq.spark.time_column import timestamp_of_text
 from spaseq.spark.types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _PARTITION_DIGITS = 10
-"""As many as the greatest number of a partition has: texts of that length sort as numbers."""
+"""The digits of the greatest partition number; texts padded to this length sort as numbers."""
 QUADS = pa.schema([(name, pa.string()) for name in ("s", "p", "o", "g")])
 
 
 def from_quads(
     df: DataFrame, stream: str, *, time_predicate: str = GENERATED_AT, times: str = "timestamp"
 ) -> DataFrame:
-    """The events of quads in columns `s`, `p`, `o`, `g`: one for each named graph.
+    """The events of quads in the columns `s`, `p`, `o`, `g`, one event per named graph.
 
-    A graph's time is in a column `time` beside its quads, or the object of a triple about it in
-    the default graph (`g` null or empty), as in files; `times` is "timestamp", a numeric type,
-    or "string" for the literal as it is. A time without a zone is in UTC, whatever the session's
-    time zone is. A named row whose `s`, `p` and `o` are all null, and a timestamp of a graph
-    without quads, make an event with an empty graph. Any other null among `s`, `p`, `o`, and two
-    different timestamps of one graph, end the job with an error that names the graph.
+    The time of a graph is the value of a column `time` in its rows, or the object of a triple
+    about the graph in the default graph (`g` null or empty), as in files. A time without a zone is
+    in UTC, whatever the session's time zone. A graph without quads is an event with an empty
+    graph: a row with `g` alone, or a timestamp alone.
+
+    Any other null among `s`, `p` and `o`, and two different timestamps of one graph, fail the job
+    with an error that names the graph.
+
+    Args:
+        df: the quads.
+        stream: the IRI of the stream.
+        time_predicate: the predicate of the timestamps in the default graph.
+        times: the type of the column `time`: "timestamp", a numeric type, or "string" for the
+            literal.
+
+    Raises:
+        SpaseqError: for a streaming DataFrame, or another type of times.
     """
     if df.isStreaming:
         raise SpaseqError(
-            "a graph's quads may still come, so a stream of quads has no events yet: put each "
-            "event in one row (from_kafka), or read files (rdf-events)"
+            "from_quads cannot read a streaming DataFrame, since further quads of a graph may "
+            "arrive: put each event in one row (from_kafka), or read files (rdf-events)"
         )
     if times.lower() in ("timestamp_ntz", "date"):
         raise SpaseqError(f"from_quads: times is timestamp, string or a numeric type, not {times}")
@@ -57,12 +70,12 @@ def from_quads(
     grouped = rows.where(named).groupBy(g.alias("g"))
     if "time" in df.columns:
         instant = f.coalesce(events.micros(df).cast("string"), f.col("time").cast("string"))
-        alone = _alone(f.min("time"), f.coalesce(instant, f.lit("null")), instant, g)
-        found = grouped.agg(text, alone.alias("time"))
+        only = _single_time(f.min("time"), f.coalesce(instant, f.lit("null")), instant, g)
+        found = grouped.agg(text, only.alias("time"))
     else:
         stamped = rows.where(~named & (p == f.lit(f"<{time_predicate}>")))
         instant = f.coalesce(events.micros_of_text(o).cast("string"), o)
-        stamp = _alone(f.min(o), instant, o, s)
+        stamp = _single_time(f.min(o), instant, o, s)
         stamps = stamped.groupBy(s.alias("g")).agg(stamp.alias("stamp"))
         found = grouped.agg(text).join(stamps, "g", "full")
         found = found.withColumn("time", _cast(f.col("stamp"), times))
@@ -76,21 +89,25 @@ def from_quads(
 def from_kafka(
     df: DataFrame, stream: str | None = None, *, time_predicate: str | None = None
 ) -> DataFrame:
-    """The events of rows with `key`, `value`, `timestamp`: each value is a graph in N-Triples.
+    """The events of rows with `key`, `value`, `timestamp`; each `value` is a graph in N-Triples.
 
-    An event's time is the row's, or with `time_predicate` that of a triple in its graph; its
-    name is the key, where that is an IRI. `stream` may be left out where `topic` is the
-    stream's IRI; messages of different topics are then events of different streams. Events of
-    one stream and time are ordered by `topic`, `partition` and `offset`, where there are such
-    columns: they become the columns `source` and `ordinal`.
-    Two different times in one graph end the job with an error; a time without a zone is in UTC,
-    whatever the session's time zone is.
+    The name of an event is its key, if that is an IRI. Events of one stream and time are ordered
+    by `topic`, `partition` and `offset`, if these columns exist; they become the columns `source`
+    and `ordinal`. A time without a zone is in UTC, whatever the session's time zone. Two different
+    times in one graph fail the job with an error.
+
+    Args:
+        df: the rows.
+        stream: the IRI of the stream. By default `topic` is the IRI, and messages of different
+            topics are events of different streams.
+        time_predicate: the predicate of a triple in the graph whose object is the time. By default
+            the time is the row's `timestamp`.
     """
     text = f.col("value").cast("string")
     time = f.col("timestamp")
     if time_predicate is not None:
         form = f'<{_escaped(time_predicate)}>\\s*"([^"]*)"'
-        found = f.transform(f.regexp_extract_all(text, f.lit(form), 1), _moment)
+        found = f.transform(f.regexp_extract_all(text, f.lit(form), 1), _timestamp)
         said = f.concat(f.lit("from_kafka: a graph has two timestamps: "), text)
         several = f.size(f.array_distinct(found)) > 1
         time = f.when(several, f.raise_error(said)).otherwise(f.try_element_at(found, f.lit(1)))
@@ -111,12 +128,12 @@ def from_kafka(
     return df.select(*columns)
 
 
-def _moment(form: Column) -> Column:
+def _timestamp(form: Column) -> Column:
     return events.zoned(form).cast("timestamp")
 
 
 def _is_whole(named: Column, g: Column) -> Column:
-    """True for a quad, and for a named row without any term; an error for a quad with a null."""
+    """True for a quad, and for a row with a graph name alone; an error for any other null."""
     there = [f.col(name).isNotNull() for name in ("s", "p", "o")]
     whole = there[0] & there[1] & there[2]
     empty = ~(there[0] | there[1] | there[2])
@@ -131,8 +148,8 @@ def _is_whole(named: Column, g: Column) -> Column:
     )
 
 
-def _alone(value: Column, instant: Column, shown: Column, graph: Column) -> Column:
-    """An aggregate of the times of a graph; an error where they are not one instant."""
+def _single_time(value: Column, instant: Column, shown: Column, graph: Column) -> Column:
+    """An aggregate of the times of a graph; an error if they are different instants."""
     said = f.concat(
         f.lit("from_quads: the graph "),
         graph,
@@ -143,7 +160,7 @@ def _alone(value: Column, instant: Column, shown: Column, graph: Column) -> Colu
 
 
 def _cast(literal: Column, times: str) -> Column:
-    """Literals of times as a type."""
+    """Literals of times, cast to a type."""
     if times == "string":
         return literal
     form = events.lexical(literal)
@@ -151,13 +168,16 @@ def _cast(literal: Column, times: str) -> Column:
 
 
 def quads(matches: DataFrame) -> DataFrame:
-    """The graphs of CONSTRUCT as quads: those of a match in a graph of its own, with its time.
+    """The graphs of CONSTRUCT as quads, each match in a named graph of its own.
 
-    The time stands in front of the quads it is the time of, in the default graph (`g` null), so
-    that what `df.write.format("rdf")` makes of them can be read as a stream again.
+    A row in the default graph (`g` null) before the quads holds the time of the graph. So the files
+    that `df.write.format("rdf")` writes of these rows are a stream that spaseq can read.
+
+    Raises:
+        SpaseqError: if the matches have no graphs.
     """
     if not {"id", "graph"} <= set(matches.columns):
-        raise SpaseqError("these matches have no graphs: quads are made of those of CONSTRUCT")
+        raise SpaseqError("these matches have no graphs: quads needs matches of a CONSTRUCT query")
     chosen = matches.where(f.col("graph").isNotNull()).select("id", "query", "end", "graph")
     return chosen.mapInArrow(_quads, spark_schema(QUADS))
 
@@ -173,14 +193,14 @@ def _graph(
     id: str, query: str, end: object, graph: str
 ) -> Iterator[tuple[str, str, str, str | None]]:
     name = f"<urn:spaseq:{quote(query, safe='')}:{id}>"
-    time = moment_of_text(end) if isinstance(end, str) else from_value(end)
+    time = timestamp_of_text(end) if isinstance(end, str) else from_value(end)
     yield name, f"<{GENERATED_AT}>", str(canonical_literal(time)), None
     for triple in ox.parse(graph, format=ox.RdfFormat.N_TRIPLES):
         yield str(triple.subject), str(triple.predicate), str(triple.object), name
 
 
 def _iri(column: str) -> Column:
-    """A column whose IRIs have angle brackets."""
+    """A column with angle brackets around its IRIs."""
     value = f.col(column)
     return f.when(value.startswith("<") | value.startswith("_:"), value).otherwise(
         f.concat(f.lit("<"), value, f.lit(">"))

@@ -1,12 +1,12 @@
-"""The data sink `rdf`: rows of quads to files of N-Quads (or N-Triples, of rows without `g`).
+"""The data sink `rdf`: rows of quads → files of N-Quads (or N-Triples, without the column `g`).
 
     df.write.format("rdf").mode("append").save(folder)
     df.writeStream.format("rdf").option("checkpointLocation", …).start(folder)
 
-A file gets its name when its job or its batch is complete; those of a stream bear the batch's
-number, so that a batch which is written again after a failure replaces what it left. Quads
-stand in a file in the order of their partition's rows. `mode("overwrite")` removes every file
-that an earlier write of this sink left in the folder, in whatever format and compression.
+The sink renames a file to its final name when its job or batch is complete. A streaming query's
+names contain the number of the batch, so a batch that is repeated after a failure replaces its
+files. A file holds the quads in the order of its partition's rows. `mode("overwrite")` removes all
+files of earlier writes of this sink from the folder, of any format and compression.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PREDICATE = re.compile(r"<[^<>\s]*>")
 _OBJECT = re.compile(r'<[^<>\s]*>|_:\S+|"[^\n\r]*"(?:@[\w-]+|\^\^<[^<>\s]*>)?')
 _FORMATS = {"nquads": N_QUADS, "ntriples": N_TRIPLES}
 _SUFFIXES = tuple(f".{syntax.name}{gz}" for syntax in _FORMATS.values() for gz in ("", ".gz"))
-_KNOWN = ("path", "format", "compression", "checkpointLocation")
+_OPTIONS = ("path", "format", "compression", "checkpointLocation")
 
 
 class RdfFiles(DataSource):
@@ -44,28 +44,28 @@ class RdfFiles(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format` calls it."""
+        """The name for `format`."""
         return "rdf"
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """For `df.write`."""
+        """The writer for `df.write`."""
         return FolderWriter(_target(self.options, schema), overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """For `df.writeStream`."""
+        """The writer for `df.writeStream`."""
         return BatchesWriter(_target(self.options, schema))
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where files go, and what they are."""
+    """The folder, the suffix of its files, and the columns of a quad."""
 
     folder: str
     suffix: str
     columns: tuple[str, ...]
 
     def write(self, rows: Iterator[Row]) -> Written:
-        """Some rows to a file that has no name yet."""
+        """Write rows to a file with a temporary name."""
         os.makedirs(self.folder, exist_ok=True)
         path = os.path.join(self.folder, f".{uuid.uuid4().hex}{self.suffix}")
         count = 0
@@ -76,86 +76,86 @@ class Target:
         return Written(path, count)
 
     def move(self, messages: Sequence[WriterCommitMessage | None], stem: str) -> set[str]:
-        """Give the files that hold something their names; these."""
+        """Rename the files that are not empty, and remove the others; returns the names."""
         names = set()
         for number, message in enumerate(messages):
             if isinstance(message, Written) and message.count:
                 name = f"{stem}-{number:05d}{self.suffix}"
                 os.replace(message.path, os.path.join(self.folder, name))
                 names.add(name)
-        self.drop(messages)
+        self.discard(messages)
         return names
 
-    def drop(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Leave no file behind that got no name."""
+    def discard(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove the files that still have temporary names."""
         for message in messages:
             if isinstance(message, Written) and os.path.exists(message.path):
                 os.remove(message.path)
 
-    def others(self, stems: tuple[str, ...], kept: set[str]) -> None:
-        """Remove the sink's files of some stems, of any format, that are not among those kept."""
+    def remove_others(self, stems: tuple[str, ...], retained: set[str]) -> None:
+        """Remove the sink's files with some stems, of any format, except `retained`."""
         for name in os.listdir(self.folder):
-            if name.startswith(stems) and name.endswith(_SUFFIXES) and name not in kept:
+            if name.startswith(stems) and name.endswith(_SUFFIXES) and name not in retained:
                 os.remove(os.path.join(self.folder, name))
 
 
 @dataclass
 class Written(WriterCommitMessage):
-    """A file without a name, and how many quads it holds."""
+    """A file with a temporary name, and the number of its quads."""
 
     path: str
     count: int
 
 
 class FolderWriter(DataSourceWriter):
-    """One job."""
+    """Writes the files of one job."""
 
     def __init__(self, target: Target, overwrite: bool):
         self._target = target
         self._overwrite = overwrite
 
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
-        """The rows of one partition."""
+        """Write the rows of one partition."""
         return self._target.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """All partitions are written."""
+        """Rename the files after all partitions were written."""
         os.makedirs(self._target.folder, exist_ok=True)
         names = self._target.move(messages, f"part-{uuid.uuid4().hex}")
         if self._overwrite:
-            self._target.others(("part-", "batch-"), names)
+            self._target.remove_others(("part-", "batch-"), names)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Some partition failed."""
-        self._target.drop(messages)
+        """Remove the files after a partition failed."""
+        self._target.discard(messages)
 
 
 class BatchesWriter(DataSourceStreamWriter):
-    """The batches of a streaming query."""
+    """Writes the files of the batches of a streaming query."""
 
     def __init__(self, target: Target):
         self._target = target
 
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
-        """The rows of one partition of a batch."""
+        """Write the rows of one partition of a batch."""
         return self._target.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """A batch is complete, maybe not for the first time."""
+        """Rename the files of a complete batch, and remove those of an earlier attempt."""
         os.makedirs(self._target.folder, exist_ok=True)
         stem = f"batch-{batchId:08d}"
-        self._target.others((f"{stem}-",), self._target.move(messages, stem))
+        self._target.remove_others((f"{stem}-",), self._target.move(messages, stem))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Some partition of a batch failed."""
-        self._target.drop(messages)
+        """Remove the files of a batch after a partition failed."""
+        self._target.discard(messages)
 
 
 def line(terms: Sequence[str | None]) -> str:
     """A row as a line of N-Quads.
 
     Raises:
-        SpaseqError: for what is no term in N-Triples; a bare IRI is none.
+        SpaseqError: if a term is not N-Triples, such as an IRI without angle brackets.
     """
     forms = (_SUBJECT, _PREDICATE, _OBJECT, _SUBJECT)
     for place, (term, form) in enumerate(zip(terms, forms, strict=False)):
@@ -169,9 +169,9 @@ def line(terms: Sequence[str | None]) -> str:
 
 def _target(options: Mapping[str, Any], schema: StructType) -> Target:
     values = {name.lower(): value for name, value in options.items()}
-    unknown = values.keys() - {name.lower() for name in _KNOWN}
+    unknown = values.keys() - {name.lower() for name in _OPTIONS}
     if unknown:
-        raise SpaseqError(f"rdf has no option {sorted(unknown)[0]}; it has {', '.join(_KNOWN)}")
+        raise SpaseqError(f"rdf has no option {sorted(unknown)[0]}; it has {', '.join(_OPTIONS)}")
     path = values.get("path")
     if not path:
         raise SpaseqError("rdf needs a folder to write to: .save(folder)")
@@ -186,7 +186,7 @@ def _target(options: Mapping[str, Any], schema: StructType) -> Target:
     if absent:
         raise SpaseqError(
             f"rdf writes the columns s, p, o and g; there is no {absent[0]}. "
-            "spaseq.spark.quads makes them of the matches of a CONSTRUCT"
+            "spaseq.spark.quads derives them from the matches of a CONSTRUCT query"
         )
     has_graph = syntax.named_graphs and "g" in schema.names
     suffix = f".{syntax.name}" + (".gz" if compression == "gzip" else "")

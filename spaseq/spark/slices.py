@@ -1,15 +1,15 @@
-"""A DataFrame that is nothing but RDF files in the order of time → its matches, file to match.
+"""A DataFrame of unmodified RDF files in time order → its matches, without a shuffle.
 
-Rows cost more than matching: an event that goes from a file to Spark, and from there to the
-task that needs it, has been through four processes. Where a query can be divided by time, and
-the events are those of plain N-Quads files that follow each other in time, each task reads the
-stretch of the files that is its slice, and the window in front of it, and gives the matches
-that end in the slice (spaseq/spark/division.py). Nothing is sent.
+Rows cost more than matching: an event that passes from a file through Spark to the task that needs
+it crosses four processes. If a query can be divided by time, and the events are those of plain
+N-Quads files that do not overlap in time, each task reads its slice of the files, and the window
+before it, and reports the matches that end in the slice (spaseq/spark/division.py). No event
+crosses the network.
 
-Invariant: what comes out is what the rows of the files would give. Neighbours agree on where a
-slice begins as those do who read stretches (spaseq/spark/splits.py); files that overlap in
-time, or are read with another policy than to fail, are left to rows. Cost: a few probes of a
-file for each of them and for each slice; memory is that of one reader, and the window.
+Invariant: the matches are those of the shuffled rows. Neighbouring tasks compute the same border
+between their slices, as the readers of splits do (spaseq/spark/splits.py). Files that overlap in
+time, or that are read with an error policy other than FAILFAST, are shuffled as rows. Cost: a few
+probes per file and per slice; memory is that of one reader, and the window.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from spaseq.spark import splits
 from spaseq.spark.distribution import lookback
 from spaseq.spark.division import Own
 from spaseq.spark.source import NAME, EventOptions, check_time, is_divisible
-from spaseq.spark.tasks import Job, rows_of, undisturbed
+from spaseq.spark.tasks import Job, collecting_between, rows_of
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
     from pyspark.sql import DataFrame
 
-LEAST = 4
-"""Slices of time are at least that many times as long as what is read in front of them."""
-_PROBE = 1 << 20
+MIN_LOOKBACKS_PER_SLICE = 4
+"""The minimum length of a slice, in multiples of the lookback that its task also reads."""
+_PROBE_BYTES = 1 << 20
 _BEGINNING, _END = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file, its size, and the times of its first and its last event."""
+    """A file, its size in bytes, and the times of its first and last event in microseconds."""
 
     path: str
     size: int
@@ -56,7 +56,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an event with a new time begins: in which file, at which byte; and the time."""
+    """The start of an event whose time differs from the event before: file, byte and time."""
 
     file: int
     offset: int
@@ -65,8 +65,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Slices:
-    """Files in the order of time, cut into `count` slices; `back` microseconds are read in
-    front of each.
+    """Files in time order, cut into `count` slices.
+
+    The task of a slice also reads the `back` microseconds before the slice.
     """
 
     options: EventOptions
@@ -75,7 +76,7 @@ class Slices:
     back: int
 
     def place(self, number: int) -> Place:
-        """Where slice `number` begins; the last one ends where one more would begin."""
+        """The start of slice `number`; the end of the last slice for the number `count`."""
         if number <= 0:
             return Place(0, 0, _BEGINNING)
         sizes = list(accumulate((file.size for file in self.files), initial=0))
@@ -86,7 +87,7 @@ class Slices:
         return self._at(file, offset - sizes[file])
 
     def _at(self, file: int, offset: int) -> Place:
-        """The first place at or behind an offset."""
+        """The first place at or after an offset."""
         if offset > 0:
             found, micros = splits.change(self.files[file].path, offset, self.options.read)
             if micros is not None:
@@ -96,8 +97,8 @@ class Slices:
             return Place(file, 0, _END)
         return Place(file, 0, self.files[file].first)
 
-    def in_front(self, place: Place) -> Place:
-        """A place at least `back` microseconds in front of another."""
+    def with_lookback(self, place: Place) -> Place:
+        """A place at least `back` microseconds before another."""
         if place.micros in (_BEGINNING, _END):
             return Place(0, 0, _BEGINNING)
         target = place.micros - self.back
@@ -105,7 +106,7 @@ class Slices:
         while file > 0 and (end == 0 or self.files[file].first > target):
             file -= 1
             end = self.files[file].size
-        step = _PROBE
+        step = _PROBE_BYTES
         while step < end:
             found = self._at(file, end - step)
             if found.file == file and found.micros <= target:
@@ -114,14 +115,16 @@ class Slices:
         return Place(file, 0, self.files[file].first)
 
     def _nearer(self, far: Place, offset: int, place: Place, target: int) -> Place:
-        """Another place of a time like that of `far`, if events are about as dense everywhere."""
+        """A later place before `target`, interpolated on the assumption of a constant event rate;
+        `far` if the interpolation misses.
+        """
         end = place.offset if place.file == far.file else self.files[far.file].size
         share = 1.1 * (place.micros - target) / max(1, place.micros - far.micros)
         near = self._at(far.file, end - int(share * (end - offset)))
         return near if near.file == far.file and far.micros < near.micros <= target else far
 
-    def stretches(self, first: Place, behind: Place) -> dict[str, tuple[int, int | None]]:
-        """By path the first byte and the one behind the last, of what lies between two places."""
+    def ranges(self, first: Place, behind: Place) -> dict[str, tuple[int, int | None]]:
+        """The bytes between two places: by path, the first byte and the end (None: file end)."""
         found: dict[str, tuple[int, int | None]] = {}
         for number in range(first.file, min(behind.file + 1, len(self.files))):
             start = first.offset if number == first.file else 0
@@ -132,13 +135,13 @@ class Slices:
 
 
 def slices(df: DataFrame, job: Job, wanted: int) -> Slices | None:
-    """The slices of a DataFrame; None where its rows are to be read as any others."""
-    options = scanned(df)
+    """The slices of a DataFrame; None if its rows must be shuffled."""
+    options = source_options(df)
     return None if options is None else cut(options, job, wanted)
 
 
 def cut(options: EventOptions, job: Job, wanted: int) -> Slices | None:
-    """The files that some options of the source name, in `wanted` slices or fewer; or None."""
+    """The files of a data source in at most `wanted` slices; None if slices are not exact."""
     (plan, *others) = [query.plan for query in job.program.queries]
     back = "" if others else lookback(plan)
     if isinstance(back, str) or len(plan.streams) != 1:
@@ -148,18 +151,20 @@ def cut(options: EventOptions, job: Job, wanted: int) -> Slices | None:
     if options.mode != "FAILFAST" or options.read.lateness is not None:
         return None
     if options.kind == "decimal" and any(gpm.at for gpm in plan.gpms):
-        return None  # a column of decimals forgets how a number was written
+        return None  # a column of decimals does not preserve the lexical form of a number
     files = _in_order(options)
     if files is None:
         return None
     duration = files[-1].last - files[0].first
     size = sum(file.size for file in files)
-    count = max(1, min(wanted, size // _PROBE, duration // max(1, LEAST * back)))
+    count = max(
+        1, min(wanted, size // _PROBE_BYTES, duration // max(1, MIN_LOOKBACKS_PER_SLICE * back))
+    )
     return Slices(options, files, count, back)
 
 
 def _in_order(options: EventOptions) -> tuple[File, ...] | None:
-    """The files by time, if there are events in each and no two of them share a time."""
+    """The files by time; None if a file has no events, or two files overlap in time."""
     found = []
     for path in options.files():
         size = os.path.getsize(path)
@@ -175,8 +180,8 @@ def _in_order(options: EventOptions) -> tuple[File, ...] | None:
     return tuple(found)
 
 
-def scanned(df: DataFrame) -> EventOptions | None:
-    """The options of the data source whose rows a DataFrame is, all of them and nothing else."""
+def source_options(df: DataFrame) -> EventOptions | None:
+    """The options of `rdf-events`, if the DataFrame is exactly what the data source reads."""
     plan: Any = df._jdf.queryExecution().analyzed()
     if plan.getClass().getSimpleName() != "DataSourceV2Relation" or plan.table().name() != NAME:
         return None
@@ -185,12 +190,12 @@ def scanned(df: DataFrame) -> EventOptions | None:
 
 def is_one_file(df: DataFrame) -> bool:
     """Whether the rows of a DataFrame are the events of one file, with the ordinals of the file."""
-    options = scanned(df)
+    options = source_options(df)
     return options is not None and options.mode == "FAILFAST" and os.path.isfile(options.path)
 
 
 class Slicing:
-    """Numbers of slices → rows of the matches that end there."""
+    """Numbers of slices → rows of the matches that end in them."""
 
     def __init__(self, job: Broadcast[Job], slices: Slices):
         self._job = job
@@ -200,7 +205,7 @@ class Slicing:
         job = self._job.value
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from undisturbed(sliced(job, self._slices, number))
+                yield from collecting_between(sliced(job, self._slices, number))
 
 
 def sliced(job: Job, slices: Slices, number: int) -> Iterator[pa.RecordBatch]:
@@ -209,22 +214,22 @@ def sliced(job: Job, slices: Slices, number: int) -> Iterator[pa.RecordBatch]:
     if (first.file, first.offset) == (behind.file, behind.offset):
         return
     run = job.start()
-    stretches = slices.stretches(slices.in_front(first), behind)
-    matches = _matched(run, slices.options, stretches)
+    ranges = slices.ranges(slices.with_lookback(first), behind)
+    matches = _matches(run, slices.options, ranges)
     yield from rows_of(job, run, matches, Own(first.micros, behind.micros))
 
 
-def _matched(
-    run: Run, options: EventOptions, stretches: dict[str, tuple[int, int | None]]
+def _matches(
+    run: Run, options: EventOptions, ranges: dict[str, tuple[int, int | None]]
 ) -> Iterator[Match]:
-    """All matches of some stretches of files."""
+    """All matches of ranges of files."""
 
     def opened(path: str) -> Lines:
-        return splits.stretch(*stretches[path])(path)
+        return splits.open_range(*ranges[path])(path)
 
     source = Source(
         options.stream,
-        list(stretches),
+        list(ranges),
         replace(options.read, framing=Framing("graph")),
         relevance=run.relevance,
         open_lines=opened,

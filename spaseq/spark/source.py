@@ -3,10 +3,11 @@
     spark.read.format("rdf-events").option("stream", iri).load(path)
     spark.readStream.format("rdf-events").option("stream", iri).load(folder)
 
-Files are read as `spaseq run` reads them (docs/formats.md); large N-Quads files in several
-stretches. A streaming query takes a file whole, once, when it appears: write it elsewhere and
-move it in. Its offset is the files taken that are still there, so what a batch holds is the
-same after a restart. Readers run in processes of their own and know their options only.
+The source reads files as `spaseq run` does (docs/formats.md), and large N-Quads files in several
+splits. A streaming query reads each file once, when the file appears; so a producer writes a file
+elsewhere and moves it into the folder. The offset of a streaming query lists the files that were
+read and still exist, so a restart repeats the same batches. Readers run in separate processes,
+which receive only the options.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from spaseq.spark.identity import event_digest
 from spaseq.spark.time_column import TimeKind
 
 _MODES: Mapping[str, OnError] = {"FAILFAST": "stop", "DROPMALFORMED": "skip", "PERMISSIVE": "skip"}
-_KNOWN = (
+_OPTIONS = (
     "path", "stream", "events", "times", "mode", "syntax", "timePredicate", "timeUnit",
     "lateness", "splitSize", "maxFilesPerTrigger",
 )  # fmt: skip
@@ -61,7 +62,7 @@ CORRUPT = "_corrupt_record"
 
 @dataclass(frozen=True, slots=True)
 class EventOptions:
-    """The options of the source, checked."""
+    """The validated options of the source."""
 
     stream: str
     path: str
@@ -73,16 +74,16 @@ class EventOptions:
 
     @staticmethod
     def parse(given: Mapping[str, str]) -> EventOptions:
-        """What the options mean.
+        """The options from Spark's texts.
 
         Raises:
-            SpaseqError: for one that is not known, is missing, or makes no sense.
+            SpaseqError: if an option is unknown, missing or malformed.
         """
         values = {name.lower(): value for name, value in given.items()}
-        unknown = values.keys() - {name.lower() for name in _KNOWN}
+        unknown = values.keys() - {name.lower() for name in _OPTIONS}
         if unknown:
             raise SpaseqError(
-                f"rdf-events has no option {sorted(unknown)[0]}; it has {', '.join(_KNOWN)}"
+                f"rdf-events has no option {sorted(unknown)[0]}; it has {', '.join(_OPTIONS)}"
             )
         for name in ("stream", "path"):
             if not values.get(name):
@@ -113,14 +114,14 @@ class EventOptions:
         )
 
     def schema(self) -> str:
-        """The columns of the rows."""
+        """The schema of the rows, in Spark's notation."""
         corrupt = f", {CORRUPT} string" if self.mode == "PERMISSIVE" else ""
         time = time_column.sql_type(self.kind)
         columns = f"stream string, time {time}, ordinal bigint, name string, graph string"
         return f"{columns}, source string{corrupt}"
 
     def files(self) -> list[str]:
-        """The files there are, in the order of their times and names."""
+        """The existing files, ordered by modification time and name."""
         if os.path.isdir(self.path):
             found = [os.path.join(self.path, name) for name in os.listdir(self.path)]
         elif os.path.exists(self.path):
@@ -139,8 +140,8 @@ class EventOptions:
 
 
 @dataclass
-class Stretch(InputPartition):
-    """A file, or a part of it by offsets that `splits.beginning` makes exact."""
+class FileSplit(InputPartition):
+    """A file, or a part of it between byte offsets, which `splits.beginning` aligns to events."""
 
     path: str
     first: int
@@ -152,64 +153,64 @@ class RdfEvents(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format` calls it."""
+        """The name for `format`."""
         return NAME
 
     def schema(self) -> str:
-        """The columns."""
+        """The schema of the rows, in Spark's notation."""
         return EventOptions.parse(self.options).schema()
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For `spark.read`."""
+        """The reader for `spark.read`."""
         return EventsReader(EventOptions.parse(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """For `spark.readStream`."""
+        """The reader for `spark.readStream`."""
         return GrowingFolder(EventOptions.parse(self.options))
 
 
 class EventsReader(DataSourceReader):
-    """Everything there is."""
+    """Reads all existing files."""
 
     def __init__(self, options: EventOptions):
         self._options = options
 
-    def partitions(self) -> Sequence[Stretch]:
-        """The stretches to be read apart."""
+    def partitions(self) -> Sequence[FileSplit]:
+        """The splits of all files; Spark reads each in a task."""
         files = self._options.files()
         if not files:
             raise SpaseqError(f"rdf-events: there is no RDF file at {self._options.path}")
-        return [part for path in files for part in stretches(path, self._options)]
+        return [part for path in files for part in file_splits(path, self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The events of one."""
-        assert isinstance(partition, Stretch)
+        """The events of one split."""
+        assert isinstance(partition, FileSplit)
         return rows(partition, self._options)
 
 
 class GrowingFolder(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Files as they appear."""
+    """Reads files as they appear in a folder."""
 
     def __init__(self, options: EventOptions):
         self._options = options
         self._until: frozenset[str] | None = None
-        """The files there were when a query began that takes no more than these."""
+        """The only files to read, for a query with the trigger `availableNow`."""
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """From now on only the files there are now."""
+        """Restrict the query to the files that exist now."""
         self._until = frozenset(self._options.files())
 
     def initialOffset(self) -> dict[str, Any]:
-        """Nothing taken."""
+        """The offset before the first batch: no file was read."""
         return {"files": {}}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """As the option says."""
+        """The limit from the option `maxFilesPerTrigger`."""
         most = self._options.files_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxFiles(most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The files taken so far that are still there, and those to be taken now."""
+        """The files read so far that still exist, and the files of the next batch."""
         there = self._options.files()
         if self._until is not None:
             there = [path for path in there if path in self._until or path in start["files"]]
@@ -219,25 +220,25 @@ class GrowingFolder(DataSourceStreamReader, SupportsTriggerAvailableNow):
             new = new[: limit.max_files]
         return {"files": dict.fromkeys([*taken, *new], 1)} if new else start
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[Stretch]:
-        """The stretches of the files that are new."""
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FileSplit]:
+        """The splits of the files of a batch."""
         new = [path for path in end["files"] if path not in start["files"]]
-        return [part for path in new for part in stretches(path, self._options)]
+        return [part for path in new for part in file_splits(path, self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The events of one."""
-        assert isinstance(partition, Stretch)
+        """The events of one split."""
+        assert isinstance(partition, FileSplit)
         return rows(partition, self._options)
 
 
-def stretches(path: str, options: EventOptions) -> list[Stretch]:
-    """The parts of a file that are read apart."""
+def file_splits(path: str, options: EventOptions) -> list[FileSplit]:
+    """The splits of a file."""
     size = os.path.getsize(path)
     if size <= options.split or not is_divisible(path, options):
-        return [Stretch(path, 0, None)]
+        return [FileSplit(path, 0, None)]
     offsets = list(range(0, size, options.split))
     return [
-        Stretch(path, first, behind)
+        FileSplit(path, first, behind)
         for first, behind in zip(offsets, [*offsets[1:], None], strict=True)
     ]
 
@@ -254,8 +255,8 @@ def is_divisible(path: str, options: EventOptions) -> bool:
     return splits.is_divisible(path, known.syntax.syntax, options.read)
 
 
-def rows(part: Stretch, options: EventOptions) -> Iterator[pa.RecordBatch]:
-    """The events of a stretch as rows."""
+def rows(part: FileSplit, options: EventOptions) -> Iterator[pa.RecordBatch]:
+    """The events of a split as rows."""
     troubles: list[str] = []
     read = options.read
     first, behind = part.first, part.behind
@@ -272,7 +273,7 @@ def rows(part: Stretch, options: EventOptions) -> Iterator[pa.RecordBatch]:
         relevance=Relevance(Dictionary()),
     )
     if not whole:
-        source.open_lines = splits.stretch(first, behind)
+        source.open_lines = splits.open_range(first, behind)
     for batch in source.batches():
         yield _record_batch(batch, options, troubles, part.path)
         troubles.clear()
@@ -310,7 +311,7 @@ def _record_batch(
 def _events(batch: EventBatch, options: EventOptions, path: str) -> list[pa.Array]:
     """The events of a batch as columns."""
     count = len(batch)
-    check_time(batch, 0, options.kind)  # all times of a source are of one kind
+    check_time(batch, 0, options.kind)  # all times of a source are of one kind: check the first
     numbers = pa.Array.from_buffers(pa.int64(), 2 * count, [None, pa.py_buffer(instants(batch))])
     if options.kind == "string":
         times = pa.array([str(batch.time(index).term) for index in range(count)], pa.string())
@@ -341,7 +342,9 @@ def _texts(writer: GraphWriter, count: int) -> pa.Array:
 
 
 def _name(batch: EventBatch, index: int, stream: str) -> str | None:
-    """The name of an event; a blank node is named by the event's place, wherever it is read."""
+    """The name of an event. A blank node gets a label from the event's time and ordinal, which
+    is the same in every task.
+    """
     name = batch.name(index)
     if isinstance(name, ox.BlankNode):
         return f"_:e{event_digest(stream, batch.micros(index), batch.ordinal(index))}"
@@ -349,10 +352,10 @@ def _name(batch: EventBatch, index: int, stream: str) -> str | None:
 
 
 def check_time(batch: EventBatch, index: int, kind: TimeKind) -> None:
-    """See to it that the time of an event is of a kind.
+    """Check that the time of an event is of a kind.
 
     Raises:
-        InputError: where it is not.
+        InputError: if it is of another kind.
     """
     domain = batch.time(index).domain
     if kind != "string" and (kind == "timestamp") != (domain == DATE_TIME):
@@ -376,6 +379,6 @@ def _local(path: str) -> str:
         return path.removeprefix("file:").replace("///", "/", 1)
     if "://" in path:
         raise SpaseqError(
-            f"rdf-events reads files that every worker sees under one path, not {path}"
+            f"rdf-events reads files that all workers have under the same path, not {path}"
         )
     return path

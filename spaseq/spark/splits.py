@@ -1,9 +1,9 @@
-"""A large file → stretches that are read apart, cut between events of different times.
+"""A large file → splits for several tasks, cut between events of different times.
 
-Where a stretch begins is a function of the file and of an offset alone, so the readers of two
-neighbours agree without talking: the first event at or behind the offset whose time is not
-that of the event before it. So no two stretches share a time, and the ordinals that are
-counted in one are those of the file. Cost: some kilobytes read around each offset.
+The start of a split is a function of the file and an offset alone, so the readers of neighbouring
+splits compute the same border: the first event at or after the offset whose time differs from the
+time of the event before it. So no two splits share a time, and ordinals counted within a split are
+those of the file. Cost: some kilobytes read around each offset.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from spaseq.io.read_options import Framing, ReadOptions, TimeDomain
 from spaseq.io.source import Source
 from spaseq.rdf.formats import N_QUADS, RdfSyntax
 
-_AROUND = 1 << 16
-_BLOCK = 3 << 17
-"""Bytes that a task reads at once: tasks share the larger caches."""
+_PROBE_BYTES = 1 << 16
+_BLOCK_BYTES = 3 << 17
+"""The size of one read; small, since the tasks of a machine share the larger caches."""
 
 
 class Region(io.RawIOBase):
-    """Some consecutive bytes of a file, as a file."""
+    """A range of bytes of a file, as a file."""
 
     def __init__(self, path: str, start: int, end: int):
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by `close`)
@@ -35,34 +35,37 @@ class Region(io.RawIOBase):
         self._left = end - start
 
     def readable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def fileno(self) -> int:
-        """That of the file."""
+        """The descriptor of the underlying file."""
         return self._file.fileno()
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-        """As every raw file."""
+        """Read at most up to the end of the range, as `io.RawIOBase` defines it."""
         view = memoryview(buffer)[: self._left]
         count = self._file.readinto(view) if len(view) else 0
         self._left -= count or 0
         return count or 0
 
     def close(self) -> None:
-        """The file too."""
+        """Close the underlying file as well."""
         self._file.close()
         super().close()
 
 
-def stretch(start: int, end: int | None) -> Callable[[str], Lines]:
-    """Opens a part of a file (None: to its end); its messages say where the part begins."""
+def open_range(start: int, end: int | None) -> Callable[[str], Lines]:
+    """A function that opens a range of a file, to the end of the file if `end` is None.
+
+    Error messages name the byte where the range begins.
+    """
 
     def opened(path: str) -> Lines:
         try:
             behind = os.path.getsize(path) if end is None else end
             raw = Region(path, start, behind)
-            lines = Lines(path, io.BufferedReader(raw), _BLOCK)  # type: ignore[type-var]
+            lines = Lines(path, io.BufferedReader(raw), _BLOCK_BYTES)  # type: ignore[type-var]
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", path) from error
         if start:
@@ -86,7 +89,7 @@ def is_divisible(path: str, syntax: RdfSyntax, options: ReadOptions) -> bool:
 
 
 def beginning(path: str, offset: int, options: ReadOptions) -> int:
-    """Where the stretch of an offset begins: at an event, or at the file's end."""
+    """The start of the split of an offset: the start of an event, or the end of the file."""
     size = os.path.getsize(path)
     if offset <= 0 or offset >= size:
         return min(max(offset, 0), size)
@@ -94,12 +97,11 @@ def beginning(path: str, offset: int, options: ReadOptions) -> int:
 
 
 def change(path: str, offset: int, options: ReadOptions) -> tuple[int, int | None]:
-    """The place and the time of the first event at or behind an offset with a new time.
-
-    The file's end, and None, where there is none.
+    """The place and time of the first event at or after an offset whose time differs from the
+    event before; the end of the file and None if there is none.
     """
     size = os.path.getsize(path)
-    back = ahead = _AROUND
+    back = ahead = _PROBE_BYTES
     while True:
         low, high = max(0, offset - back), min(size, offset + ahead)
         with open(path, "rb") as file:
@@ -120,8 +122,8 @@ def change(path: str, offset: int, options: ReadOptions) -> tuple[int, int | Non
 
 
 def span(path: str, options: ReadOptions) -> tuple[int, int] | None:
-    """The times of the first and of the last event of a file; None where none are found."""
-    size, around = os.path.getsize(path), _AROUND
+    """The times of the first and the last event of a file; None if it has no events."""
+    size, around = os.path.getsize(path), _PROBE_BYTES
     while True:
         with open(path, "rb") as file:
             head = file.read(around)
@@ -140,22 +142,22 @@ def span(path: str, options: ReadOptions) -> tuple[int, int] | None:
 
 
 def _boundary(block: bytes) -> int | None:
-    """The first place in a block where an event surely begins: what it tells about changes."""
+    """The first place in a block where an event begins for certain: a change of the graph."""
     at = block.find(b"\n") + 1
     known = None
     while 0 < at < len(block):
         behind = block.find(b"\n", at) + 1
         if not behind:
             return None
-        about = _about(block[at:behind])
+        about = _graph_of(block[at:behind])
         if about is not None and known is not None and about != known:
             return at
         known, at = about or known, behind
     return None
 
 
-def _about(line: bytes) -> object:
-    """What a line tells something about: a graph, or what a default-graph triple is about."""
+def _graph_of(line: bytes) -> object:
+    """The graph of a line, or the subject of a triple in the default graph; None for neither."""
     try:
         for quad in ox.parse(line, format=ox.RdfFormat.N_QUADS):
             is_default = isinstance(quad.graph_name, ox.DefaultGraph)
@@ -168,8 +170,8 @@ def _about(line: bytes) -> object:
 def _change(
     block: bytes, low: int, first: int, offset: int, is_end: bool, options: ReadOptions
 ) -> tuple[tuple[int, int] | None, bool]:
-    """The place and time of the first event behind an offset with a new time; whether one is
-    before it.
+    """The place and time of the first event at or after an offset with a new time, if any; and
+    whether the block has an event before it.
     """
     end = len(block) if is_end else block.rfind(b"\n") + 1
     before = None
@@ -182,9 +184,9 @@ def _change(
 
 
 def _events(text: bytes, low: int, is_end: bool, options: ReadOptions) -> list[tuple[int, int]]:
-    """The times and places of the events of whole lines that stand in a file from `low` on.
+    """The times and places of the events in whole lines, which begin at byte `low` of a file.
 
-    The last one may go on behind them: it does not count, unless the file ends.
+    The last event may continue after these lines, so it is omitted unless the file ends here.
     """
     starts = [0]
     while (at := text.find(b"\n", starts[-1])) >= 0:

@@ -1,11 +1,12 @@
 """One part of a stream: numbered events and watermarks in, matches out.
 
-The events of a batch are those of the part that the watermark has passed since the batch before
-(spaseq/spark/numbering.py), in the order of their stream. They go through a run whose saved bytes
-are the state between two batches. A part whose windows have all closed is forgotten.
+A batch delivers the events of the part that the watermark has passed since the batch before
+(spaseq/spark/numbering.py), in the order of their stream. A run evaluates them; its saved bytes
+are the state between two batches. The state of a part is dropped when all of its windows have
+closed.
 
-Cost of a batch: its events, and the state of the parts it touches, read and written once; a
-worker that kept the run of the very bytes it is given does not read them.
+Cost of a batch: its events, and one read and one write of the state of each part with events. A
+worker caches the runs that it saved last, and does not read the state of a cached run.
 """
 
 from __future__ import annotations
@@ -30,14 +31,17 @@ from spaseq.spark.part_run import Feeder
 from spaseq.spark.tasks import Job
 
 _FORMAT = 3
-_KEPT = 16
-_RUNS: OrderedDict[bytes, Run] = OrderedDict()
-"""Runs this process saved last, by a digest of their bytes (and of whose they are)."""
+_MAX_CACHED_RUNS = 16
+_CACHED_RUNS: OrderedDict[bytes, Run] = OrderedDict()
+"""The runs that this process saved last, by a digest of job, task and saved bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What is kept of a part between two batches: no code, and a header that says whose it is."""
+    """The state of a part between two batches: data without code.
+
+    The header identifies the query and the division.
+    """
 
     header: str
     last: int
@@ -47,22 +51,29 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """What a batch did to a part."""
+    """The result of a batch for a part."""
 
     matches: list[Match]
     saved: Saved | None
-    """None where nothing is to be kept."""
+    """None if the part has no state."""
     wake: int | None
-    """When, in microseconds, the watermark will have something to do here."""
+    """The time, in microseconds, at which the watermark next closes a window or drops the state."""
 
 
 def advance(
     job: Job, task: int, saved: Saved | None, ready: Iterable[pa.Table], watermark: int
 ) -> Advance:
-    """A batch of one part: its events before the watermark, and how far the watermark is.
+    """Evaluate a batch of one part.
+
+    Args:
+        job: the job.
+        task: the number of the part.
+        saved: the state after the batch before; None for none.
+        ready: the events that the watermark has passed.
+        watermark: the watermark, in microseconds.
 
     Raises:
-        StateError: for state of another query, or that another version wrote.
+        StateError: if the state belongs to another query or another version.
     """
     events = chunks.ordered(pa.concat_tables([chunks.EVENTS.empty_table(), *ready]))
     if saved is None and not len(events):
@@ -80,16 +91,16 @@ def advance(
     if _is_idle(job, run, last, watermark):
         return Advance(matches, None, None)
     wakes = [time for time in (_next_closing(run), _idle_at(job, last)) if time is not None]
-    kept = Saved(header(job), last, run.save())
-    _remember(job, task, kept.run, run)
-    return Advance(matches, kept, min(wakes, default=None))
+    state = Saved(header(job), last, run.save())
+    _cache(job, task, state.run, run)
+    return Advance(matches, state, min(wakes, default=None))
 
 
 # ------------------------------------------------------------------ state
 
 
 def header(job: Job) -> str:
-    """What the whole state of a job belongs to, as text."""
+    """The identity of the job that a state belongs to: format, parts, variables and queries."""
     known: dict[str, object] = {
         "format": _FORMAT,
         "parts": job.buckets,
@@ -103,13 +114,13 @@ def check(job: Job, saved: str) -> None:
     """Refuse state that does not belong to a job.
 
     Raises:
-        StateError: where its header is another one.
+        StateError: if its header is another one.
     """
     if saved != header(job):
         raise StateError(
-            f"the checkpoint was written with {saved}, this query goes with {header(job)}: begin a "
-            "new checkpoint, or go on with the query, the parts, the entailment and the version of "
-            "spaseq it was begun with"
+            f"the checkpoint was written for {saved}, this query is {header(job)}: start a new "
+            "checkpoint, or continue with the query, the parts, the entailment and the version of "
+            "spaseq that started it"
         )
 
 
@@ -117,24 +128,24 @@ def _resumed(job: Job, task: int, saved: Saved | None) -> Run:
     if saved is None:
         return job.start()
     check(job, saved.header)
-    known = _RUNS.pop(_mark(job, task, saved.run), None)
-    if known is not None:
-        return known
+    cached = _CACHED_RUNS.pop(_cache_key(job, task, saved.run), None)
+    if cached is not None:
+        return cached
     try:
         return job.program.resume(saved.run, job.kb)
     except StateError as error:
         raise StateError(
-            f"the checkpoint does not fit this query: {error}; or begin a new checkpoint"
+            f"the checkpoint does not fit this query: {error}; or start a new checkpoint"
         ) from error
 
 
-def _remember(job: Job, task: int, blob: bytes, run: Run) -> None:
-    _RUNS[_mark(job, task, blob)] = run
-    while len(_RUNS) > _KEPT:
-        _RUNS.popitem(last=False)
+def _cache(job: Job, task: int, blob: bytes, run: Run) -> None:
+    _CACHED_RUNS[_cache_key(job, task, blob)] = run
+    while len(_CACHED_RUNS) > _MAX_CACHED_RUNS:
+        _CACHED_RUNS.popitem(last=False)
 
 
-def _mark(job: Job, task: int, blob: bytes) -> bytes:
+def _cache_key(job: Job, task: int, blob: bytes) -> bytes:
     return blake2b(f"{job.mark} {task} ".encode() + blob, digest_size=16).digest()
 
 
@@ -142,25 +153,27 @@ def _mark(job: Job, task: int, blob: bytes) -> bytes:
 
 
 def _next_closing(run: Run) -> int | None:
-    """When the next window closes that a match waits for."""
+    """The time at which the next window closes whose matches are not decided before."""
     closings = (query.next_closing() for query in run.queries)
     return min((closing for closing in closings if closing is not None), default=None)
 
 
-def _keeps(plan: QueryPlan) -> int | None:
-    """How long after its last event a part may still matter; None: for ever."""
+def _retention(plan: QueryPlan) -> int | None:
+    """The time after the last event, in microseconds, for which the state of a part can change a
+    result; None: without limit.
+    """
     if plan.window.kind not in ("span", "tumbling"):
         return None
     back = lookback(plan)
-    # What DISTINCT and SKIP remember is gone after one more window.
+    # The state of DISTINCT and SKIP expires after one more window.
     return 2 * plan.window.size + (0 if isinstance(back, str) else back)
 
 
 def _idle_at(job: Job, last: int) -> int | None:
-    keeps = [_keeps(query.plan) for query in job.program.queries]
-    if any(some is None for some in keeps):
+    retentions = [_retention(query.plan) for query in job.program.queries]
+    if any(retention is None for retention in retentions):
         return None
-    return last + sum(some for some in keeps if some is not None) + 1
+    return last + sum(retention for retention in retentions if retention is not None) + 1
 
 
 def _is_idle(job: Job, run: Run, last: int, watermark: int) -> bool:

@@ -1,12 +1,16 @@
 """`match_stream`: the matches of queries over a streaming DataFrame, exactly once.
 
-Two stateful operators follow each other. In the first, events wait in buckets of times until the
-watermark has passed them, are numbered within their streams, and are divided among the parts of
-the keys (spaseq/spark/numbering.py); so results depend neither on the order of arrival nor on how
-the input is cut into batches. In the second, a group for each part holds a run
-(spaseq/spark/stateful.py). Their state is in Spark's checkpoint, which says after a failure which
-events are to be read again: so a query that was killed and started again gives what one would
-have given that was not. Every batch compares what the checkpoint belongs to with the query.
+Two stateful operators follow each other.
+
+1. Events wait in buckets of times until the watermark has passed them. The operator then numbers
+   them within their streams and divides them among the parts of the keys
+   (spaseq/spark/numbering.py). So the results depend neither on the order of arrival nor on the
+   division of the input into batches.
+2. A group for each part holds a run (spaseq/spark/stateful.py).
+
+Spark's checkpoint holds their state and, after a failure, determines which events Spark reads
+again. So a query that was killed and restarted produces the matches of an uninterrupted one. Every
+batch checks that the checkpoint belongs to the query.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ from spaseq.spark.batch import SingleTaskWarning, compiled
 from spaseq.spark.distribution import ByKey, Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.driver import PROVIDER, ROCKSDB
-from spaseq.spark.result_columns import columns_of, only
+from spaseq.spark.result_columns import columns_of, select_columns
 from spaseq.spark.rows import batches
 from spaseq.spark.stateful import Saved, advance, check, header
 from spaseq.spark.tasks import MARK, Divider, Gathering, Job
@@ -77,23 +81,25 @@ def match_stream(
     Args:
         df: as for `match`.
         query: as for `match`.
-        kb: as for `match`; read now, and again only when the query is started anew.
-        lateness: how far behind the greatest time so far an event may come, in Spark's words.
-        late: what becomes of events that come later: a warning in the log of the worker, or
-            "rows", with a column `late` that holds them and is null in matches.
+        kb: as for `match`; read by this call, and again when the query is restarted.
+        lateness: the greatest delay of an event behind the latest time so far, as Spark's
+            `withWatermark` spells durations.
+        late: how late events are reported: "log" writes a warning to the worker's log; "rows"
+            adds a column `late` that holds the event, and is null in rows of matches.
         bind: as for `match`.
-        types: what the columns of variables are to be.
-        parts: into how many groups of state the keys, and the times of waiting events, are
-            divided; the same for the life of a checkpoint.
-        entail: as for `match`; the same for the life of a checkpoint.
+        types: the Spark types of the columns of variables, by column.
+        parts: the number of groups of state for keys, and of buckets for waiting events. It
+            cannot change during the life of a checkpoint.
+        entail: as for `match`. It cannot change during the life of a checkpoint.
         columns: as for `match`.
 
     Raises:
-        QueryError, KbError, EventError: at once, for what does not fit together.
-        ValueError: for a column that is not there.
+        QueryError, KbError, EventError: at once, if the query, knowledge base and events do not
+            agree.
+        ValueError: if `columns` names a column that does not exist.
     """
     if not df.isStreaming:
-        raise SpaseqError("match_stream takes a streaming DataFrame; match takes any other")
+        raise SpaseqError("match_stream needs a streaming DataFrame; use match for any other")
     program = compiled(query, bind)
     background = open_kb(kb or {})
     program.start(background, entail=entail)
@@ -101,11 +107,11 @@ def match_stream(
     if spark.conf.get(PROVIDER, "") != ROCKSDB:
         raise SpaseqError(
             f'the state of match_stream needs RocksDB: spark.conf.set("{PROVIDER}", "{ROCKSDB}"), '
-            "or make the session by spaseq.spark.session()"
+            "or create the session by spaseq.spark.session()"
         )
     kind = events.time_kind(df)
     wanted = parts or _PARTS_PER_TASK * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    (made,) = only([columns_of(program, kind)], columns)
+    (made,) = select_columns([columns_of(program, kind)], columns)
     job = spark.sparkContext.broadcast(
         Job(program, background, made, _division(program, wanted), entail, uuid.uuid4().hex, wanted)
     )
@@ -135,10 +141,10 @@ def _division(program: Program, parts: int) -> Division:
 
 
 class Shared:
-    """A broadcast job, looked for when it is needed.
+    """A broadcast job that is resolved at its first use.
 
-    Spark also unpickles a stateful operator in a process that has no broadcasts, to ask for
-    its state; a `Broadcast` itself would end that.
+    Spark also unpickles a stateful operator in a process without broadcasts, to read its state.
+    Unpickling a `Broadcast` fails there.
     """
 
     def __init__(self, job: Broadcast[Job] | None, number: int = -1):
@@ -147,7 +153,7 @@ class Shared:
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self._job is not None
-        # Enters the broadcast among those that go to the workers with the operator.
+        # Pickling the broadcast registers it with the operator, so Spark ships it to the workers.
         (number,) = self._job.__reduce__()[1]
         return Shared, (None, number)
 
@@ -160,7 +166,7 @@ class Shared:
 
 
 class BucketProcessor(StatefulProcessor):
-    """The first stateful operator; a group of rows is a bucket of times."""
+    """The first stateful operator: each group of rows is a bucket of times."""
 
     def __init__(self, job: Shared, late: Late):
         self._job = job
@@ -168,7 +174,7 @@ class BucketProcessor(StatefulProcessor):
         self._divider: Divider | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Once in each task."""
+        """Open the state; Spark calls this once in each task."""
         self._handle = handle
         self._header: ValueState = handle.getValueState("header", "header string")
         self._waiting: ListState = handle.getListState("waiting", "first bigint, chunk binary")
@@ -176,7 +182,10 @@ class BucketProcessor(StatefulProcessor):
     def handleInputRows(
         self, key: Any, rows: Iterator[Row], timerValues: TimerValues
     ) -> Iterator[Row]:
-        """New events of a bucket; none of `MARK`, which holds the header for the checkpoint."""
+        """Process the new events of a bucket.
+
+        The bucket `MARK` has no events and stores the header of the checkpoint.
+        """
         self._check()
         fresh = [chunks.read(bytes(row.chunk)) for row in rows if row.chunk]
         if key[0] == MARK:
@@ -187,12 +196,12 @@ class BucketProcessor(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
-        """The watermark has passed something of a bucket."""
+        """Release the events of a bucket that the watermark has passed."""
         self._check()
         yield from self._released([], timerValues)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""
 
     def _check(self) -> None:
         saved = self._header.get() if self._header.exists() else None
@@ -215,7 +224,7 @@ class BucketProcessor(StatefulProcessor):
             self._header.clear()
         _set_timer(self._handle, wake, watermark)
         yield from self._divided(done.ready)
-        yield from self._behind(done.late)
+        yield from self._reported(done.late)
 
     def _divided(self, ready: pa.Table) -> Iterator[Row]:
         if not len(ready):
@@ -223,29 +232,29 @@ class BucketProcessor(StatefulProcessor):
         if self._divider is None:
             self._divider = Divider(self._job.value)
         writer = chunks.ChunkWriter()
-        fat = chain(writer.add(*self._divider.divided(ready)), writer.rest())
-        for part, _, chunk in chunks.rows(fat):
+        written = chain(writer.add(*self._divider.divided(ready)), writer.rest())
+        for part, _, chunk in chunks.rows(written):
             yield Row(part=part, is_late=False, chunk=chunk)
 
-    def _behind(self, late: pa.Table) -> Iterator[Row]:
+    def _reported(self, late: pa.Table) -> Iterator[Row]:
         if not len(late):
             return
         if self._late == "rows":
             yield Row(part=0, is_late=True, chunk=chunks.written(late))
         else:
             logging.getLogger("spaseq.spark").warning(
-                "%d late events were left out: they came behind the watermark", len(late)
+                "%d late events were dropped: they arrived behind the watermark", len(late)
             )
 
 
 class PartProcessor(StatefulProcessor):
-    """The second stateful operator; a group of rows is a part."""
+    """The second stateful operator: each group of rows is a part of the keys."""
 
     def __init__(self, job: Shared):
         self._job = job
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Once in each task."""
+        """Open the state; Spark calls this once in each task."""
         self._handle = handle
         self._part: ValueState = handle.getValueState(
             "part", "header string, last bigint, run binary"
@@ -254,7 +263,7 @@ class PartProcessor(StatefulProcessor):
     def handleInputRows(
         self, key: Any, rows: Iterator[Row], timerValues: TimerValues
     ) -> Iterator[Row]:
-        """Events of a part; and late ones, which are handed on."""
+        """Evaluate the events of a part; pass late events through."""
         ready = []
         for row in rows:
             if row.is_late:
@@ -266,11 +275,11 @@ class PartProcessor(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
-        """The watermark has passed something of a part."""
+        """Close the windows of a part that the watermark has passed."""
         yield from self._advance(key[0], [], timerValues)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""
 
     def _advance(self, part: int, ready: list[pa.Table], timers: TimerValues) -> Iterator[Row]:
         watermark = max(0, timers.getCurrentWatermarkInMs())
@@ -287,10 +296,10 @@ class PartProcessor(StatefulProcessor):
 
 
 def _set_timer(handle: StatefulProcessorHandle, wake: int | None, watermark: int) -> None:
-    """Wake a group when the watermark has passed a time in microseconds, and at no other time.
+    """Make the timer at `wake`, in microseconds, the only timer of a group; None: no timer.
 
     A timer expires when the watermark reaches it. So all buckets release the events of a time in
-    the same batch, and no part passes a time before it has these events.
+    the same batch, and a part passes a time only after it has received these events.
     """
     for timer in list(handle.listTimers()):
         handle.deleteTimer(timer)
@@ -299,7 +308,7 @@ def _set_timer(handle: StatefulProcessorHandle, wake: int | None, watermark: int
 
 
 class Unpacking:
-    """What the stateful operator gives → rows of matches, and of late events."""
+    """Output of the second stateful operator → rows of matches, and of late events."""
 
     def __init__(self, job: Broadcast[Job], late: Late):
         self._job = job

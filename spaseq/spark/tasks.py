@@ -1,7 +1,7 @@
-"""What the workers do: events to the tasks of a job, and the events of a task to matches.
+"""The functions that workers run: events → chunks for tasks, and chunks of a task → matches.
 
-Both are shipped to the workers by name with a `Job`, which holds the program and the knowledge
-base and is broadcast once for each job, however many tasks it has.
+Spark ships them to the workers by name, with a `Job` that holds the program and the knowledge
+base. The driver broadcasts a job once, however many tasks it has.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from spaseq.spark.chunks import Numbers
 from spaseq.spark.distribution import needs_every_event
 from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
-from spaseq.spark.keys import Sorter
+from spaseq.spark.keys import KeyPartitioner
 from spaseq.spark.part_run import Feeder, in_order
 from spaseq.spark.result_columns import Columns
-from spaseq.spark.rows import MadeRows, Rows
+from spaseq.spark.rows import CompiledRows, Rows
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
 
 _NONE: Numbers = np.zeros(0, np.int64)
 MARK = -1
-"""The bucket that every batch of a stream reaches; it holds no events."""
+"""A bucket without events that every batch of a streaming query reaches."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all tasks of a job share."""
+    """The data that all tasks of a job share."""
 
     program: Program
     kb: Kb
@@ -51,23 +51,23 @@ class Job:
     division: Division
     entail: str | None = None
     mark: str = ""
-    """Tells jobs apart that share a worker."""
+    """Identifies the job among the jobs of a worker."""
     buckets: int = 1
-    """How many groups of times events are numbered in."""
+    """The number of buckets in which events are numbered."""
 
     def start(self) -> Run:
-        """A run; what its entailment makes of the knowledge base is made once for each worker."""
+        """A new run. A worker computes the entailed knowledge base once."""
         return self.program.start(self.kb, entail=self.entail)
 
     @cached_property
-    def keeps_all(self) -> bool:
-        """Whether every event is needed, also those that no graph pattern accepts."""
+    def needs_all_events(self) -> bool:
+        """Whether an event that no graph pattern accepts can change a result."""
         plans = [query.plan for query in self.program.queries]
         return len(plans) > 1 or (not self.division.variables and needs_every_event(plans[0]))
 
 
 class Dividing:
-    """Batches of events that have ordinals → chunks for the tasks that need them."""
+    """Batches of events with ordinals → chunks for the tasks that need them."""
 
     def __init__(self, job: Broadcast[Job]):
         self._job = job
@@ -83,7 +83,7 @@ class Dividing:
 
 
 class Gathering:
-    """Batches of events → chunks for the buckets they are numbered in.
+    """Batches of events → chunks for the buckets in which they are numbered.
 
     With `marks`, a chunk without events for the bucket `MARK` comes first.
     """
@@ -123,53 +123,54 @@ class Numbering:
 
 
 class Divider:
-    """Says which events which tasks need."""
+    """Determines the tasks that need each event, and drops triples that no query can use."""
 
     def __init__(self, job: Job):
         self._job = job
         self._router = job.division.router()
-        self._sorter: Sorter | None = None
-        if not job.keeps_all:
-            self._sorter = Sorter(job.start(), job.division.variables, job.division.parts)
-            relevance = self._sorter.relevance
+        self._partitioner: KeyPartitioner | None = None
+        if not job.needs_all_events:
+            self._partitioner = KeyPartitioner(
+                job.start(), job.division.variables, job.division.parts
+            )
+            relevance = self._partitioner.relevance
             self._encoders = [
                 GraphEncoder(relevance, iri, number)
                 for number, iri in enumerate(job.program.streams)
             ]
 
     def divided(self, table: pa.Table) -> tuple[pa.Table, Numbers, Numbers]:
-        """The events that some task needs, without triples of no use; and which task needs which.
-
-        The i-th pair of the two columns is the place of an event, and a task.
+        """The events that some task needs, without triples that no query can use; and two columns
+        of pairs: the index of an event, and a task that needs it.
         """
         columns = EventColumns.of(table)
-        if self._sorter is None:
+        if self._partitioner is None:
             parts, places = np.zeros(len(table), np.int64), np.arange(len(table))
         else:
-            table, places, parts = self._sorted(table, columns, self._sorter)
+            table, places, parts = self._partitioned(table, columns, self._partitioner)
         micros = table.column("micros").to_numpy()
         pairs, tasks = self._router.tasks(parts, micros[places])
         return table, places[pairs], tasks
 
-    def _sorted(
-        self, table: pa.Table, columns: EventColumns, sorter: Sorter
+    def _partitioned(
+        self, table: pa.Table, columns: EventColumns, partitioner: KeyPartitioner
     ) -> tuple[pa.Table, Numbers, Numbers]:
-        """The events that can matter; and pairs of the place of one there, and a part."""
+        """The events with a part; and two columns of pairs: the index of an event, and a part."""
         graphs = GraphWriter()
-        kept, places, parts, count = [_NONE], [_NONE], [_NONE], 0
+        retained, places, parts, count = [_NONE], [_NONE], [_NONE], 0
         for number, encoder in enumerate(self._encoders):
             own = np.flatnonzero(columns.streams == number)
             for start in range(0, len(own), EVENTS_AT_ONCE):
                 some = own[start : start + EVENTS_AT_ONCE]
                 read = encoder.batch(columns, some)
-                pairs = sorter.pairs(read)
+                pairs = partitioner.pairs(read)
                 found = np.unique(pairs[:, 0])
                 graphs.add(read, found, some[found], columns.graphs, columns.ends)
-                kept.append(some[found])
+                retained.append(some[found])
                 places.append(count + np.searchsorted(found, pairs[:, 0]))
                 parts.append(pairs[:, 1])
                 count += len(found)
-        chosen = table.take(pa.array(np.concatenate(kept)))
+        chosen = table.take(pa.array(np.concatenate(retained)))
         texts, ends = graphs.written()
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(texts)]
         place = table.schema.get_field_index("graph")
@@ -179,7 +180,7 @@ class Divider:
 
 
 class Sampling:
-    """Batches of events → the part and the time of each, for dividing evenly."""
+    """Batches of events → the part and time of each, from which the driver derives a division."""
 
     def __init__(self, job: Broadcast[Job]):
         self._job = job
@@ -206,14 +207,14 @@ class Evaluating:
         for task, some in groupby(chunks.rows(batches), itemgetter(0)):
             run = job.start()
             found = evaluated(run, some)
-            yield from undisturbed(rows_of(job, run, found, job.division.own(task)))
+            yield from collecting_between(rows_of(job, run, found, job.division.own(task)))
 
 
-def undisturbed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches; what looks for garbage in cycles does so between them only.
+def collecting_between(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches, with Python's cyclic garbage collector restricted to run between them.
 
-    Rows in the making have no cycles, but there are many of them, and a worker has much besides
-    that would be gone through again and again, which takes more than a quarter of its time.
+    The objects of rows are many and form no cycles. While rows are built, the collector would
+    traverse the whole heap of the worker repeatedly, for more than a quarter of the worker's time.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -237,13 +238,13 @@ def evaluated(run: Run, some: Iterable[tuple[int, int, bytes]]) -> Iterator[Matc
 def rows_of(
     job: Job, run: Run, matches: Iterable[Match | None], own: Own
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of those matches of a fresh run that are a task's to give.
+    """The rows of the matches of a new run that belong to a task.
 
-    Where the run makes its matches one by one, it is told to make rows in their place, and gives
-    None when there are enough.
+    If possible, compiled code builds rows in place of matches; the run then yields None when a
+    batch is full.
     """
-    maker = _maker(job, run, own)
-    rows = Rows(job.columns) if maker is None else MadeRows(job.columns, maker)
+    maker = _row_maker(job, run, own)
+    rows = Rows(job.columns) if maker is None else CompiledRows(job.columns, maker)
     for match in matches:
         if isinstance(rows, Rows) and match is not None and own.has(match):
             rows.add(match)
@@ -253,8 +254,8 @@ def rows_of(
         yield rows.batch()
 
 
-def _maker(job: Job, run: Run, own: Own) -> RowMaker | None:
-    """What makes the rows of a run from now on; None where they are made of matches."""
+def _row_maker(job: Job, run: Run, own: Own) -> RowMaker | None:
+    """Replace the run's match maker by one that builds rows; None if rows need `Match` objects."""
     native = run.queries[0].native
     if len(run.queries) > 1 or job.columns.kind == "string":
         return None
@@ -262,6 +263,6 @@ def _maker(job: Job, run: Run, own: Own) -> RowMaker | None:
         return None
     maker = native.made_by(RowMaker)
     if maker is not None:
-        maker.only(own.first, own.behind, own.variables, own.part, own.parts)
+        maker.restrict(own.first, own.behind, own.variables, own.part, own.parts)
         native.matches = maker
     return maker

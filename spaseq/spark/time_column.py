@@ -1,9 +1,8 @@
 """The `time` column of a DataFrame ↔ timestamps.
 
-Three kinds of time come out of a match as they went in: `timestamp` (dates), `decimal`
-(numbers of seconds; any numeric column) and `string` (the literal, or its lexical form alone;
-dates or numbers, which keeps numbers as they were written). Cost: constant per value; values
-that come again are remembered.
+The times of matches have the kind of the events' times: `timestamp` (dates), `decimal` (numbers of
+seconds, from any numeric column) or `string` (the literal, or its lexical form alone; dates or
+numbers, whose lexical forms are preserved). Cost: constant per value; parsed texts are cached.
 """
 
 from __future__ import annotations
@@ -33,28 +32,28 @@ _DAY = 86_400_000_000
 
 
 def arrow_type(kind: TimeKind) -> pa.DataType:
-    """What a time is in results."""
+    """The Arrow type of times in results."""
     if kind == "timestamp":
         return pa.timestamp("us", tz="UTC")
     return pa.decimal128(*DECIMAL) if kind == "decimal" else pa.string()
 
 
 def sql_type(kind: TimeKind) -> str:
-    """The same in Spark's words."""
+    """The type of times in results, in Spark's notation."""
     return {"timestamp": "timestamp", "decimal": f"decimal{DECIMAL}", "string": "string"}[kind]
 
 
 def written(time: Timestamp, kind: TimeKind) -> Any:
     """A time as a value of a result."""
     if kind == "timestamp":
-        return time.micros  # as Arrow takes it
+        return time.micros  # the value of Arrow's type
     if kind == "decimal":
         return Decimal(time.micros).scaleb(-6)
     return canonical_literal(time).value
 
 
 def column(micros: pa.Array, kind: TimeKind) -> pa.Array:
-    """Times in microseconds as values of a result; not for strings."""
+    """Times in microseconds as a column of a result, of a kind other than `string`."""
     if kind == "timestamp":
         return micros.cast(arrow_type(kind))
     whole = micros.cast(pa.decimal128(DECIMAL[0], 0))
@@ -62,8 +61,8 @@ def column(micros: pa.Array, kind: TimeKind) -> pa.Array:
 
 
 @lru_cache(maxsize=1 << 14)
-def moment_of_text(text: str) -> Timestamp:
-    """The timestamp that a value of a `string` column stands for."""
+def timestamp_of_text(text: str) -> Timestamp:
+    """The timestamp of a value of a `string` column."""
     found = _LITERAL.fullmatch(text)
     if found is not None:
         return from_literal(ox.Literal(found["form"], datatype=ox.NamedNode(found["type"])))
@@ -78,10 +77,10 @@ def moment_of_text(text: str) -> Timestamp:
 
 
 def read(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Microseconds, the literals where they are to be kept, and whether they are dates.
+    """A column of times as microseconds, literals (null for dates), and whether each is a date.
 
     Raises:
-        EventError: for a column of another type, and for a time that is missing.
+        EventError: if the column has another type, or holds a null.
     """
     kind, count = column.type, len(column)
     if column.null_count:
@@ -93,7 +92,7 @@ def read(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
         micros = pc.multiply(column.cast(pa.int32()).cast(pa.int64()), _DAY)
         return micros, pa.nulls(count, pa.string()), pa.repeat(True, count)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        times = [moment_of_text(text) for text in column.to_pylist()]
+        times = [timestamp_of_text(text) for text in column.to_pylist()]
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         times = [from_value(value) for value in column.to_pylist()]
     else:
@@ -117,7 +116,7 @@ def timestamp_of(row: Mapping[str, Any]) -> Timestamp:
 
 @lru_cache(maxsize=1 << 14)
 def stamp_of(text: str) -> ox.Literal:
-    """The literal that `read` kept."""
+    """The literal of a text in the second column of `read`."""
     found = _LITERAL.fullmatch(text)
     assert found is not None
     return ox.Literal(found["form"], datatype=ox.NamedNode(found["type"]))

@@ -1,7 +1,7 @@
-"""Columns of text → typed columns, by what the variables' literals are.
+"""Columns of text → typed columns, by the datatypes of the variables' literals.
 
-Every row keeps its terms in full in `bindings`; a typed column is for computing with. A value
-that does not fit its column is null there.
+The column `bindings` still holds the complete terms of every row. A value that does not fit the
+type of its column is null.
 """
 
 from __future__ import annotations
@@ -39,22 +39,27 @@ _NUMBERS = {"bigint", "decimal(38,18)", "double"}
 
 
 def spark_schema(schema: pa.Schema) -> t.StructType:
-    """Arrow's schema in Spark's words."""
+    """The Spark schema of an Arrow schema."""
     return from_arrow_schema(schema)
 
 
 def typed(matches: DataFrame, types: Types) -> DataFrame:
-    """Matches with the columns of some variables cast; "infer" looks at all matches there are.
+    """Matches with the columns of variables cast to types.
+
+    Args:
+        matches: the matches.
+        types: the Spark type by column, or "infer" to derive the types from all matches, which
+            evaluates the query once for this.
 
     Raises:
-        ValueError: for a column that is not there, and "infer" over a stream.
+        ValueError: if a column does not exist, or for "infer" over a streaming DataFrame.
     """
     if types == "infer":
         types = _inferred(matches)
     absent = [name for name in types if name not in matches.columns]
     if absent:
         raise ValueError(
-            f"there is no column {absent[0]} to give a type; there are {', '.join(matches.columns)}"
+            f"types: there is no column {absent[0]}; there are {', '.join(matches.columns)}"
         )
     return matches.withColumns({name: f.col(name).try_cast(to) for name, to in types.items()})
 
@@ -62,14 +67,12 @@ def typed(matches: DataFrame, types: Types) -> DataFrame:
 def _inferred(matches: DataFrame) -> dict[str, str]:
     if matches.isStreaming:
         raise ValueError(
-            'types="infer" looks at the matches, which a stream has not yet: name them'
+            'types="infer" needs all matches, which a streaming query does not have: name the types'
         )
     if "bindings" not in matches.columns:
         if "graph" in matches.columns or "boolean" in matches.columns:
             return {}
-        raise ValueError(
-            'types="infer" looks at the column bindings, which is not among those asked for'
-        )
+        raise ValueError('types="infer" reads the column bindings, which columns does not list')
     pairs = matches.select(f.explode("bindings").alias("name", "term"))
     datatype = f.regexp_extract("term", r'"(?:@[^">]*|\^\^<([^>]*)>)?$', 1)
     is_literal = f.col("term").startswith('"')

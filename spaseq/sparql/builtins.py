@@ -66,7 +66,7 @@ class Builtin:
 
     @property
     def arity(self) -> str:
-        """The number of arguments in words: `1 argument`, `2 or 3 arguments`."""
+        """A description of the number of arguments: `1 argument`, `2 or 3 arguments`."""
         if self.most is None:
             return f"at least {self.least} argument{'' if self.least == 1 else 's'}"
         if self.least == self.most:
@@ -168,11 +168,11 @@ _TABLE = (
               "CONTAINS(text, part)"),
     _function("DATATYPE", "any -> any", "functions.datatype_iri", "DATATYPE"),
     _function("DAY", "time -> number", "functions.day", "DAY"),
-    _function("ENCODE_FOR_URI", "text -> text", "strings.encode_for_uri"),
+    _function("ENCODE_FOR_URI", "text -> text", "strings.encode_for_uri", "ENCODE_FOR_URI"),
     _function("FLOOR", "number -> number", "conversion.floored", "FLOOR"),
     _function("HOURS", "time -> number", "functions.hours", "HOURS"),
     _form("IF", "any any any -> any", "IF(condition, then, else)"),
-    _function("IRI", "text -> any", "functions.iri"),
+    _function("IRI", "text -> any", "functions.iri", "IRI"),
     _test("ISBLANK", "functions.is_blank", "IS_BLANK"),
     _test("ISIRI", "functions.is_iri", "IS_IRI"),
     _test("ISLITERAL", "functions.is_literal", "IS_LITERAL"),
@@ -202,7 +202,8 @@ _TABLE = (
               "STRAFTER(text, part)"),
     _function("STRBEFORE", "text text -> text", "strings.strbefore", "STRBEFORE",
               "STRBEFORE(text, part)"),
-    _function("STRDT", "text any -> any", "functions.typed_literal", "", "STRDT(text, datatype)"),
+    _function("STRDT", "text any -> any", "functions.typed_literal", "STRDT",
+              "STRDT(text, datatype)"),
     _function("STRENDS", "text text -> boolean", "strings.strends", "STRENDS",
               "STRENDS(text, end)"),
     _function("STRLANG", "text text -> text", "functions.tagged_literal", "", "STRLANG(text, tag)"),

@@ -13,7 +13,7 @@ from itertools import islice, takewhile
 
 from model.tecs import Chain, Node, chained, members_since, nodes
 from spaseq.nfa.automaton import Automaton, Place
-from spaseq.nfa.counters import PlaceStanding
+from spaseq.nfa.counters import PlaceCounters
 from spaseq.nfa.match_path import Row
 from spaseq.nfa.registers import Environment
 from spaseq.rdf.equality import equality_key
@@ -24,7 +24,7 @@ IndexColumns = tuple[tuple[int, ...], tuple[int, ...]]
 """The columns of a row that an edge's index reads: as terms, and by value."""
 
 
-_COUNTED = [each.name for each in fields(PlaceStanding)][3:]
+_COUNTED = [each.name for each in fields(PlaceCounters)][3:]
 
 
 class Group:
@@ -141,11 +141,11 @@ class PlaceState:
                     index.setdefault(self._entry(edge, kept), {})[values] = known
         return known
 
-    def standing(self) -> PlaceStanding:
+    def standing(self) -> PlaceCounters:
         """What happened here, in the core's words."""
         counts = {name: getattr(self, name) for name in _COUNTED}
         groups = 0 if self.place.start else len(self.groups)
-        return PlaceStanding(self.number, self.place, groups, **counts)
+        return PlaceCounters(self.number, self.place, groups, **counts)
 
     def arrived(self, since: int, most: int) -> list[Values]:
         """The registers of groups made after the first `since`, the newest first, of `most`."""

@@ -1,4 +1,4 @@
-"""The steps that the run in Python takes for one event."""
+"""Counts the steps of the run in Python for one event."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from spaseq.engine.residual_filters import linked
 from spaseq.errors import LimitExceeded
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
-from spaseq.nfa.counters import Holding, Standing
+from spaseq.nfa.counters import AutomatonCounters, MemoryUse
 from spaseq.nfa.match_path import Path, Row
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event
@@ -41,6 +41,8 @@ def run_plainly(run: Run, limits: Limits = NO_LIMITS) -> Run:
 class PlainQueryRun(QueryRun):
     """One query: events reach its automaton one by one, as terms."""
 
+    on_core = False
+
     def __init__(self, query: QueryRun, run: Run, limits: Limits):
         super().__init__(query.compiled, query._kb, run.rows.matchers, limits)
         registers = Registers(self.plan, RunningAggregates())
@@ -58,9 +60,9 @@ class PlainQueryRun(QueryRun):
         plain = self.automaton
         return self.shed_before + plain.shed_matches + sum(s.shed for s in plain.places)
 
-    def standing(self) -> Standing:
+    def standing(self) -> AutomatonCounters:
         plain = self.automaton
-        return Standing(
+        return AutomatonCounters(
             places=[state.standing() for state in plain.places],
             waiting=len(plain.waiting),
             waited=plain.waited,
@@ -69,9 +71,9 @@ class PlainQueryRun(QueryRun):
             untrue=[acceptor.untrue for acceptor in plain.acceptors],
         )
 
-    def held(self) -> Holding:
+    def held(self) -> MemoryUse:
         """Only what can be compared with the core is counted."""
-        return Holding(nodes=0, rows=0, bytes=0)
+        return MemoryUse(nodes=0, rows=0, bytes=0)
 
     def groups(self) -> Iterator[tuple[int, Sequence[Any]]]:
         for state in self.automaton.places:
@@ -111,7 +113,7 @@ class _Automaton:
     """What a query asks of its automaton, of one in plain Python."""
 
     matches = best = None
-    core = SimpleNamespace(lazy_join=SimpleNamespace(lazy=False, turns=0, searched=0, tried=0))
+    core = SimpleNamespace(lazy_join=SimpleNamespace(lazy=False, switches=0, searched=0, sampled=0))
     """It joins rows as they come."""
 
     def __init__(self, query: PlainQueryRun, matchers: Matchers):

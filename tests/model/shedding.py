@@ -1,4 +1,4 @@
-"""Too much waiting in an `AutomatonRun` → the oldest of it goes, or the run stops.
+"""An `AutomatonRun` beyond its limit → without its oldest state, or an error.
 
 See `spaseq.rdf.limits`. Cost: linear in what waits, each time an eighth of the bound goes.
 """

@@ -1,4 +1,4 @@
-"""Batch and stream on a Spark whose two workers are processes of their own.
+"""Batch and streaming on a Spark with two workers in separate processes.
 
     python cluster_driver.py EVENTS FOLDER
 

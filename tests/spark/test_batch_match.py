@@ -138,7 +138,7 @@ def test_what_does_not_fit_is_told_at_once(frame: DataFrame, kb: dict[str, str])
         match(frame.drop("time"), BY_KEY, kb)
     with pytest.raises(EventError, match="no column graph"):
         match(frame.drop("graph"), BY_KEY, kb)
-    with pytest.raises(EventError, match="time is array"):
+    with pytest.raises(EventError, match="time has the type array"):
         match(frame.selectExpr("array(1) AS time", "graph"), BY_KEY, kb)
     with pytest.raises(ValueError, match="no column nothing"):
         match(frame, BY_KEY, kb, types={"nothing": "int"})
@@ -198,7 +198,7 @@ def test_columns_that_some_queries_lack(frame: DataFrame, kb: dict[str, str]) ->
 def test_columns_that_cannot_be(frame: DataFrame, kb: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="there is no column lo; there are id, query, start"):
         match(frame, BY_KEY, kb, columns=["lo"])
-    with pytest.raises(ValueError, match="looks at the column bindings, which is not among"):
+    with pytest.raises(ValueError, match="reads the column bindings, which columns does not list"):
         match(frame, BY_KEY, kb, columns=["low"], types="infer")
 
 

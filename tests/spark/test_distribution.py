@@ -1,4 +1,4 @@
-"""How the work is divided changes no result: held against the engine on whole streams.
+"""The division of the work changes no result: compared with the engine on whole streams.
 
 What the workers run is run here without Spark, so that thousands of cases are cheap: the
 events, in any order and in any batches, to the tasks that need them, and the matches each

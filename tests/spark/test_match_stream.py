@@ -202,16 +202,16 @@ def test_a_checkpoint_without_any_state_belongs_to_its_query(
         writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
 
     goes_on(0, QUERY, 3)
-    with pytest.raises(Exception, match=r'"parts": 3.*"parts": 2.*begin a new checkpoint'):
+    with pytest.raises(Exception, match=r'"parts": 3.*"parts": 2.*start a new checkpoint'):
         goes_on(1, QUERY, 2)
-    with pytest.raises(Exception, match="go on with the query"):
+    with pytest.raises(Exception, match="continue with the query"):
         goes_on(2, QUERY.replace("20 SECONDS", "30 SECONDS"), 3)
     goes_on(3, QUERY, 3)
 
 
 def test_what_cannot_be_is_told_at_once(spark: SparkSession) -> None:
     batch = spark.createDataFrame([("2026-01-05", "")], "time string, graph string")
-    with pytest.raises(SpaseqError, match="match takes any other"):
+    with pytest.raises(SpaseqError, match="use match for any other"):
         match_stream(batch, QUERY)
     stream = spark.readStream.format("rate").load()
     with pytest.raises(SpaseqError, match="no column time"):

@@ -60,7 +60,7 @@ def test_stretches_are_the_file(seed: int, tmp_path: Path, monkeypatch: pytest.M
     whole = read(options(path, times="string", splitSize="100000000"))
     assert len(whole) == 120
     chance = random.Random(seed)
-    monkeypatch.setattr("spaseq.spark.splits._AROUND", chance.choice((64, 300, 2000)))
+    monkeypatch.setattr("spaseq.spark.splits._PROBE_BYTES", chance.choice((64, 300, 2000)))
     for size in (37, chance.randint(50, 4000), path.stat().st_size - 1):
         given = options(path, times="string", splitSize=str(size))
         assert len(EventsReader(given).partitions()) > 1
@@ -116,7 +116,7 @@ def test_corrupt_records(tmp_path: Path) -> None:
         ({"times": "dates"}, "one of timestamp, decimal, string"),
         ({"stream": ""}, "needs the option stream"),
         ({"events": "triples:0"}, "triples:N"),
-        ({"path": "hdfs://there/x"}, "every worker sees"),
+        ({"path": "hdfs://there/x"}, "under the same path"),
         ({"path": "nowhere/*.nq"}, "no RDF file at nowhere"),
     ],
 )

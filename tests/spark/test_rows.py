@@ -1,4 +1,4 @@
-"""Rows that compiled code makes are those that are made of matches, to the byte."""
+"""Rows built by compiled code equal rows built from `Match` objects, to the byte."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spaseq.io.source import Source
 from spaseq.kb.snapshot import open_kb
 from spaseq.spark.distribution import ByKey, distribution
 from spaseq.spark.division import Division, Own
-from spaseq.spark.result_columns import columns_of, only
+from spaseq.spark.result_columns import columns_of, select_columns
 from spaseq.spark.rows import batches
 from spaseq.spark.tasks import Job, rows_of
 
@@ -24,6 +24,7 @@ TERMS = [
     *('"plain"', '"tab\\tquote\\" back\\\\slash\\nline\\r"', '"bell\\u0007 del\\u007F"', '""'),
     *('"caf\\u00E9 \\U0001F600 \\uFFFE"', '"two"@en-GB', f'"01"^^<{XSD}integer>', "_:node"),
     *("<http://example.org/caf\\u00E9>", f'"x"^^<{XSD}string>', '"a\\\\"@de', "<urn:x>"),
+    *(f'"<\\u{code:04X}>"' for code in (*range(32), 0x80, 0xFFFD, 0xFFFF)),
 ]
 QUERY = """PREFIX : <http://example.org/>
 SELECT ?k ?a ?b ?o WITHIN 30 SECONDS {} FROM STREAM s :s WHERE {{ SEQ(A : B)
@@ -87,7 +88,7 @@ def pairs(path: Path, values: list[str]) -> Path:
 
 
 def test_many_rows_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spaseq.spark.rows.MADE_AT_ONCE", 1000)
+    monkeypatch.setattr("spaseq.spark.rows.COMPILED_ROWS_AT_ONCE", 1000)
     path = pairs(tmp_path / "s.nq", ["x" * number for number in range(80)])
     program = spaseq.compile(QUERY.format(""))
     job = Job(program, open_kb({}), columns_of(program, "decimal"), Division((), ((),)))
@@ -100,7 +101,7 @@ def test_many_rows_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_rows_with_long_texts_come_in_small_batches(made: list[str], tmp_path: Path) -> None:
     path = pairs(tmp_path / "s.nq", ["x" * 1_000_000] * 8)
     program = spaseq.compile(QUERY.format(""))
-    (columns,) = only([columns_of(program, "decimal")], made)
+    (columns,) = select_columns([columns_of(program, "decimal")], made)
     job = Job(program, open_kb({}), columns, Division((), ((),)))
     found = table(job, path, EVERYTHING, direct=True)
     assert len(found) == 28
@@ -116,7 +117,7 @@ def test_columns_that_are_wanted_are_made_alone(made: list[str], path: Path) -> 
     program = spaseq.compile(QUERY.format(""))
     columns = columns_of(program, "decimal")
     whole = Job(program, open_kb({}), columns, Division((), ((),)))
-    (own,) = only([columns], made)
+    (own,) = select_columns([columns], made)
     some = replace(whole, columns=own)
     wanted = table(whole, path, EVERYTHING, direct=True).select(made)
     for direct in (True, False):
@@ -129,6 +130,6 @@ def test_columns_that_are_wanted_are_made_alone(made: list[str], path: Path) -> 
 def test_columns_that_are_not_there() -> None:
     columns = columns_of(spaseq.compile(QUERY.format("")), "decimal")
     with pytest.raises(ValueError, match="there is no column c; there are id, query, start, end"):
-        only([columns], ["a", "c"])
-    with pytest.raises(ValueError, match="no column is asked for"):
-        only([columns], [])
+        select_columns([columns], ["a", "c"])
+    with pytest.raises(ValueError, match="columns is empty"):
+        select_columns([columns], [])

@@ -1,4 +1,4 @@
-"""Files matched slice by slice give what the engine gives on the whole, wherever they are cut."""
+"""Files matched slice by slice have the matches of the whole, for any cuts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spaseq.spark.distribution import lookback
 from spaseq.spark.division import Division
 from spaseq.spark.result_columns import columns_of
 from spaseq.spark.rows import batches
-from spaseq.spark.slices import Slices, Slicing, _in_order, scanned, slices
+from spaseq.spark.slices import Slices, Slicing, _in_order, slices, source_options
 from spaseq.spark.source import EventOptions
 from spaseq.spark.tasks import Job
 
@@ -104,8 +104,8 @@ def test_slices_are_the_files(
     assert reference.total() >= 5
     chance = random.Random(files)
     for count in (1, 2, 7, 40):
-        monkeypatch.setattr("spaseq.spark.splits._AROUND", chance.choice((300, 3000)))
-        monkeypatch.setattr("spaseq.spark.slices._PROBE", chance.choice((200, 2000)))
+        monkeypatch.setattr("spaseq.spark.splits._PROBE_BYTES", chance.choice((300, 3000)))
+        monkeypatch.setattr("spaseq.spark.slices._PROBE_BYTES", chance.choice((200, 2000)))
         work = Slicing(SimpleNamespace(value=job), Slices(given(tmp_path), found, count, back))
         numbers = pa.RecordBatch.from_pydict({"id": list(range(count))})
         assert shown(row for batch in work([numbers]) for row in batch.to_pylist()) == reference
@@ -130,7 +130,7 @@ def test_what_is_left_to_rows(tmp_path: Path) -> None:
 def test_through_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spaseq.spark.slices._PROBE", 2000)
+    monkeypatch.setattr("spaseq.spark.slices._PROBE_BYTES", 2000)
     write(tmp_path, 1, 3000, 5)
     program = spaseq.compile(QUERIES["compiled"])
     job = Job(program, open_kb({}), columns_of(program, "decimal"), Division((), ((),)))
@@ -140,7 +140,7 @@ def test_through_spark(
     assert cut is not None
     assert cut.count == 5
     rows = df.where("time >= 0")
-    assert scanned(rows) is None
+    assert source_options(rows) is None
     found = shown(match(df, program, partitions=5).toArrow().to_pylist())
     assert found == shown(match(rows, program, partitions=5).toArrow().to_pylist())
     assert found.total() > 100

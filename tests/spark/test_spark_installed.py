@@ -1,4 +1,4 @@
-"""Says so where the tests of `spaseq.spark` are left out, and what a user sees then."""
+"""Whether the tests of `spaseq.spark` can run, and the messages without Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream cut into batches gives what the whole gives, whatever the cuts and the order.
+"""A stream cut into batches has the matches of the whole, for any cuts and orders.
 
 The stateful operators are run without Spark: batches at random, events out of order within the
 lateness, watermarks as Spark moves them, state written and read between any two batches, and
@@ -79,7 +79,7 @@ class Stream:
             buckets, parts = self.buckets.copied(), self.parts.copied()
             given = self._given(rows, buckets, parts)
             if chance.random() < 0.3:
-                stateful._RUNS.clear()
+                stateful._CACHED_RUNS.clear()
             if chance.random() < 0.8:
                 break
         self.buckets, self.parts = buckets, parts
@@ -182,16 +182,16 @@ def test_a_checkpoint_of_another_query_or_division_is_refused(state: str) -> Non
     assert any(stream.parts.states.values()) == (state == "runs")
 
     def goes_on(other: Stream) -> None:
-        stateful._RUNS.clear()
+        stateful._CACHED_RUNS.clear()
         other.resumed(stream).batch(rows[-1:], chance)
 
     goes_on(Stream(program, open_kb({}), kind, 2))
-    with pytest.raises(StateError, match=r'"parts": 2.*"parts": 3.*begin a new checkpoint'):
+    with pytest.raises(StateError, match=r'"parts": 2.*"parts": 3.*start a new checkpoint'):
         goes_on(Stream(program, open_kb({}), kind, 3))
-    with pytest.raises(StateError, match=r'"entail": "rdfs".*begin a new checkpoint'):
+    with pytest.raises(StateError, match=r'"entail": "rdfs".*start a new checkpoint'):
         goes_on(Stream(program, open_kb({}), kind, 2, "rdfs"))
     longer = spaseq.compile(query.replace("WITHIN 1", "WITHIN 11"))
-    with pytest.raises(StateError, match="go on with the query"):
+    with pytest.raises(StateError, match="continue with the query"):
         goes_on(Stream(longer, open_kb({}), kind, 2))
 
 

@@ -1,4 +1,4 @@
-"""The table of what a query may call, against what the evaluators have."""
+"""The table of functions agrees with the implementations of the evaluators."""
 
 from __future__ import annotations
 

@@ -378,6 +378,21 @@ def test_query_errors_have_a_picture(shell: Shell) -> None:
         assert "    3 |   SEQ(A; C)\n                 ^" in shell.err
 
 
+def test_an_unknown_function_has_file_line_excerpt_and_hint(shell: Shell) -> None:
+    function = "<http://www.opengis.net/def/function/geosparql/sfWithin>"
+    query = QUERY.replace("[] :a ?x", f"[] :a ?x FILTER({function}(?x, ?x))")
+    shell.file("geo.rq", query)
+    line = next(text for text in query.splitlines() if function in text)
+    number, column = query.splitlines().index(line) + 1, line.index(function)
+    for command in (["check"], ["explain"], ["run", "--stream", "s=s.nq"]):
+        assert shell(*command, "geo.rq") == 2
+        assert f"geo.rq:{number}:{column + 1}: error: the function `{function}` is not known" in (
+            shell.err
+        )
+        assert f"{line}\n{' ' * (8 + column)}^" in shell.err
+        assert "hint: use a built-in function" in shell.err
+
+
 def test_check_and_warnings(shell: Shell) -> None:
     assert shell("check", "q.rq") == 0
     assert (shell.out, shell.err) == ("ok\n", "")
@@ -584,3 +599,23 @@ def test_memory_for_the_rows_of_an_event_is_bounded(shell: Shell) -> None:
     for wrong in ("0", "64X", "much", "-1"):
         assert shell(*bounded, wrong) == 2
         assert "is no number of bytes, such as 65536, 512M or 2G" in shell.err
+
+
+def test_a_run_imports_no_http_client_bar_or_report_that_it_does_not_use(tmp_path: Path) -> None:
+    (tmp_path / "q.rq").write_text(QUERY)
+    (tmp_path / "s.nq").write_text(STREAM)
+    code = (
+        "import sys\nfrom spaseq.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'httpx', 'rich', 'pygments', 'ssl', 'pyarrow', 'spaseq.explain.report'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code, "run", "q.rq", "--stream", f"{S}=s.nq"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (shown.stdout, shown.stderr) == (FIRST, "[]\n")

@@ -28,11 +28,11 @@ def test_contexts(shell: Shell) -> None:  # noqa: F811
     time = "http://www.w3.org/ns/prov#generatedAtTime"
     url = "http://example.org/c"
     lines = [{"@context": url, "a": "1", time: 1}, {"@context": url, "b": "2", time: 2}]
-    shell.file("s.jsonl", "\n".join(map(json.dumps, lines)))
-    assert run(shell, "s.jsonl") == 2
+    shell.file("s.ndjsonld", "\n".join(map(json.dumps, lines)))
+    assert run(shell, "s.ndjsonld") == 2
     assert f"its @context {url} is remote" in shell.err
     for given in ("c.json", f"{url}=c.json"):
-        assert run(shell, "s.jsonl", "--context", given, "--format", "csv") == 0
+        assert run(shell, "s.ndjsonld", "--context", given, "--format", "csv") == 0
         assert (shell.out.split(), shell.err) == (["x,y", "1,2"], "")
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM in the midst of one event's work: it ends, and what was found comes out."""
+"""Ctrl-C and SIGTERM within one event end the run after the earlier matches are written."""
 
 from __future__ import annotations
 

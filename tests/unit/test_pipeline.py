@@ -1,4 +1,4 @@
-"""The loop between readers, run and sink; and the whole package in one call."""
+"""The loop over readers, run and sink; and the whole package in one call."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta

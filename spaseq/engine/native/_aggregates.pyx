@@ -29,7 +29,7 @@ from spaseq.gpm.native._operators cimport add, divide, is_number, order
 from spaseq.nfa.native._program cimport FAILED
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._dictionary cimport permanent_of
-from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, zeroed
+from spaseq.rdf._memory cimport arena_free, arena_reset, mem_free, mem_calloc
 from spaseq.rdf._terms cimport TermRecord, hash_of
 from spaseq.rdf._values cimport Kind
 
@@ -58,7 +58,7 @@ cdef class NativeAggregates:
         self.zero = dictionary.intern(ox.Literal(0))
         self.empty = dictionary.intern(ox.Literal(""))
         self.separators = []
-        self.aggregates = <Aggregate*>zeroed(len(registers), sizeof(Aggregate))
+        self.aggregates = <Aggregate*>mem_calloc(len(registers), sizeof(Aggregate))
         for i, register in enumerate(registers):
             if register.kind != "aggregate":
                 continue
@@ -70,7 +70,7 @@ cdef class NativeAggregates:
             self.aggregates[i].separator_size = <uint32_t>len(separator)
 
     def __dealloc__(self):
-        give_back(self.aggregates)
+        mem_free(self.aggregates)
         arena_free(&self.scratch)
 
     # ---------------------------------------------------------------- one more value
@@ -235,7 +235,7 @@ cdef class NativeAggregates:
     cdef term_t known(self, const char* text, uint32_t size) except 0 nogil:
         """The number of a term by its text; the window stores a term that is not permanent."""
         cdef term_t term = permanent_of(self.dictionary, hash_of(text, size), text, size)
-        return term if term else self.window.enter(text, size)
+        return term if term else self.window.intern_text(text, size)
 
 
 cdef const char* _numbers(EventBatch batch, term_t state, uint32_t* count) noexcept nogil:

@@ -16,7 +16,7 @@ from libc.string cimport memset
 
 from spaseq.nfa.native._program cimport Binding, Change, Edge, Effect, Following, Occurrence, Tables
 from spaseq.rdf._dictionary cimport written_term
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.results._json cimport (
     Text,
     put,
@@ -30,7 +30,16 @@ from spaseq.results._json cimport (
 import json
 
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
-from spaseq.results import Witness
+from spaseq.results import Witness, keys
+
+# The JSON texts before a value. The first binding and the first event follow a bracket.
+cdef bytes END = keys.following(keys.END)
+cdef bytes BINDINGS = keys.following(keys.BINDINGS) + b"{"
+cdef bytes EVENTS = b"}" + keys.following(keys.EVENTS) + b"["
+cdef bytes KB = keys.following(keys.KB)
+cdef bytes TIME = keys.following(keys.TIME)
+cdef bytes ORDINAL = keys.following(keys.ORDINAL)
+cdef bytes GRAPH = keys.following(keys.GRAPH)
 
 
 cdef str _quoted(str text):
@@ -53,28 +62,28 @@ cdef class MatchDecoder:
         self.tables = Tables(rows)
         self.names = tuple([name for name, _ in columns])
         self.column_count = <uint32_t>len(columns)
-        self.registers = <uint32_t*>zeroed(self.column_count, sizeof(uint32_t))
+        self.registers = <uint32_t*>mem_calloc(self.column_count, sizeof(uint32_t))
         for i, (_, register) in enumerate(columns):
             self.registers[i] = register
         self.cells = rows.cells
-        self.origins = <Origin*>zeroed(self.cells, sizeof(Origin))
+        self.origins = <Origin*>mem_calloc(self.cells, sizeof(Origin))
         self.steps = list(steps)
         self.streams = list(streams)
         self.query = query
         self.stream_texts = [_quoted(stream).encode() for stream in streams]
-        self.opening = f'{{"query": {_quoted(query)}, "start": '.encode()
+        self.opening = f'{{"{keys.QUERY}": {_quoted(query)}, "{keys.START}": '.encode()
         self.column_openings = [f"{_quoted(name)}: ".encode() for name in self.names]
         self.step_openings = [
             (
-                f'{{"gpm": {_quoted(name)}, "stream": '.encode(),
+                f'{{"{keys.GPM}": {_quoted(name)}, "{keys.STREAM}": '.encode(),
                 [f"{_quoted(variable)}: ".encode() for variable in variables],
             )
             for name, variables in steps
         ]
 
     def __dealloc__(self):
-        give_back(self.registers)
-        give_back(self.origins)
+        mem_free(self.registers)
+        mem_free(self.origins)
 
     cdef bytes json(self, tuple steps, object kb_version):
         """A match in JSON, in the form of `spaseq.results.data`."""
@@ -87,9 +96,9 @@ cdef class MatchDecoder:
         try:
             put_bytes(&text, self.opening)
             put_time(&text, taken.micros, taken.domain)
-            put(&text, b', "end": ', 9)
+            put_bytes(&text, END)
             put_time(&text, last.micros, last.domain)
-            put(&text, b', "bindings": {', 15)
+            put_bytes(&text, BINDINGS)
             self._replay(steps)
             for i in range(self.column_count):
                 if self.origins[self.registers[i]].step:
@@ -99,19 +108,19 @@ cdef class MatchDecoder:
                     put_bytes(&text, <bytes>self.column_openings[i])
                     taken = <DecodedStep>steps[self.origins[self.registers[i]].step - 1]
                     taken.put_term(&text, self.origins[self.registers[i]].column + 2)
-            put(&text, b'}, "events": [', 14)
+            put_bytes(&text, EVENTS)
             for i in range(<uint32_t>len(steps)):
                 if i:
                     put(&text, b", ", 2)
                 put_bytes(&text, (<DecodedStep>steps[i]).json(self))
             put(&text, b"]", 1)
             if kb_version != 1:
-                put(&text, b', "kb": ', 8)
+                put_bytes(&text, KB)
                 put_number(&text, kb_version)
             put(&text, b"}", 1)
             return text.begin[:text.size]
         finally:
-            give_back(text.begin)
+            mem_free(text.begin)
 
     cdef dict bindings(self, tuple steps):
         """The solution of a match."""
@@ -216,14 +225,14 @@ cdef class DecodedStep:
         try:
             put_bytes(&text, opening)
             put_bytes(&text, <bytes>reading.stream_texts[self.stream])
-            put(&text, b', "time": ', 10)
+            put_bytes(&text, TIME)
             put_time(&text, self.micros, self.domain)
-            put(&text, b', "ordinal": ', 13)
+            put_bytes(&text, ORDINAL)
             put_number(&text, self.ordinal)
             if self.sizes()[1]:
-                put(&text, b', "graph": ', 11)
+                put_bytes(&text, GRAPH)
                 put_name(&text, self._text(1), self.sizes()[1])
-            put(&text, b', "bindings": {', 15)
+            put_bytes(&text, BINDINGS)
             for i in range(<uint32_t>len(openings)):
                 if self.sizes()[i + 2]:
                     if several:
@@ -234,7 +243,7 @@ cdef class DecodedStep:
             put(&text, b"}}", 2)
             self.written = text.begin[:text.size]
         finally:
-            give_back(text.begin)
+            mem_free(text.begin)
         return self.written
 
     cdef object witness(self, MatchDecoder reading):

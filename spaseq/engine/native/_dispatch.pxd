@@ -1,12 +1,13 @@
 """Graph patterns that read the events of a stream; see _dispatch.pyx."""
 
+cimport cython
 from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.gpm.native._summary_graph cimport SummaryGraph, present_in
 from spaseq.gpm.native._matcher cimport NativeMatcher
 from spaseq.nfa.native._automaton cimport Audience, AutomatonCore
-from spaseq.nfa.native._program cimport Way
+from spaseq.nfa.native._program cimport EdgeRef
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._window_terms cimport WindowTerms
 
@@ -25,13 +26,15 @@ cdef extern from *:
 cdef struct Reader:
     uint32_t first
     uint32_t end
+    uint32_t stream
     uint64_t places     # the places that wait for its rows, see `bit_of_place`
-    Audience those      # its awaited GPMs at the last call of `attend`
+    Audience audience   # its awaited GPMs at the last call of `attend`
     bint open           # some GPM is awaited, or every row is tracked
     uint64_t needed     # the views without which there is no row, see `bit_of`
     bint lone           # a single triple pattern that can match an event of one triple directly
     uint64_t read       # events read since the last `settle`
-    uint64_t settled    # the part of `unsettled` that is counted
+    uint64_t settled    # the part of its stream's `unsettled` that is counted
+    bint shared         # other queries have the matcher: `MultiDriver` counts its events
     PyObject* matcher   # NativeMatcher; NULL: in Python or recalled, and wants every event
 
 # The readers of a stream; the bit masks are valid for at most WORD readers.
@@ -44,29 +47,38 @@ cdef struct Audible:
                         # have all that they need; NULL: there are more
 
 
-cdef class Readers:
-    cdef readonly AutomatonCore core
+@cython.final
+cdef class Dispatch:
+    cdef AutomatonCore core
     cdef SummaryGraph graph
-    cdef readonly WindowTerms window
-    cdef EventBatch batch           # of the current event
-    cdef uint32_t stream            # of the current event
-    cdef uint32_t index             # of the current event in its batch
-    cdef Reader* readers
+    cdef WindowTerms window
+    cdef Reader* readers            # by stream
+    cdef uint32_t reader_count
     cdef Audible* streams           # per stream
+    cdef uint32_t stream_count
+    cdef uint64_t* unsettled_of     # per stream: its events since the last `settle`
     cdef uint64_t* of_views         # storage of all `Audible.of_view`
     cdef Audible here               # the readers of the current stream
     cdef uint32_t* gpms
     cdef uint32_t* awaited          # storage of all audiences; `ways` likewise
-    cdef Way** ways
+    cdef EdgeRef** ways
     cdef bint* waits                # per GPM in `gpms`
+    # The places that `attend` has dealt with; see `OpenInstant.changed_places`.
+    cdef uint64_t turned
     cdef bint attentive             # the awaited patterns of `here` are up to date
-    cdef uint64_t unsettled         # events of the stream, see `settle`
+    cdef uint64_t* unsettled        # of the current stream
 
-    cdef int list_readers(self, readers, matchers) except -1
+    cdef int _list_readers(self, readers, matchers) except -1
+    cdef inline int select(self, uint32_t stream) noexcept nogil:
+        """Dispatch the events of a stream from now on."""
+        self.here = self.streams[stream]
+        self.unsettled = &self.unsettled_of[stream]
+        return 0
     cdef int attend(self) noexcept nogil
     cdef int settle(self) noexcept nogil
+    cdef int settle_all(self) noexcept nogil
     cdef int _settle_reader(self, Reader* reader) noexcept nogil
-    cdef int _attend_to(self, Reader* reader) noexcept nogil
+    cdef int attend_to(self, Reader* reader) noexcept nogil
     cdef int pass_time(self, int64_t micros) except -1 nogil
 
 
@@ -85,7 +97,7 @@ cdef inline uint64_t wanted(
     return found
 
 
-cdef inline uint64_t _wanted_by_any(Readers self, uint64_t present) noexcept nogil:
+cdef inline uint64_t _wanted_by_any(Dispatch self, uint64_t present) noexcept nogil:
     """As `wanted` for all readers of a stream; beyond WORD, several readers share a bit."""
     cdef Reader* first = self.here.first
     cdef Reader* last
@@ -98,7 +110,8 @@ cdef inline uint64_t _wanted_by_any(Readers self, uint64_t present) noexcept nog
 
 
 cdef inline uint32_t pass_by(
-    Readers self, uint32_t index, uint8_t domain, uint64_t* present, uint64_t* readers
+    Dispatch self, EventBatch batch, uint32_t index, uint8_t domain, uint64_t* present,
+    uint64_t* readers,
 ) except? 0xFFFFFFFF nogil:
     """The index of the first event, from `index` on, that some reader wants.
 
@@ -107,17 +120,17 @@ cdef inline uint32_t pass_by(
     its views and `readers` the result of `wanted` (for at most WORD readers); otherwise they
     receive `ANY` and 0.
     """
-    cdef const EventRecord* event = self.batch.events + index
-    cdef const EventRecord* last = self.batch.events + self.batch.event_count
+    cdef const EventRecord* event = batch.events + index
+    cdef const EventRecord* last = batch.events + batch.event_count
     cdef int64_t micros = self.core.window.micros if self.core.window.now >= 0 else INT64_MIN
     cdef uint64_t view, found = 0
     cdef uint32_t first = index
-    if self.core.instant.turned or not self.attentive:
+    if self.core.instant.changed_places or not self.attentive:
         self.attend()
     while event < last and event.domain == domain and event.ordinal == 0 and (
         event.micros > micros
     ):
-        found = present_in(self.graph, self.batch, event)
+        found = present_in(self.graph, batch, event)
         present[0] = found
         view = found & ~<uint64_t>self.graph.whole
         if view & (view - 1) == 0 and self.here.of_view != NULL:
@@ -131,40 +144,15 @@ cdef inline uint32_t pass_by(
     if not found:
         present[0] = ANY
     readers[0] = found
-    index = <uint32_t>(event - self.batch.events)
-    self.unsettled += index - first
+    index = <uint32_t>(event - batch.events)
+    self.unsettled[0] += index - first
     if index > first and not found:
         self.pass_time(micros)
     return index
 
 
-cdef inline bint are_lone(Readers self, uint64_t readers, const EventRecord* event) noexcept nogil:
+cdef inline bint are_lone(Dispatch self, uint64_t readers, const EventRecord* event) noexcept nogil:
     """Whether there are readers, all lone, and the event is one triple."""
     return readers != 0 and readers & ~self.here.lone == 0 and (
         event.end - event.first == 1
     )
-
-
-cdef inline int feed_lone(
-    Readers self, const Reader* reader, NativeMatcher matcher
-) except -1 nogil:
-    """Feed the row of a lone reader in an event of one triple."""
-    if matcher.match_single_triple(self.batch, self.index):
-        self.core.feed(&reader.those, matcher.result.cells, matcher.columns)
-    return 0
-
-
-cdef inline int read_lone(
-    Readers self, uint32_t index, uint32_t file, uint64_t readers
-) except -1 nogil:
-    """Feed the rows of an event of one triple, for readers that `are_lone`."""
-    cdef Reader* reader
-    self.index = index
-    self.core.present(self.batch, index, self.stream, file)
-    while readers:
-        reader = self.here.first + lowest_bit(readers)
-        reader.read += 1
-        feed_lone(self, reader, <NativeMatcher>reader.matcher)
-        readers &= readers - 1
-    self.unsettled += 1
-    return 0

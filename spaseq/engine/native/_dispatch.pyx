@@ -15,42 +15,56 @@ comparisons if all relevant triples are in one view and there are at most `WORD`
 
 from spaseq.gpm.native._summary_graph cimport bit_of
 from spaseq.nfa.native._window cimport tick
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 
 
-cdef class Readers:
-    """The readers of a query; `NativeStep` sets the automaton, the graph and the batch."""
+cdef class Dispatch:
+    """The readers of a query.
+
+    Args:
+        core: the automaton of the query.
+        graph: the summary graph of the matchers.
+        window: the terms that the automaton holds.
+        readers: per stream, the GPMs that read it.
+        matchers: per GPM, its NativeMatcher; None if Python also reads the event.
+    """
+
+    def __cinit__(
+        self, AutomatonCore core not None, SummaryGraph graph not None,
+        WindowTerms window not None, readers, matchers,
+    ):
+        self.core = core
+        self.graph = graph
+        self.window = window
+        self._list_readers(readers, matchers)
 
     def __dealloc__(self):
-        give_back(self.readers)
-        give_back(self.streams)
-        give_back(self.of_views)
-        give_back(self.gpms)
-        give_back(self.awaited)
-        give_back(self.ways)
-        give_back(self.waits)
+        mem_free(self.readers)
+        mem_free(self.streams)
+        mem_free(self.of_views)
+        mem_free(self.unsettled_of)
+        mem_free(self.gpms)
+        mem_free(self.awaited)
+        mem_free(self.ways)
+        mem_free(self.waits)
 
-    cdef int list_readers(self, readers, matchers) except -1:
-        """Build the readers.
-
-        Args:
-            readers: per stream, the GPMs that read it.
-            matchers: per GPM, its NativeMatcher; None if Python also reads the event.
-        """
+    cdef int _list_readers(self, readers, matchers) except -1:
         cdef uint32_t i, bit, listed = 0, ways = 0
         cdef uint64_t present
         cdef Reader* reader
         cdef Audible* stream
         cdef size_t most = sum(map(len, readers))
-        self.readers = <Reader*>zeroed(most, sizeof(Reader))
-        self.streams = <Audible*>zeroed(len(readers), sizeof(Audible))
-        self.of_views = <uint64_t*>zeroed(len(readers) * (WORD + 1), sizeof(uint64_t))
-        self.gpms = <uint32_t*>zeroed(most, sizeof(uint32_t))
-        self.awaited = <uint32_t*>zeroed(most, sizeof(uint32_t))
-        self.ways = <Way**>zeroed(
-            sum([self.core.way_count(gpm) for gpms in readers for gpm in gpms]), sizeof(Way*)
+        self.stream_count = <uint32_t>len(readers)
+        self.unsettled_of = <uint64_t*>mem_calloc(self.stream_count, sizeof(uint64_t))
+        self.readers = <Reader*>mem_calloc(most, sizeof(Reader))
+        self.streams = <Audible*>mem_calloc(len(readers), sizeof(Audible))
+        self.of_views = <uint64_t*>mem_calloc(len(readers) * (WORD + 1), sizeof(uint64_t))
+        self.gpms = <uint32_t*>mem_calloc(most, sizeof(uint32_t))
+        self.awaited = <uint32_t*>mem_calloc(most, sizeof(uint32_t))
+        self.ways = <EdgeRef**>mem_calloc(
+            sum([self.core.way_count(gpm) for gpms in readers for gpm in gpms]), sizeof(EdgeRef*)
         )
-        self.waits = <bint*>zeroed(most, sizeof(bint))
+        self.waits = <bint*>mem_calloc(most, sizeof(bint))
         reader = self.readers
         for i, gpms in enumerate(readers):
             stream = &self.streams[i]
@@ -67,9 +81,9 @@ cdef class Readers:
                     reader.lone = (
                         not self.core.tables.tracked and (<NativeMatcher>matcher).single_step
                     )
-                reader.first = listed
-                reader.those.gpms = self.awaited + listed
-                reader.those.ways = self.ways + ways
+                reader.first, reader.stream = listed, i
+                reader.audience.gpms = self.awaited + listed
+                reader.audience.ways = self.ways + ways
                 for gpm in together:
                     self.gpms[listed] = gpm
                     reader.places |= self.core.places_of(gpm)
@@ -80,6 +94,7 @@ cdef class Readers:
                     stream.lone |= <uint64_t>reader.lone << (reader - stream.first)
                 reader += 1
             stream.end = reader
+            self.reader_count = <uint32_t>(reader - self.readers)
             if stream.end - stream.first > WORD:
                 stream.lone = 0
                 continue
@@ -99,31 +114,32 @@ cdef class Readers:
         cdef uint64_t bit = 1
         cdef bint all = self.core.lazy_join.lazy or not self.attentive
         while reader < self.here.end:
-            if all or reader.places & self.core.instant.turned:
-                self._attend_to(reader)
+            if all or reader.places & self.core.instant.changed_places:
+                self.attend_to(reader)
                 self.here.open = self.here.open & ~bit | bit * <uint64_t>reader.open
             bit <<= 1
             reader += 1
-        self.core.instant.turned, self.attentive = 0, True
+        self.turned |= self.core.instant.changed_places
+        self.core.instant.changed_places, self.attentive = 0, True
         return 0
 
-    cdef int _attend_to(self, Reader* reader) noexcept nogil:
+    cdef int attend_to(self, Reader* reader) noexcept nogil:
         """List the GPMs of a reader that partial matches wait for, with their transitions."""
         cdef uint32_t i
         cdef bint waits
-        reader.those.count = reader.those.way_count = 0
+        reader.audience.count = reader.audience.way_count = 0
         for i in range(reader.first, reader.end):
             waits = self.core.waits(self.gpms[i])
             if waits != self.waits[i]:
                 self._settle_reader(reader)
                 self.waits[i] = waits
             if waits:
-                reader.those.gpms[reader.those.count] = self.gpms[i]
-                reader.those.count += 1
-                reader.those.way_count += self.core.list_ways(
-                    self.gpms[i], reader.those.ways + reader.those.way_count
+                reader.audience.gpms[reader.audience.count] = self.gpms[i]
+                reader.audience.count += 1
+                reader.audience.way_count += self.core.list_ways(
+                    self.gpms[i], reader.audience.ways + reader.audience.way_count
                 )
-        reader.open = reader.those.count != 0 or self.core.tables.tracked
+        reader.open = reader.audience.count != 0 or self.core.tables.tracked
         return 0
 
     cdef int settle(self) noexcept nogil:
@@ -133,7 +149,15 @@ cdef class Readers:
             self._settle_reader(reader)
             reader.settled = 0
             reader += 1
-        self.unsettled = 0
+        self.unsettled[0] = 0
+        return 0
+
+    cdef int settle_all(self) noexcept nogil:
+        """As `settle`, for all streams."""
+        cdef uint32_t i
+        for i in range(self.stream_count):
+            self.select(i)
+            self.settle()
         return 0
 
     cdef int _settle_reader(self, Reader* reader) noexcept nogil:
@@ -142,19 +166,20 @@ cdef class Readers:
         They lack a view that the pattern needs, or no partial match waited for its rows.
         """
         cdef uint32_t i
-        cdef uint64_t events = self.unsettled - reader.settled
+        cdef uint64_t unsettled = self.unsettled_of[reader.stream]
+        cdef uint64_t events = unsettled - reader.settled
         for i in range(reader.first, reader.end):
             if not self.waits[i]:
-                self.core.came_early(self.gpms[i], events)
-        if reader.matcher != NULL and reader.open:
+                self.core.count_early_events(self.gpms[i], events)
+        if reader.matcher != NULL and reader.open and not reader.shared:
             (<NativeMatcher>reader.matcher).count_skipped(events - reader.read)
-        reader.read, reader.settled = 0, self.unsettled
+        reader.read, reader.settled = 0, unsettled
         return 0
 
     cdef int pass_time(self, int64_t micros) except -1 nogil:
         """Advance the time over a run of events that no reader wants, to the last one's."""
-        self.window.reach(micros)
+        self.window.advance_to(micros)
         tick(self.core.window, micros)
-        self.core.event.turn += 1
+        self.core.event.match_generation += 1
         self.core.tecs.begin(self.core.window.now, self.core.window.reach)
         return 0

@@ -6,17 +6,15 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from cpython.ref cimport PyObject
 
 from spaseq.engine.native._aggregates cimport NativeAggregates
-from spaseq.engine.native._looking cimport GraphTest
+from spaseq.engine.native._graph_test cimport GraphTest
 from spaseq.engine.native._dispatch cimport (
     ANY,
     WORD,
+    Dispatch,
     Reader,
-    Readers,
     are_lone,
-    feed_lone,
     lowest_bit,
     pass_by,
-    read_lone,
     wanted,
 )
 from spaseq.engine.native._views cimport Views
@@ -37,7 +35,14 @@ cdef enum Manner:
 
 
 @cython.final
-cdef class NativeStep(Readers):
+cdef class NativeStep:
+    cdef readonly AutomatonCore core
+    cdef SummaryGraph graph
+    cdef readonly WindowTerms window
+    cdef Dispatch dispatch
+    cdef EventBatch batch           # of the current event
+    cdef uint32_t stream            # of the current event
+    cdef uint32_t index             # of the current event in its batch
     cdef bint apart                 # the window is not that of the matchers: `had` is the position
     cdef int64_t had
     cdef object patterns            # the Matchers
@@ -78,10 +83,21 @@ cdef class NativeStep(Readers):
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1
     cdef int _turn_away(self) except -1
     cdef int event(
-        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present, bint again
+        self, Dispatch dispatch, uint32_t index, uint32_t stream, uint32_t file, uint64_t present,
+        bint again,
     ) except -1 nogil
     cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil
+    cdef inline int feed_lone(
+        self, const Reader* reader, NativeMatcher matcher
+    ) except -1 nogil:
+        """Feed the row of a lone reader in an event of one triple."""
+        if matcher.match_single_triple(self.batch, self.index):
+            self.core.feed_row(&reader.audience, matcher.result.cells, matcher.columns)
+        return 0
+    cdef int _read_lone(
+        self, Dispatch dispatch, uint32_t index, uint32_t file, uint64_t readers
+    ) except -1 nogil
     cdef int _feed_rows(self, const Reader* reader, NativeMatcher matcher) except -1 nogil
     cdef bint is_current(self, EventBatch batch) noexcept nogil
     cpdef uint32_t run(
@@ -91,8 +107,8 @@ cdef class NativeStep(Readers):
         self, uint32_t first, uint32_t stream, uint32_t file, int64_t position
     ) except? 0xFFFFFFFF nogil
     cdef uint32_t _advance(
-        self, AutomatonCore core, Window window, OpenInstant instant, uint32_t first,
-        uint32_t stream, uint32_t file, int64_t position,
+        self, AutomatonCore core, Dispatch dispatch, Window window, OpenInstant instant,
+        uint32_t first, uint32_t stream, uint32_t file, int64_t position,
     ) except? 0xFFFFFFFF nogil
     cdef uint64_t _count_some(
         self, uint64_t most, uint64_t* witnesses

@@ -19,9 +19,9 @@ from spaseq.nfa.native._earliest cimport Earliest
 from spaseq.nfa.native._tecs cimport Node
 from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._dictionary cimport text_of
-from spaseq.rdf._effort cimport SPELL, heed
+from spaseq.rdf._effort cimport STEPS_PER_CLOCK_READ, check_signals
 from spaseq.rdf._intervals cimport Box
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._terms cimport WINDOWED
 
 from collections import OrderedDict
@@ -99,7 +99,7 @@ cdef int _valuing(
     if found.kind == ERROR:
         return 0
     if found.term:
-        value[0] = step.window.keep(step.batch, found.term)
+        value[0] = step.window.intern(step.batch, found.term)
     else:
         write_term(found, &expression.scratch)
         value[0] = step.aggregates.known(found.whole, found.whole_size)
@@ -135,7 +135,7 @@ cdef term_t _add(void* context, uint32_t register, term_t state, term_t value) n
     return (<Adding>_adding)(<NativeStep>context, register, state, value)
 
 
-cdef class NativeStep(Readers):
+cdef class NativeStep:
     """Drives one query: its readers, its automaton and its residual filters.
 
     Args:
@@ -165,8 +165,8 @@ cdef class NativeStep(Readers):
         self.apart = window is not patterns.window
         self.tasks = list(tasks)
         self.matchers = [patterns.wholly_native(task) for task in tasks]
-        self.native = <PyObject**>zeroed(len(tasks), sizeof(PyObject*))
-        self.manners = <uint8_t*>zeroed(len(tasks), sizeof(uint8_t))
+        self.native = <PyObject**>mem_calloc(len(tasks), sizeof(PyObject*))
+        self.manners = <uint8_t*>mem_calloc(len(tasks), sizeof(uint8_t))
         self.recalls = OrderedDict()
         for i, matcher in enumerate(self.matchers):
             self.native[i] = <PyObject*>matcher
@@ -175,7 +175,7 @@ cdef class NativeStep(Readers):
                 self.manners[i] |= Manner.IN_PYTHON
                 columns = patterns.patterns[self.tasks[i]].program.variables
                 width = max(width, <uint32_t>len(columns))
-        self.row = <term_t*>zeroed(width, sizeof(term_t))
+        self.row = <term_t*>mem_calloc(width, sizeof(term_t))
         self._link_tests(self.graph.dictionary, filters)
         self.aggregates = aggregates
         self.assigned = [
@@ -186,13 +186,13 @@ cdef class NativeStep(Readers):
             ]
             for some in assigned
         ]
-        self.assigned_first = <uint32_t*>zeroed(len(self.assigned), sizeof(uint32_t))
+        self.assigned_first = <uint32_t*>mem_calloc(len(self.assigned), sizeof(uint32_t))
         for i in range(1, <uint32_t>len(self.assigned)):
             self.assigned_first[i] = self.assigned_first[i - 1] + <uint32_t>len(
                 self.assigned[i - 1]
             )
         self.views = Views(views, aggregates)
-        self.list_readers(readers, [
+        self.dispatch = Dispatch(core, self.graph, window, readers, [
             None if self.manners[<uint32_t>gpm] else matcher
             for gpm, matcher in enumerate(self.matchers)
         ])
@@ -201,7 +201,7 @@ cdef class NativeStep(Readers):
         self.conditions.context = <void*>self
         self.conditions.instant = -1
         core.tables.conditions = &self.conditions
-        self.steady = not core.unsteady() and self.graph.deriver is None
+        self.steady = not core.needs_every_instant() and self.graph.deriver is None
         # Guards are decided between events as well, without a batch.
         self.idle = EventBatch(self.graph.dictionary)
         self.idle.window = &self.window.store
@@ -219,9 +219,9 @@ cdef class NativeStep(Readers):
         ]
         tests = [test for some in self.filters for test in some]
         self.others = [None if isinstance(test, Expression) else test for test in tests]
-        self.tests = <PyObject**>zeroed(len(tests), sizeof(PyObject*))
-        self.untrue = <uint64_t*>zeroed(len(tests), sizeof(uint64_t))
-        self.test_first = <uint32_t*>zeroed(len(self.filters) + 1, sizeof(uint32_t))
+        self.tests = <PyObject**>mem_calloc(len(tests), sizeof(PyObject*))
+        self.untrue = <uint64_t*>mem_calloc(len(tests), sizeof(uint64_t))
+        self.test_first = <uint32_t*>mem_calloc(len(self.filters) + 1, sizeof(uint32_t))
         for i, test in enumerate(tests):
             if self.others[i] is None:
                 self.tests[i] = <PyObject*>test
@@ -232,13 +232,13 @@ cdef class NativeStep(Readers):
         return 0
 
     def __dealloc__(self):
-        give_back(self.assigned_first)
-        give_back(self.native)
-        give_back(self.manners)
-        give_back(self.row)
-        give_back(self.tests)
-        give_back(self.untrue)
-        give_back(self.test_first)
+        mem_free(self.assigned_first)
+        mem_free(self.native)
+        mem_free(self.manners)
+        mem_free(self.row)
+        mem_free(self.tests)
+        mem_free(self.untrue)
+        mem_free(self.test_first)
 
     def untrue_counts(self, uint32_t occurrence):
         """Per residual filter of an occurrence: how often it was the first that was not true.
@@ -337,10 +337,10 @@ cdef class NativeStep(Readers):
             self.recall(self.core.window.now, self.stream, self._event())
         if self.core.tables.tracked:
             for row in rows:
-                self.core.partitions.note(self.batch, gpm, self._encoded(row))
-        if reader.those.count:
+                self.core.partitions.record_event(self.batch, gpm, self._encoded(row))
+        if reader.audience.count:
             for row in kept:
-                self.core.feed(&reader.those, self._encoded(row), <uint32_t>len(row))
+                self.core.feed_row(&reader.audience, self._encoded(row), <uint32_t>len(row))
         return True
 
     cdef term_t* _encoded(self, row) except NULL:
@@ -358,7 +358,7 @@ cdef class NativeStep(Readers):
             self.come(0)
         self._turn_to(batch, stream)
         try:
-            self.event(index, stream, file, ANY, False)
+            self.event(self.dispatch, index, stream, file, ANY, False)
         finally:
             self._turn_away()
 
@@ -371,24 +371,26 @@ cdef class NativeStep(Readers):
     cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1:
         """Select a batch and a stream; the run is exclusive to the caller until `_turn_away`."""
         self.at_rest()
-        self.batch, self.stream, self.here = batch, stream, self.streams[stream]
+        self.batch, self.stream = batch, stream
+        self.dispatch.select(stream)
         batch.window = &self.window.store
         return 0
 
     cdef int _turn_away(self) except -1:
-        self.settle()
-        self.attentive = False
+        self.dispatch.settle()
+        self.dispatch.attentive = False
         self.batch.window = NULL
         self.batch = self.idle
         return 0
 
     cdef int event(
-        self, uint32_t index, uint32_t stream, uint32_t file, uint64_t present, bint again
+        self, Dispatch dispatch, uint32_t index, uint32_t stream, uint32_t file, uint64_t present,
+        bint again,
     ) except -1 nogil:
         """Match an event against the awaited patterns, and feed its rows.
 
         `present`: the views in which it has triples, see `bit_of`, or `ANY`. `again`: it is fed a
-        second time, after `relieve` has undone the first attempt.
+        second time, after `undo_event` has undone the first attempt.
         """
         cdef uint64_t readers
         cdef Reader* first
@@ -399,35 +401,38 @@ cdef class NativeStep(Readers):
         cdef bint single = present != ANY and event.end - event.first == 1
         self.index = index
         if self.core.window.counted and not again:
-            self.core.window.count()
+            self.core.window.count_event()
         while True:
             presented = False
-            last = self.here.first
-            if self.core.instant.turned or self.core.lazy_join.lazy or not self.attentive:
-                self.attend()
-            while last < self.here.end:
-                first, last = last, last + min(WORD, self.here.end - last)
+            last = dispatch.here.first
+            if (
+                self.core.instant.changed_places or self.core.lazy_join.lazy
+                or not dispatch.attentive
+            ):
+                dispatch.attend()
+            while last < dispatch.here.end:
+                first, last = last, last + min(WORD, dispatch.here.end - last)
                 readers = wanted(first, last, present)
                 if readers and not presented:
-                    self.core.present(self.batch, index, stream, file)
+                    self.core.begin_event(self.batch, index, stream, file)
                     presented = True
                 while readers:
                     reader = first + lowest_bit(readers)
                     reader.read += not again
                     if single and reader.lone:
-                        feed_lone(self, reader, <NativeMatcher>reader.matcher)
+                        self.feed_lone(reader, <NativeMatcher>reader.matcher)
                     else:
                         self.feed_loaded(reader)
                     readers &= readers - 1
-            self.unsettled += not again
-            if not presented or not self.core.event.spent:
+            dispatch.unsettled[0] += not again
+            if not presented or not self.core.event.out_of_steps:
                 return 0
-            self.core.relieve()
+            self.core.undo_event()
             again = True
 
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil:
         """Feed the rows of a pattern, from the summary graph of the current event."""
-        cdef uint32_t gpm = self.gpms[reader.first]
+        cdef uint32_t gpm = self.dispatch.gpms[reader.first]
         self.graph.load(self.batch, self.index)
         if reader.matcher == NULL and self.feed_in_python(gpm, reader):
             return 0
@@ -442,15 +447,30 @@ cdef class NativeStep(Readers):
             row = row_at(matcher.result, i)
             if self.core.tables.tracked:
                 for j in range(reader.first, reader.end):
-                    self.core.partitions.note(self.batch, self.gpms[j], row)
-            if matcher.passed[i] and reader.those.count:
-                self.core.feed(&reader.those, row, matcher.columns)
+                    self.core.partitions.record_event(self.batch, self.dispatch.gpms[j], row)
+            if matcher.passed[i] and reader.audience.count:
+                self.core.feed_row(&reader.audience, row, matcher.columns)
+        return 0
+
+    cdef int _read_lone(
+        self, Dispatch dispatch, uint32_t index, uint32_t file, uint64_t readers
+    ) except -1 nogil:
+        """Feed the rows of an event of one triple, for readers that `are_lone`."""
+        cdef Reader* reader
+        self.index = index
+        self.core.begin_event(self.batch, index, self.stream, file)
+        while readers:
+            reader = dispatch.here.first + lowest_bit(readers)
+            reader.read += 1
+            self.feed_lone(reader, <NativeMatcher>reader.matcher)
+            readers &= readers - 1
+        dispatch.unsettled[0] += 1
         return 0
 
     cdef int come(self, int64_t position) except -1 nogil:
         """Count one event, for a window of events; `position` is its number in the run."""
         self.had += 1
-        return self.window.move_to(self.had if self.apart else position)
+        return self.window.advance_epochs(self.had if self.apart else position)
 
     cdef bint is_current(self, EventBatch batch) noexcept nogil:
         """Whether the term numbers of a batch agree with those of the patterns."""
@@ -484,12 +504,13 @@ cdef class NativeStep(Readers):
     ) except? 0xFFFFFFFF nogil:
         """As `run`, for the selected batch."""
         return self._advance(
-            self.core, self.core.window, self.core.instant, first, stream, file, position
+            self.core, self.dispatch, self.core.window, self.core.instant, first, stream, file,
+            position,
         )
 
     cdef uint32_t _advance(
-        self, AutomatonCore core, Window window, OpenInstant instant, uint32_t first,
-        uint32_t stream, uint32_t file, int64_t position,
+        self, AutomatonCore core, Dispatch dispatch, Window window, OpenInstant instant,
+        uint32_t first, uint32_t stream, uint32_t file, int64_t position,
     ) except? 0xFFFFFFFF nogil:
         """As `_run`, with the parts of the automaton as arguments, which stay in registers."""
         cdef uint32_t index = first
@@ -505,29 +526,29 @@ cdef class NativeStep(Readers):
         while index < self.batch.event_count:
             present, readers = ANY, 0
             if steady and window.awaited_count == 0:
-                index = pass_by(self, index, domain, &present, &readers)
+                index = pass_by(dispatch, self.batch, index, domain, &present, &readers)
                 self.reached = index
                 if index == self.batch.event_count:
                     return index
             event = &self.batch.events[index]
-            lone = are_lone(self, readers, event)
+            lone = are_lone(dispatch, readers, event)
             if not lone and not self._follows(event, domain):
                 return index
             if window.counted:
                 position += 1
                 self.come(position)
             else:
-                self.window.reach(event.micros)
+                self.window.advance_to(event.micros)
             core.begin_instant(event.micros)
             if lone:
-                read_lone(self, index, file, readers)
-                if core.event.spent:
-                    core.relieve()
-                    self.event(index, stream, file, present, True)
+                self._read_lone(dispatch, index, file, readers)
+                if core.event.out_of_steps:
+                    core.undo_event()
+                    self.event(dispatch, index, stream, file, present, True)
             else:
                 if known and present == ANY:
                     present = present_in(self.graph, self.batch, event)
-                self.event(index, stream, file, present, False)
+                self.event(dispatch, index, stream, file, present, False)
             core.end_instant()
             index += 1
             self.reached = index
@@ -572,7 +593,7 @@ cdef class NativeStep(Readers):
                     if self.core.instant.accepted_count == 0:
                         continue
                     if earliest is not None:
-                        earliest.choose()
+                        earliest.select()
                         found += min(earliest.chosen_count, earliest.most)
                     else:
                         found += self._count_accepted(skip, most, &witnesses)
@@ -584,7 +605,9 @@ cdef class NativeStep(Readers):
         self, uint64_t most, uint64_t* witnesses
     ) except? 0xFFFFFFFFFFFFFFFF nogil:
         """Count matches of the walk, up to `most` and to the next check of signals."""
-        return self.core.transitions.walk.pass_on(min(most, <uint64_t>SPELL), witnesses)
+        return self.core.transitions.walk.advance_by(
+            min(most, <uint64_t>STEPS_PER_CLOCK_READ), witnesses
+        )
 
     cdef uint64_t _count_accepted(
         self, bint skip, uint64_t most, uint64_t* witnesses
@@ -593,13 +616,13 @@ cdef class NativeStep(Readers):
         cdef uint64_t found = 0
         cdef uint32_t i
         cdef Node* end
-        self.core.event.turn += 1
+        self.core.event.match_generation += 1
         for i in range(self.core.instant.accepted_count):
             end = self.core.instant.accepted[i]
             self.core.transitions.walk.begin(end, self.core.since_at(end))
             found += self._count_some(most - found, witnesses)
-            while found < most and self.core.transitions.walk.goes_on():
-                heed()
+            while found < most and self.core.transitions.walk.has_next():
+                check_signals()
                 found += self._count_some(most - found, witnesses)
         if skip:
             self.core.skip_past(self.core.instant.accepted_count)

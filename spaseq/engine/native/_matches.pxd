@@ -1,13 +1,14 @@
 """The maker of matches; see _matches.pyx."""
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.engine.native._decode cimport MatchDecoder, DecodedStep
 from spaseq.engine.native._driver cimport NativeStep
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._earliest cimport Earliest
 from spaseq.nfa.native._tecs cimport Label, instant_t
+from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport TermRecord
@@ -20,6 +21,9 @@ cdef struct Recent:
     instant_t instant
     uint32_t stream
     PyObject* taken
+
+cpdef list copies(list matches, str query)
+cdef int add_copies(list matches, str query, list found) except -1
 
 
 cdef class MatchMaker:
@@ -41,3 +45,26 @@ cdef class MatchMaker:
     cdef int forget(self) noexcept
     cdef bytes _texts(self, Label* label)
     cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept
+
+
+cdef class Matches:
+    cdef MatchMaker maker
+    cdef EventBatch batch       # None: no further events
+    cdef uint32_t first, stream, file
+    cdef readonly uint32_t after
+    cdef int64_t position
+    cdef bint skip
+    cdef object kb
+    cdef object version
+    cdef uint32_t count, at     # number and index of the nodes that end matches of the last event
+    cdef bint walking           # the walk from node `at` has begun
+    cdef instant_t since
+    cdef list apart             # `since` per node, if each partition skips on its own
+    cdef list ready             # the ordered matches, if `earliest` does not order them
+    cdef uint64_t turn          # `turn` of the core at the last advance of this iterator
+    cdef readonly bint failed   # an event or a match is unfinished after an error
+
+    cdef int collect(self) except -1
+    cdef int _forget(self) noexcept
+    cdef object _chosen(self)
+    cdef bint _go_on(self) except -1

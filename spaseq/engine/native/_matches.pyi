@@ -8,6 +8,8 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.results import Match
 
+def copies(matches: list[Match], query: str) -> list[Match]: ...
+
 class MatchMaker:
     def __init__(
         self,

@@ -24,7 +24,7 @@ from spaseq.nfa.native._earliest cimport Earliest
 from spaseq.nfa.native._tecs cimport Label, instant_t
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._numerals cimport is_numeral, spell
 from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
 from spaseq.results._match cimport Match
@@ -59,6 +59,42 @@ cdef class FoundMatch(Match):
         return 0
 
 
+@cython.no_gc  # as its base
+@cython.final
+cdef class CopiedMatch(Match):
+    """A match of a query that equals another one but for its name."""
+
+    cdef Match original
+
+    cdef int decode(self) except -1:
+        self.found_start = self.original.start
+        self.found_end = self.original.end
+        self.found_bindings = self.original.bindings
+        self.found_events = self.original.events
+        return 0
+
+
+cpdef list copies(list matches, str query):
+    """Some matches as those of another query; they are decoded on first access."""
+    cdef list found = []
+    add_copies(matches, query, found)
+    return found
+
+
+cdef int add_copies(list matches, str query, list found) except -1:
+    """Append some matches as those of another query."""
+    cdef Match match
+    cdef CopiedMatch copied
+    for match in matches:
+        copied = CopiedMatch.__new__(CopiedMatch)
+        copied.original = match
+        copied.query = query
+        copied.variables, copied.graph = match.variables, match.graph
+        copied.boolean, copied.kb_version = match.boolean, match.kb_version
+        found.append(copied)
+    return 0
+
+
 cdef class MatchMaker:
     """The matches of one run.
 
@@ -80,12 +116,12 @@ cdef class MatchMaker:
         self.core = step.core
         self.dictionary = dictionary
         self.reading = reading
-        self.recent = <Recent*>zeroed(RECENT, sizeof(Recent))
+        self.recent = <Recent*>mem_calloc(RECENT, sizeof(Recent))
 
     def __dealloc__(self):
         if self.recent != NULL:
             self.forget()
-        give_back(self.recent)
+        mem_free(self.recent)
 
     def take(self, bint skip, int kb_version):
         """An iterator over the matches that were completed since the last call.
@@ -118,7 +154,7 @@ cdef class MatchMaker:
         found.file = file
         found.position = position
         found.kb = kb
-        found.turn = self.core.event.turn
+        found.turn = self.core.event.match_generation
         return found
 
     cdef Match match(self, object version):
@@ -150,7 +186,7 @@ cdef class MatchMaker:
         cdef list found = []
         for i in range(earliest.chosen_count):
             rank = earliest.chosen[i].rank
-            earliest.turn_to(i)
+            earliest.position_walk(i)
             match = self.match(version)
             found.append((rank, self._order(<FoundMatch>match), i, match))
         found.sort()
@@ -242,22 +278,6 @@ cdef class MatchMaker:
 cdef class Matches:
     """An iterator over matches; `after` is the index of the next event of the batch."""
 
-    cdef MatchMaker maker
-    cdef EventBatch batch       # None: no further events
-    cdef uint32_t first, stream, file
-    cdef readonly uint32_t after
-    cdef int64_t position
-    cdef bint skip
-    cdef object kb
-    cdef object version
-    cdef uint32_t count, at     # number and index of the nodes that end matches of the last event
-    cdef bint walking           # the walk from node `at` has begun
-    cdef instant_t since
-    cdef list apart             # `since` per node, if each partition skips on its own
-    cdef list ready             # the ordered matches, if `earliest` does not order them
-    cdef uint64_t turn          # `turn` of the core at the last advance of this iterator
-    cdef readonly bint failed   # an event or a match is unfinished after an error
-
     cdef int collect(self) except -1:
         """Begin with the matches that are complete now."""
         cdef AutomatonCore core = self.maker.core
@@ -265,13 +285,13 @@ cdef class Matches:
         cdef uint32_t i
         self.ready = None
         if earliest is not None:
-            earliest.choose()
+            earliest.select()
             self._forget()
             self.count = earliest.chosen_count
             if self.count > earliest.best_count:
                 self.ready = self.maker.in_order(self.version)
                 self.count = <uint32_t>len(self.ready)
-            self.at, self.turn = 0, core.event.turn
+            self.at, self.turn = 0, core.event.match_generation
             return 0
         self.count = core.instant.accepted_count
         # Skipping must not affect matches that the caller has not consumed yet.
@@ -282,8 +302,8 @@ cdef class Matches:
             core.skip_past(self.count)
         self.at = 0
         core.instant.accepted_count = 0
-        core.event.turn += 1
-        self.turn = core.event.turn
+        core.event.match_generation += 1
+        self.turn = core.event.match_generation
         self._forget()
         return 0
 
@@ -295,7 +315,7 @@ cdef class Matches:
 
     def overtake(self):
         """Invalidate the iterator before the run advances."""
-        self.maker.core.event.turn += 1
+        self.maker.core.event.match_generation += 1
 
     def __iter__(self):
         return self
@@ -304,7 +324,7 @@ cdef class Matches:
         cdef AutomatonCore core = self.maker.core
         while True:
             while self.at < self.count:
-                if core.event.turn != self.turn:
+                if core.event.match_generation != self.turn:
                     raise RuntimeError(
                         "the run has gone on: consume the matches of an event before that"
                     )
@@ -319,7 +339,7 @@ cdef class Matches:
                     self.walking = True
                 if core.transitions.walk.advance():
                     match = self.maker.match(self.version)
-                    if not core.transitions.walk.goes_on():
+                    if not core.transitions.walk.has_next():
                         self.walking = False
                         self.at += 1
                     self.failed = False
@@ -328,7 +348,7 @@ cdef class Matches:
                     continue
                 self.walking = self.failed = False
                 self.at += 1
-            if self.batch is None or core.event.turn != self.turn:
+            if self.batch is None or core.event.match_generation != self.turn:
                 raise StopIteration
             if self.after > self.first and self.kb.changes:
                 raise StopIteration
@@ -342,7 +362,7 @@ cdef class Matches:
         if self.ready is not None:
             return self.ready[number]
         self.failed = True
-        self.maker.earliest.turn_to(number)
+        self.maker.earliest.position_walk(number)
         match = self.maker.match(self.version)
         self.failed = False
         return match
@@ -359,7 +379,7 @@ cdef class Matches:
             self.after = self.maker.step.reached
             raise
         if self.maker.core.instant.accepted_count == 0:
-            self.turn = self.maker.core.event.turn
+            self.turn = self.maker.core.event.match_generation
             self.batch = None
             self.failed = False
             return False

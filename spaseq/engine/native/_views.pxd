@@ -1,5 +1,6 @@
 """Views of registers that hold no term; see _views.pyx."""
 
+cimport cython
 from libc.stdint cimport uint32_t
 
 from spaseq.engine.native._aggregates cimport NativeAggregates
@@ -18,6 +19,7 @@ cdef struct View:
     Showing how
 
 
+@cython.final
 cdef class Views:
     cdef readonly bint any          # whether some expression has a view
     cdef View* views                # views[first[n]:first[n + 1]] belong to expression n

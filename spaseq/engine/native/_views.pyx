@@ -6,7 +6,7 @@ Cost: constant per view.
 """
 
 from spaseq.nfa.native._program cimport OPENED, VOID
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 
 cdef dict SHOWN = {
     "first": Showing.BOUND_ONLY, "count": Showing.NUMBER, "aggregate": Showing.VALUE,
@@ -27,8 +27,8 @@ cdef class Views:
         listed = [[view for view in some if view[2] in SHOWN] for some in views]
         self.any = any(listed)
         self.aggregates = aggregates
-        self.views = <View*>zeroed(sum(map(len, listed)), sizeof(View))
-        self.first = <uint32_t*>zeroed(len(listed) + 1, sizeof(uint32_t))
+        self.views = <View*>mem_calloc(sum(map(len, listed)), sizeof(View))
+        self.first = <uint32_t*>mem_calloc(len(listed) + 1, sizeof(uint32_t))
         for i, some in enumerate(listed):
             for register, cell, kind in some:
                 self.views[end] = View(register, cell, <Showing><int>SHOWN[kind])
@@ -36,8 +36,8 @@ cdef class Views:
             self.first[i + 1] = end
 
     def __dealloc__(self):
-        give_back(self.views)
-        give_back(self.first)
+        mem_free(self.views)
+        mem_free(self.first)
 
     cdef int refresh(self, EventBatch batch, uint32_t number, term_t* env) except -1 nogil:
         """Compute the cells of an expression's views."""

@@ -19,13 +19,14 @@ from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._push import Pushing
 from spaseq.engine.residual_filters import reads_event, tests, valuations
 from spaseq.engine.stream_clock import StreamClock
+from spaseq.engine.tracing import Tracer, traced
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.automaton import Link
 from spaseq.nfa.match_path import Key, Path, Step, Witnessed
 from spaseq.nfa.native import tables as automaton_tables
 from spaseq.nfa.native._automaton import AutomatonCore
-from spaseq.nfa.native._complete import due, take
+from spaseq.nfa.native._complete import pop_closed, pop_complete
 from spaseq.nfa.native._earliest import Earliest
 from spaseq.nfa.native._selection import Best
 from spaseq.nfa.native._snapshot import CoreParts
@@ -59,8 +60,9 @@ def native_run(
     occurrences: Sequence[LinkedOccurrence],
     matchers: Matchers,
     limits: Limits = NO_LIMITS,
+    files: dict[str, int] | None = None,
 ) -> NativeRun:
-    """The compiled run of a query."""
+    """The compiled run of a query; `files` has the numbers of files, which queries may share."""
     plan = compiled.plan
     slots = registers.slots()
     filters = [
@@ -104,7 +106,9 @@ def native_run(
         recalled,
         window,
     )
-    return NativeRun(compiled, registers, matchers, step, tables, recalled)
+    return NativeRun(
+        compiled, registers, matchers, step, tables, recalled, {} if files is None else files
+    )
 
 
 def _views(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[tuple[int, int, str]]]:
@@ -132,6 +136,7 @@ class NativeRun:
         step: NativeStep,
         tables: CoreTables,
         recalled: Sequence[bool],
+        files: dict[str, int],
     ):
         self.compiled = compiled
         self.matchers = matchers
@@ -142,7 +147,7 @@ class NativeRun:
         """The links to the closing places, in which matches wait for the end of their window."""
         self._plan = compiled.plan
         self.streams = {iri: number for number, iri in enumerate(self._plan.streams)}
-        self._files: dict[str, int] = {}
+        self._files = files
         self._events: dict[tuple[int, int], Event] = {}
         """By instant and stream."""
         self._labels: dict[Key, int] = {}
@@ -160,6 +165,9 @@ class NativeRun:
         self._earliest = self.best if isinstance(self.best, Earliest) else None
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
         """Makes matches one by one; None if the query does not allow it (`_projected`)."""
+        if traced():
+            self.core.lazy_join.join(False)
+            self.core.instant.trace(Tracer(self))
 
     def _chooser(self, mode: str) -> Best | Earliest | None:
         if mode == "LIMIT":
@@ -229,11 +237,11 @@ class NativeRun:
         if len(self._events) > EVENTS_REMEMBERED:
             self._events.clear()
         if self.best is None or one:
-            for start, steps, label in take(self.core, self.step_of, one):
+            for start, steps, label in pop_complete(self.core, self.step_of, one):
                 yield self._path(start, steps, label)
             return
         known: dict[int, Step] = {}
-        for start, labels in self.best.take():
+        for start, labels in self.best.pop_selected():
             for label in labels:
                 if label not in known:
                     known[label] = self.step_of((label,))
@@ -244,7 +252,7 @@ class NativeRun:
         self.step.at_rest()
         closed: dict[int, list[Path]] = {}
         self._labels.clear()
-        for micros, matches in due(self.core, before, self.step_of):
+        for micros, matches in pop_closed(self.core, before, self.step_of):
             paths = [self._path(start, steps, label) for start, steps, label in matches]
             closed.setdefault(self.clock.closing(micros), []).extend(paths)
         for closing, paths in closed.items():

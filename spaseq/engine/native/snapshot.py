@@ -22,10 +22,10 @@ from spaseq.nfa.state import (
     NOTHING,
     AutomatonState,
     AwaitedState,
+    BufferedRow,
     Cell,
     ClockState,
     GroupState,
-    KeptRow,
     LabelState,
     NodeAt,
     NodeState,
@@ -73,7 +73,7 @@ def add_counters(native: NativeRun, before: NativeRun) -> None:
     for occurrence in range(len(native.compiled.plan.occurrences)):
         native.core.tables.disagreed_on(occurrence, before.core.tables.disagreed(occurrence))
         native.step.untrue_on(occurrence, before.step.untrue_counts(occurrence))
-    native.core.lazy_join.turns = before.core.lazy_join.turns
+    native.core.lazy_join.switches = before.core.lazy_join.switches
 
 
 class LiveRegisters:
@@ -126,12 +126,12 @@ class _Saver:
             state.groups.append(GroupState(place, cells, self._union(members), taken, dates))
         state.pending += [
             NodeAt(place, self._cells(place, values), self._node(node))
-            for place, values, node in parts.pended()
+            for place, values, node in parts.pending()
         ]
         registers = native.compiled.plan.registers
         state.begun += [
             NodeAt(place, self._of(registers, values), self._node(node))
-            for place, values, node in parts.begun()
+            for place, values, node in parts.deferred()
         ]
         # The core lists the newest first.
         state.awaited += [
@@ -142,16 +142,17 @@ class _Saver:
         ]
         state.complete += map(self._node, parts.completed())
         state.kept += [
-            KeptRow(gpm, keyed, self._label(label)) for gpm, keyed, label in parts.kept()
+            BufferedRow(gpm, keyed, self._label(label))
+            for gpm, keyed, label in parts.buffered_rows()
         ]
         state.recalled += [
             (*key, event)
             for key, event in native.step.recalls.items()
             if key[0] >= native.core.window.reach
         ]
-        state.chained = parts.chained()
+        state.chained = parts.strategy()
         partitions = native.core.partitions
-        for key, instants, skipped in () if partitions is None else partitions.known():
+        for key, instants, skipped in () if partitions is None else partitions.dump():
             state.partitions.append(PartitionState(list(map(self._terms, key)), instants, skipped))
         return state
 
@@ -217,7 +218,7 @@ class _Restorer:
     def __init__(self, native: NativeRun, state: AutomatonState):
         self._native, self._parts, self._state = native, native.parts, state
         if state.clock.now >= 0:
-            native.parts.set_clock(*state.clock)
+            native.parts.load_clock(*state.clock)
         self._registers = LiveRegisters(native)
         self._batch = EventBatch(native.matchers.dictionary)
         self._numbers = Numbers(state.terms, self._hold)
@@ -225,34 +226,34 @@ class _Restorer:
         self._graph: list[int] = []
 
     def _hold(self, term: Term) -> int:
-        return self._native.step.window.hold(self._batch, self._batch.number(term))
+        return self._native.step.window.py_intern(self._batch, self._batch.number(term))
 
     def all(self) -> None:
         native, parts, state = self._native, self._parts, self._state
         native.core.window.skipped = state.skipped
         for key, instants, skipped in state.partitions:
             assert native.core.partitions is not None
-            native.core.partitions.put(list(map(self._numbers, key)), instants, skipped)
+            native.core.partitions.load(list(map(self._numbers, key)), instants, skipped)
         for instant, stream, event in state.recalled:
             native.step.recall(instant, stream, event)
         self._put_graph()
         for gpm, keyed, label in state.kept:
-            parts.put_kept(gpm, self._labels[label], keyed)
-        parts.put_chained(state.chained)
+            parts.load_row(gpm, self._labels[label], keyed)
+        parts.load_strategy(state.chained)
         for place, values, members, taken, dates in state.groups:
             if dates is not None:
                 dates = (*dates[:-1], [(*some, self._graph[each]) for *some, each in dates[-1]])
-            parts.put_group(place, self._values(place, values), self._graph[members], taken, dates)
+            parts.load_group(place, self._values(place, values), self._graph[members], taken, dates)
         for place, values, start, labels in state.awaited:
             addresses = [self._labels[label] for label in labels]
-            parts.put_awaited(place, self._values(place, values), start, addresses)
+            parts.load_awaited(place, self._values(place, values), start, addresses)
         for place, values, node in state.pending:
-            parts.put_pended(place, self._values(place, values), self._graph[node])
+            parts.load_pending(place, self._values(place, values), self._graph[node])
         registers = native.compiled.plan.registers
         for place, values, node in state.begun:
-            parts.put_begun(place, self._of(registers, values), self._graph[node])
+            parts.load_deferred(place, self._of(registers, values), self._graph[node])
         for node in state.complete:
-            parts.put_complete(self._graph[node])
+            parts.load_complete(self._graph[node])
         native.core.transitions.waited, native.core.forbidden = state.waited, state.forbidden
 
     def _put_graph(self) -> None:
@@ -260,7 +261,7 @@ class _Restorer:
         files = list(map(self._native.file_number, self._state.files))
         for label in self._state.labels:
             self._labels.append(
-                parts.put_label(
+                parts.load_label(
                     *label._replace(
                         file=files[label.file],
                         name=numbers(label.name),
@@ -273,11 +274,11 @@ class _Restorer:
         for item in self._state.graph:
             if isinstance(item, NodeState):
                 made.append(
-                    parts.put_node(self._labels[item.label], self._at(item.before), item.start)
+                    parts.load_node(self._labels[item.label], self._at(item.before), item.start)
                 )
             else:
                 node, left, right = map(self._at, (item.node, item.left, item.right))
-                made.append(parts.put_union(item.latest, node, left, right))
+                made.append(parts.load_union(item.latest, node, left, right))
 
     def _at(self, place: int) -> int:
         return 0 if place == NOTHING else self._graph[place]

@@ -34,7 +34,7 @@ from spaseq.gpm.native._operators cimport Operation, binary, cast, equals, truth
 from spaseq.rdf._batch cimport known_term, record_of
 from spaseq.rdf._intervals cimport Box, Interval
 from spaseq.rdf._literals cimport decode_record, known_datatype
-from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, take
+from spaseq.rdf._memory cimport arena_free, arena_reset, mem_free, mem_alloc
 from spaseq.rdf._numerals cimport exact_of, is_numeral, places_of
 from spaseq.rdf._terms cimport LOCAL, UNDECODED, hash_of
 from spaseq.rdf._values cimport Kind
@@ -52,7 +52,7 @@ cdef enum:
 
 cdef inline void* _allocate(size_t count, size_t size) except NULL:
     """Room for `count + 1` zeroed items."""
-    cdef void* block = take((count + 1) * size)
+    cdef void* block = mem_alloc((count + 1) * size)
     if block == NULL:
         raise MemoryError
     memset(block, 0, (count + 1) * size)
@@ -81,11 +81,11 @@ cdef class Expression:
         self._link(code)
 
     def __dealloc__(self):
-        give_back(self.program)
-        give_back(self.constants)
-        give_back(self.callees)
-        give_back(self.stack)
-        give_back(self.row)
+        mem_free(self.program)
+        mem_free(self.constants)
+        mem_free(self.callees)
+        mem_free(self.stack)
+        mem_free(self.row)
         arena_free(&self.scratch)
 
     def __str__(self):

@@ -12,7 +12,7 @@ Memory is reused from event to event. Cost: linear in the derived triples.
 from libc.string cimport memset
 
 from spaseq.rdf._batch cimport Triple, record_of
-from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_calloc
 from spaseq.rdf._numerals cimport is_numeral
 
 from spaseq.errors import LimitExceeded
@@ -45,8 +45,8 @@ cdef class Deriver:
         self.max_derived = max_derived
         numbers = [dictionary.intern(one) for rules in groups for one in _predicates(rules)]
         self.known = max(numbers, default=0) + 1
-        self.rules = <Rule*>zeroed(self.known * self.groups, sizeof(Rule))
-        self.otherwise = <Rule*>zeroed(self.groups, sizeof(Rule))
+        self.rules = <Rule*>mem_calloc(self.known * self.groups, sizeof(Rule))
+        self.otherwise = <Rule*>mem_calloc(self.groups, sizeof(Rule))
         emissions, columns, pairs, beyond, ahead, back = {}, {}, {}, [], [], []
         for group, rules in enumerate(groups):
             first = len(ahead)
@@ -58,18 +58,18 @@ cdef class Deriver:
         self._lay_out_joins(pairs, beyond, ahead, back)
 
     def __dealloc__(self):
-        give_back(self.rules)
-        give_back(self.otherwise)
-        give_back(self.emissions)
-        give_back(self.columns)
-        give_back(self.pairs)
-        give_back(self.beyond)
-        give_back(self.ahead)
-        give_back(self.back)
-        give_back(self.joins)
-        give_back(self.triples)
-        give_back(self.places)
-        give_back(self.heads)
+        mem_free(self.rules)
+        mem_free(self.otherwise)
+        mem_free(self.emissions)
+        mem_free(self.columns)
+        mem_free(self.pairs)
+        mem_free(self.beyond)
+        mem_free(self.ahead)
+        mem_free(self.back)
+        mem_free(self.joins)
+        mem_free(self.triples)
+        mem_free(self.places)
+        mem_free(self.heads)
 
     cdef int _collect_rules(
         self, uint32_t group, rules, list numbers, dict emissions, dict columns
@@ -156,12 +156,12 @@ cdef class Deriver:
         """Copy the collected rules into arrays."""
         cdef uint32_t i, number
         cdef Span* column
-        self.emissions = <Emission*>zeroed(self.emission_count, sizeof(Emission))
+        self.emissions = <Emission*>mem_calloc(self.emission_count, sizeof(Emission))
         for made, first in emissions.items():
             for i, (target, subject, predicate, object, named) in enumerate(made, first):
                 self.emissions[i] = Emission(target, subject, predicate, object, named)
         self.ends = self.dictionary.permanent.count
-        self.columns = <Span*>zeroed(len(columns) * <size_t>self.ends, sizeof(Span))
+        self.columns = <Span*>mem_calloc(len(columns) * <size_t>self.ends, sizeof(Span))
         for content, number in columns.items():
             column = self.columns + (number - 1) * <size_t>self.ends
             for end, (first, last) in content:
@@ -174,18 +174,18 @@ cdef class Deriver:
         while size < 2 * len(pairs):
             size *= 2
         self.pair_mask = size - 1
-        self.pairs = <Keyed*>zeroed(size, sizeof(Keyed))
+        self.pairs = <Keyed*>mem_calloc(size, sizeof(Keyed))
         for (kind, end), (first, last) in pairs.items():
             at = _mixed(kind, end, 0, 0) & self.pair_mask
             while self.pairs[at].kind:
                 at = (at + 1) & self.pair_mask
             self.pairs[at] = Keyed(kind, end, Span(first, last))
-        self.beyond = <term_t*>zeroed(len(beyond), sizeof(term_t))
+        self.beyond = <term_t*>mem_calloc(len(beyond), sizeof(term_t))
         for i, number in enumerate(beyond):
             self.beyond[i] = number
-        self.ahead = <Span*>zeroed(len(ahead), sizeof(Span))
-        self.back = <Span*>zeroed(len(back), sizeof(Span))
-        self.joins = <Joined*>zeroed(sum(map(len, ahead)) + sum(map(len, back)), sizeof(Joined))
+        self.ahead = <Span*>mem_calloc(len(ahead), sizeof(Span))
+        self.back = <Span*>mem_calloc(len(back), sizeof(Span))
+        self.joins = <Joined*>mem_calloc(sum(map(len, ahead)) + sum(map(len, back)), sizeof(Joined))
         at = 0
         for i in range(<uint32_t>len(ahead)):
             self.ahead[i] = Span(at, at + <uint32_t>len(ahead[i]))
@@ -197,10 +197,10 @@ cdef class Deriver:
                 self.joins[at] = Joined(other, result)
                 at += 1
         self.place_mask = 63
-        self.places = <uint32_t*>zeroed(64, sizeof(uint32_t))
+        self.places = <uint32_t*>mem_calloc(64, sizeof(uint32_t))
         if ahead:
             self.head_mask = 63
-            self.heads = <uint32_t*>zeroed(128, sizeof(uint32_t))
+            self.heads = <uint32_t*>mem_calloc(128, sizeof(uint32_t))
         return 0
 
     # ---------------------------------------------------------------- an event
@@ -311,7 +311,7 @@ cdef class Deriver:
                 return 0
             at = (at + 1) & self.place_mask
         if self.count == self.room:
-            moved = <Derived*>resized(
+            moved = <Derived*>mem_realloc(
                 self.triples, (2 * <size_t>self.room + 64) * sizeof(Derived)
             )
             if moved == NULL:
@@ -339,7 +339,7 @@ cdef class Deriver:
         cdef uint32_t i, at
         cdef uint32_t size = 2 * (self.place_mask + 1)
         cdef Derived* one
-        cdef uint32_t* moved = <uint32_t*>resized(self.places, size * sizeof(uint32_t))
+        cdef uint32_t* moved = <uint32_t*>mem_realloc(self.places, size * sizeof(uint32_t))
         if moved == NULL:
             with gil:
                 raise MemoryError
@@ -408,10 +408,10 @@ cdef class Deriver:
         return 0
 
     cdef int _grow_heads(self, uint32_t before) except -1 nogil:
-        """Double the heads of the lists of links, and list the links in front of `before`."""
+        """Double the heads of the lists of links, and list the links before `before`."""
         cdef uint32_t i
         cdef uint32_t size = 2 * (self.head_mask + 1)
-        cdef uint32_t* moved = <uint32_t*>resized(self.heads, 2 * size * sizeof(uint32_t))
+        cdef uint32_t* moved = <uint32_t*>mem_realloc(self.heads, 2 * size * sizeof(uint32_t))
         if moved == NULL:
             with gil:
                 raise MemoryError

@@ -8,6 +8,9 @@ from spaseq.rdf._memory cimport Arena
 cpdef enum NativeFunction:
     NO_NATIVE_FORM
     STR
+    IRI
+    STRDT
+    ENCODE_FOR_URI
     LANG
     LANGMATCHES
     DATATYPE

@@ -19,6 +19,7 @@ from spaseq.gpm.native._calendar cimport Field, calendar_field
 from spaseq.gpm.native._operand cimport (
     ERROR,
     language_size,
+    load_text,
     same_tag,
     scratch_alloc,
     set_canonical,
@@ -46,6 +47,11 @@ from spaseq.sparql.builtins import BUILTINS
 
 cdef enum:
     LONGEST_TEXT = 0xFFFFFF00u      # bytes: with its tag, the size of a text fits 32 bits
+    RDF_SIZE = 43
+    XSD_STRING_SIZE = 39
+
+cdef const char* RDF = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+cdef const char* XSD_STRING = b"http://www.w3.org/2001/XMLSchema#string"
 
 
 cdef dict _native_functions():
@@ -94,6 +100,106 @@ cdef void _lang(Operand* a) noexcept nogil:
         set_string(a, a.tag, language_size(a))
     else:
         set_string(a, b"", 0)
+
+
+cdef inline bint _alphanumeric(char c) noexcept nogil:
+    return c"0" <= c <= c"9" or c"a" <= c | 0x20 <= c"z"
+
+
+cdef inline bint _hexadecimal(char c) noexcept nogil:
+    return c"0" <= c <= c"9" or c"a" <= c | 0x20 <= c"f"
+
+
+cdef bint _is_plain_iri(const char* at, const char* end) noexcept nogil:
+    """Whether a text is an IRI of a common form; others may be IRIs as well.
+
+    The form is a scheme, after `//` a host with at most a port, and characters of ASCII.
+    """
+    if at == end or not c"a" <= at[0] | 0x20 <= c"z":
+        return False
+    while at < end and _alphanumeric(at[0]):
+        at += 1
+    if at == end or at[0] != c":":
+        return False
+    at += 1
+    if end - at > 1 and at[0] == c"/" and at[1] == c"/":
+        at += 2
+        if at == end or not _alphanumeric(at[0]):
+            return False
+        while at < end and (_alphanumeric(at[0]) or at[0] == c"." or at[0] == c"-"):
+            at += 1
+        if at < end and at[0] == c":":
+            at += 1
+            while at < end and c"0" <= at[0] <= c"9":
+                at += 1
+        if at < end and at[0] != c"/" and at[0] != c"#" and at[0] != c"?":
+            return False
+    while at < end and at[0] != c"#":
+        if not _is_path(&at, end):
+            return False
+    if at < end:
+        at += 1
+        while at < end:
+            if not _is_path(&at, end):
+                return False
+    return True
+
+
+cdef inline bint _is_path(const char** at, const char* end) noexcept nogil:
+    """Whether a character may follow the host of an IRI; `at` is moved past it."""
+    cdef char c = at[0][0]
+    if c == c"%":
+        if end - at[0] < 3 or not (_hexadecimal(at[0][1]) and _hexadecimal(at[0][2])):
+            return False
+        at[0] += 3
+        return True
+    at[0] += 1
+    return _alphanumeric(c) or (c > 0 and memchr(b"-._~/:@!$&'()*+,;=?", c, 19) != NULL)
+
+
+cdef int _iri(Operand* a, Arena* scratch) except -2 nogil:
+    """IRI: whether it was computed here, as all IRIs of a common form are."""
+    cdef char* whole
+    if a.kind == Kind.IRI:
+        return 1
+    if a.kind != Kind.STRING:
+        a.kind = ERROR
+        return 1
+    if not _is_plain_iri(a.text, a.text + a.size):
+        return 0
+    whole = scratch_alloc(scratch, <size_t>a.size + 2)
+    whole[0] = c"<"
+    memcpy(whole + 1, a.text, a.size)
+    whole[a.size + 1] = c">"
+    set_computed(a, Kind.IRI)
+    a.whole, a.whole_size = whole, a.size + 2
+    a.text = whole + 1
+    return 1
+
+
+cdef int _typed_literal(Operand* a, const Operand* datatype, Arena* scratch) except -2 nogil:
+    """STRDT: whether it was computed here, as it is for datatypes outside of the RDF namespace."""
+    cdef char* whole
+    cdef size_t size
+    if a.kind != Kind.STRING or datatype.kind != Kind.IRI:
+        a.kind = ERROR
+        return 1
+    if datatype.size >= RDF_SIZE and memcmp(datatype.text, RDF, RDF_SIZE) == 0 or (
+        datatype.size == XSD_STRING_SIZE
+        and memcmp(datatype.text, XSD_STRING, XSD_STRING_SIZE) == 0
+    ):
+        return 0
+    size = <size_t>a.size + datatype.size + 6
+    if size > LONGEST_TEXT:
+        return 0
+    whole = scratch_alloc(scratch, size)
+    whole[0] = c'"'
+    memcpy(whole + 1, a.text, a.size)
+    memcpy(whole + 1 + a.size, b'"^^<', 4)
+    memcpy(whole + 5 + a.size, datatype.text, datatype.size)
+    whole[size - 1] = c">"
+    load_text(a, whole, <uint32_t>size)
+    return 1
 
 
 # ------------------------------------------------------------------ strings
@@ -258,6 +364,33 @@ cdef int _concatenate(Operand* a, int count, Arena* scratch) except -2 nogil:
     return 0
 
 
+cdef int _encode_for_uri(Operand* a, Arena* scratch) except -2 nogil:
+    """ENCODE_FOR_URI: every byte but those of unreserved characters in hexadecimal digits."""
+    cdef const char* digits = b"0123456789ABCDEF"
+    cdef char* text
+    cdef uint32_t i
+    cdef size_t size = 0
+    if not is_text(a):
+        a.kind = ERROR
+        return 1
+    if 3 * <size_t>a.size > LONGEST_TEXT:
+        return 0
+    text = scratch_alloc(scratch, 3 * <size_t>a.size)
+    for i in range(a.size):
+        if _alphanumeric(a.text[i]) or (
+            a.text[i] > 0 and memchr(b"-_.~", a.text[i], 4) != NULL
+        ):
+            text[size] = a.text[i]
+            size += 1
+        else:
+            text[size] = c"%"
+            text[size + 1] = digits[<uint8_t>a.text[i] >> 4]
+            text[size + 2] = digits[<uint8_t>a.text[i] & 15]
+            size += 3
+    set_string(a, text, <uint32_t>size)
+    return 1
+
+
 cdef bint _ascii(const Operand* of) noexcept nogil:
     cdef uint32_t i
     for i in range(of.size):
@@ -387,6 +520,12 @@ cdef int call_native(
         return 0
     elif function == NativeFunction.STR:
         return _str(a, scratch)
+    elif function == NativeFunction.IRI:
+        return _iri(a, scratch)
+    elif function == NativeFunction.STRDT:
+        return _typed_literal(a, a + 1, scratch)
+    elif function == NativeFunction.ENCODE_FOR_URI:
+        return _encode_for_uri(a, scratch)
     elif function == NativeFunction.LANG:
         _lang(a)
     elif function == NativeFunction.LANGMATCHES:

@@ -9,7 +9,7 @@ from spaseq.gpm.native._bytecode cimport Existence
 from spaseq.gpm.native._summary_graph cimport SummaryGraph
 from spaseq.gpm.native._rows cimport RowBudget, RowIndex, Rows, row_new
 from spaseq.rdf._batch cimport EventBatch, Triple
-from spaseq.rdf._effort cimport Effort, take_step
+from spaseq.rdf._effort cimport Effort, count_step
 from spaseq.rdf._memory cimport Arena
 from spaseq.rdf._terms cimport term_t
 
@@ -26,6 +26,8 @@ cpdef enum Operator:
     EXTEND
     TABLE
     ALTERNATIVES
+    REACH
+    GROUP
 
 # One end of a triple pattern.
 cdef struct End:
@@ -86,7 +88,7 @@ cdef inline int spend(BasicJoin join) except -1 nogil:
     Raises:
         LimitReached: if the bound leaves none.
     """
-    if not take_step(&join.effort):
+    if not count_step(&join.effort):
         refuse_step(join)
     return 0
 
@@ -144,6 +146,7 @@ cdef struct Node:
     uint32_t test_end
     int slot
     bint flag
+    PyObject* part      # REACH: its PathJoin; GROUP: its Grouping; kept alive by `parts`
     Rows rows           # the result of the last evaluation
     RowIndex index      # TABLE: by the keys of the join that reads it, if `indexed`
     bint indexed
@@ -170,6 +173,7 @@ cdef class NativeMatcher:
     cdef ExistsNodes* exists_nodes      # one per expression
     cdef uint32_t local_first, local_end    # the local filters among the expressions
     cdef readonly list expressions
+    cdef list parts
     cdef object flat                    # the FlatPattern, its steps in their current order
     cdef dict views                     # the number of each predicate's view
     cdef uint64_t needed                # the views that an event must fill to have a row
@@ -241,5 +245,6 @@ cdef class NativeMatcher:
     cdef int _join_rows(self, Node* node, const term_t* left, const term_t* right) except -1 nogil
     cdef int _copy_row(self, Rows* rows, const term_t* row) except -1 nogil
     cdef int extend(self, Node* node) except -1 nogil
+    cdef int reach(self, Node* node) except -1 nogil
     cdef int holds(self, uint32_t first, uint32_t end, const term_t* row) except -1 nogil
     cdef int reorder(self) except -1

@@ -33,6 +33,8 @@ from spaseq.gpm.native._summary_graph cimport (
     both_hash,
     end_hash,
 )
+from spaseq.gpm.native._grouping cimport Grouping
+from spaseq.gpm.native._path_search cimport PathJoin
 from spaseq.gpm.native._rows cimport (
     MORE,
     drop_duplicates,
@@ -44,9 +46,15 @@ from spaseq.gpm.native._rows cimport (
     rows_free,
     rows_init,
 )
-from spaseq.rdf._effort cimport ENDLESS, begin_event, bound_effort, heed_rarely, take_steps
+from spaseq.rdf._effort cimport (
+    ENDLESS,
+    begin_event,
+    check_signals_rarely,
+    count_steps,
+    limit_effort,
+)
 from spaseq.rdf._batch cimport Triple
-from spaseq.rdf._memory cimport arena_free, arena_reset, give_back, longer, zeroed
+from spaseq.rdf._memory cimport arena_free, arena_reset, mem_free, mem_grow, mem_calloc
 
 from spaseq.gpm.native import flatten
 from spaseq.gpm.native.enums import check_enum
@@ -77,17 +85,17 @@ cdef class BasicJoin:
         self.graph = graph
         self.views = views
         self.width = width
-        bound_effort(&self.effort, ENDLESS)
+        limit_effort(&self.effort, ENDLESS)
         self.count = <uint32_t>len(steps)
-        self.steps = <Step*>zeroed(self.count, sizeof(Step))
-        self.cursors = <Cursor*>zeroed(self.count, sizeof(Cursor))
-        self.work = <term_t*>zeroed(width, sizeof(term_t))
+        self.steps = <Step*>mem_calloc(self.count, sizeof(Step))
+        self.cursors = <Cursor*>mem_calloc(self.count, sizeof(Cursor))
+        self.work = <term_t*>mem_calloc(width, sizeof(term_t))
         self.set_steps(0, steps)
 
     def __dealloc__(self):
-        give_back(self.steps)
-        give_back(self.cursors)
-        give_back(self.work)
+        mem_free(self.steps)
+        mem_free(self.cursors)
+        mem_free(self.work)
 
     cdef End _end(self, end) except *:
         cdef End flat
@@ -230,7 +238,7 @@ cdef class BasicJoin:
 
     cdef int _charge_scan(self, uint32_t count) except -1 nogil:
         """Count the triples of a view that a later step scans, as steps of the event."""
-        if count > MAX_SCANNED and not take_steps(&self.effort, count):
+        if count > MAX_SCANNED and not count_steps(&self.effort, count):
             refuse_step(self)
         return 0
 
@@ -351,9 +359,13 @@ cdef class NativeMatcher:
         self._allocate(len(flat.nodes), len(flat.operands), len(codes))
         self.basic = BasicJoin(graph, views, slots, flat.steps)
         self.basic.pattern = pattern
-        bound_effort(&self.basic.effort, steps)
+        limit_effort(&self.basic.effort, steps)
         for i, operand in enumerate(flat.operands):
             self.operands[<uint32_t>i] = operand
+        self.parts = [
+            *(PathJoin(graph, views, path) for path in flat.paths),
+            *(Grouping(each, self.expressions, slots, graph.dictionary) for each in flat.groupings),
+        ]
         for i, node in enumerate(flat.nodes):
             self._set_node(&self.nodes[<uint32_t>i], node)
         for i, code in enumerate(codes):
@@ -374,16 +386,16 @@ cdef class NativeMatcher:
             arena_free(&self.nodes[i].memory)
         if self.exists_nodes != NULL:
             for i in range(self.local_end):
-                give_back(self.exists_nodes[i].nodes)
-        give_back(self.nodes)
-        give_back(self.operands)
-        give_back(self.tests)
-        give_back(self.existences)
-        give_back(self.exists_nodes)
-        give_back(self.empty)
-        give_back(self.timed)
-        give_back(self.passed)
-        give_back(self.untrue)
+                mem_free(self.exists_nodes[i].nodes)
+        mem_free(self.nodes)
+        mem_free(self.operands)
+        mem_free(self.tests)
+        mem_free(self.existences)
+        mem_free(self.exists_nodes)
+        mem_free(self.empty)
+        mem_free(self.timed)
+        mem_free(self.passed)
+        mem_free(self.untrue)
         arena_free(&self.scratch)
 
     # ---------------------------------------------------------------- linking
@@ -391,16 +403,16 @@ cdef class NativeMatcher:
     cdef int _allocate(
         self, uint32_t nodes, uint32_t operands, uint32_t tests
     ) except -1:
-        self.nodes = <Node*>zeroed(nodes, sizeof(Node))
+        self.nodes = <Node*>mem_calloc(nodes, sizeof(Node))
         self.node_count = nodes
         self.result = &self.nodes[nodes - 1].rows
-        self.operands = <uint32_t*>zeroed(operands, sizeof(uint32_t))
-        self.tests = <PyObject**>zeroed(tests, sizeof(PyObject*))
-        self.existences = <Existence*>zeroed(tests, sizeof(Existence))
-        self.exists_nodes = <ExistsNodes*>zeroed(tests, sizeof(ExistsNodes))
-        self.empty = <term_t*>zeroed(self.width, sizeof(term_t))
-        self.timed = <term_t*>zeroed(self.width, sizeof(term_t))
-        self.untrue = <uint64_t*>zeroed(self.local_end, sizeof(uint64_t))
+        self.operands = <uint32_t*>mem_calloc(operands, sizeof(uint32_t))
+        self.tests = <PyObject**>mem_calloc(tests, sizeof(PyObject*))
+        self.existences = <Existence*>mem_calloc(tests, sizeof(Existence))
+        self.exists_nodes = <ExistsNodes*>mem_calloc(tests, sizeof(ExistsNodes))
+        self.empty = <term_t*>mem_calloc(self.width, sizeof(term_t))
+        self.timed = <term_t*>mem_calloc(self.width, sizeof(term_t))
+        self.untrue = <uint64_t*>mem_calloc(self.local_end, sizeof(uint64_t))
         return 0
 
     cdef int _set_node(self, Node* flat, node) except -1:
@@ -415,6 +427,9 @@ cdef class NativeMatcher:
         flat.test_end = node.test_end
         flat.slot = node.slot
         flat.flag = node.flag
+        if node.part >= 0:
+            number = node.part + (len(self.flat.paths) if flat.operator == GROUP else 0)
+            flat.part = <PyObject*>self.parts[number]
         rows_init(&flat.rows, self.width, &self.budget)
         if flat.operator != TABLE:
             return 0
@@ -428,6 +443,8 @@ cdef class NativeMatcher:
         cdef uint32_t i
         if node.operator == SEED or node.operator == TABLE:
             return 0
+        if node.operator == GROUP and node.first == node.end:
+            return 0    # without keys, it has a row for an event without rows
         if node.operator == UNION:
             found = ~<uint64_t>0
             for i in range(node.first, node.end):
@@ -437,6 +454,8 @@ cdef class NativeMatcher:
         if node.operator == BASIC:
             for i in range(node.first, node.end):
                 found |= bit_of(self.basic.steps[i].view)
+        elif node.operator == REACH:
+            found |= (<PathJoin>node.part).needed
         elif node.operator == JOIN:
             found |= self._needed(node.right)
         # The other operators have rows only where their left side does.
@@ -528,7 +547,7 @@ cdef class NativeMatcher:
         self.tests[number] = <PyObject*>self.expressions[number]
         nodes = [self.flat.exists[exists] for exists in code.exists]
         self.exists_nodes[number].matcher = <PyObject*>self
-        self.exists_nodes[number].nodes = <uint32_t*>zeroed(len(nodes), sizeof(uint32_t))
+        self.exists_nodes[number].nodes = <uint32_t*>mem_calloc(len(nodes), sizeof(uint32_t))
         for i, node in enumerate(nodes):
             self.exists_nodes[number].nodes[<uint32_t>i] = node
         self.existences[number].holds = _exists
@@ -656,12 +675,12 @@ cdef class NativeMatcher:
         """Test the local filters on the rows of the result."""
         cdef uint32_t i, test
         if self.result.count > self.passed_room:
-            self.passed = <uint8_t*>longer(
+            self.passed = <uint8_t*>mem_grow(
                 self.passed, 2 * <size_t>self.result.count, 1, b"what passed the filters"
             )
             self.passed_room = 2 * self.result.count
         for i in range(self.result.count):
-            heed_rarely(i)
+            check_signals_rarely(i)
             self.passed[i] = 1
             for test in range(self.local_first, self.local_end):
                 if not self.holds(test, test + 1, row_at(self.result, i)):
@@ -707,11 +726,19 @@ cdef class NativeMatcher:
             part = &self.nodes[node.left].rows
             for j in range(node.first, node.end - 1):
                 self.basic.extend(part, &node.rows, self.operands[j], self.operands[j + 1])
+        elif node.operator == REACH:
+            self.evaluate(node.left)
+            self.reach(node)
+        elif node.operator == GROUP:
+            self.evaluate(node.left)
+            (<Grouping>node.part).group(
+                <EventBatch>self.batch, &self.nodes[node.left].rows, &node.rows
+            )
         elif node.operator == FILTER:
             self.evaluate(node.left)
             part = &self.nodes[node.left].rows
             for i in range(part.count):
-                heed_rarely(i)
+                check_signals_rarely(i)
                 if self.holds(node.test_first, node.test_end, row_at(part, i)):
                     self._copy_row(&node.rows, row_at(part, i))
         elif node.operator == UNION:
@@ -753,6 +780,16 @@ cdef class NativeMatcher:
                 return 0
         return 1
 
+    cdef int reach(self, Node* node) except -1 nogil:
+        """REACH: extend the rows along a property path."""
+        cdef Rows* left = &self.nodes[node.left].rows
+        cdef Step* counted = &self.basic.steps[node.first]
+        if not (<PathJoin>node.part).extend(&self.basic.effort, left, &node.rows):
+            refuse_step(self.basic)
+        counted.tried += left.count
+        counted.found += node.rows.count
+        return 0
+
     cdef int extend(self, Node* node) except -1 nogil:
         """EXTEND: bind a slot to the value of an expression; a bound slot must agree with it."""
         cdef Rows* rows = &self.nodes[node.left].rows
@@ -761,7 +798,7 @@ cdef class NativeMatcher:
         cdef term_t value
         cdef uint32_t i, test = node.test_first
         for i in range(rows.count):
-            heed_rarely(i)
+            check_signals_rarely(i)
             row = row_at(rows, i)
             seen = row
             if node.flag and self.at >= 0:

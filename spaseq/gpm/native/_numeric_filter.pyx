@@ -21,7 +21,7 @@ from spaseq.gpm.native._operators cimport Operation
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._intervals cimport real_at
 from spaseq.rdf._literals cimport decode_record
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._numerals cimport digits_of, is_numeral, places_of, real_of
 from spaseq.rdf._terms cimport UNDECODED, TermRecord, int128
 from spaseq.rdf._values cimport Kind
@@ -97,10 +97,10 @@ cdef class NumericCondition:
         self.variable_count = <int>len(code.columns)
         self.step_count = <int>len(code.steps)
         count = self.first + self.variable_count + self.step_count
-        self.columns = <int*>zeroed(self.variable_count, sizeof(int))
-        self.steps = <NumericStep*>zeroed(self.step_count, sizeof(NumericStep))
-        self.numbers = <Number*>zeroed(count, sizeof(Number))
-        self.intervals = <Interval*>zeroed(count, sizeof(Interval))
+        self.columns = <int*>mem_calloc(self.variable_count, sizeof(int))
+        self.steps = <NumericStep*>mem_calloc(self.step_count, sizeof(NumericStep))
+        self.numbers = <Number*>mem_calloc(count, sizeof(Number))
+        self.intervals = <Interval*>mem_calloc(count, sizeof(Interval))
         for i, column in enumerate(code.columns):
             self.columns[i] = column
         for i, (operation, left, right) in enumerate(code.steps):
@@ -109,10 +109,10 @@ cdef class NumericCondition:
             self.steps[i] = NumericStep(operation, left, right)
 
     def __dealloc__(self):
-        give_back(self.columns)
-        give_back(self.steps)
-        give_back(self.numbers)
-        give_back(self.intervals)
+        mem_free(self.columns)
+        mem_free(self.steps)
+        mem_free(self.numbers)
+        mem_free(self.intervals)
 
     cdef int decide(self, EventBatch batch, const term_t* row) noexcept nogil:
         """Whether it holds for a row: 1 or 0; -1: undecided."""
@@ -194,7 +194,7 @@ cdef bint _number_of(Number* to, const TermRecord* record) noexcept nogil:
 
 
 cdef inline void _shorten(Number* number, int zeros) noexcept nogil:
-    """Drop so many decimal places if they are zeros."""
+    """Drop the last `zeros` decimal places if all are zero."""
     if number.places >= zeros and number.digits % TENS[zeros] == 0:
         number.digits //= TENS[zeros]
         number.places -= zeros

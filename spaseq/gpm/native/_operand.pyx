@@ -21,7 +21,7 @@ from libc.string cimport memcpy, memset
 
 from spaseq.rdf._dictionary cimport term_of, text_of
 from spaseq.rdf._literals cimport form_name, form_of, scaled_real
-from spaseq.rdf._memory cimport arena_take
+from spaseq.rdf._memory cimport arena_alloc_slow
 from spaseq.rdf._numerals cimport Numeral, spell
 from spaseq.rdf._terms cimport NO_ZONE, record_shape
 from spaseq.rdf._values cimport Kind
@@ -107,7 +107,7 @@ cdef uint32_t language_size(const Operand* of) noexcept nogil:
 
 
 cdef char* scratch_alloc(Arena* scratch, size_t size) except NULL nogil:
-    cdef char* piece = <char*>arena_take(scratch, size if size else 1)
+    cdef char* piece = <char*>arena_alloc_slow(scratch, size if size else 1)
     if piece == NULL:
         with gil:
             raise MemoryError

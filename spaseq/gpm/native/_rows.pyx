@@ -8,8 +8,8 @@ pattern again allocates nothing once the largest result has been seen.
 
 from libc.string cimport memcmp, memcpy, memset
 
-from spaseq.rdf._effort cimport heed_rarely
-from spaseq.rdf._memory cimport arena_take, give_back, resized, take
+from spaseq.rdf._effort cimport check_signals_rarely
+from spaseq.rdf._memory cimport arena_alloc_slow, mem_free, mem_realloc, mem_alloc
 
 from spaseq.rdf.limits import LimitReached
 
@@ -22,14 +22,14 @@ cdef int rows_init(Rows* rows, uint32_t width, RowBudget* budget) except -1:
     rows.width = width
     rows.count = 0
     rows.room = 16
-    rows.cells = <term_t*>take((<size_t>rows.room * width or 1) * sizeof(term_t))
+    rows.cells = <term_t*>mem_alloc((<size_t>rows.room * width or 1) * sizeof(term_t))
     if rows.cells == NULL:
         raise MemoryError
     return 0
 
 
 cdef void rows_free(Rows* rows) noexcept nogil:
-    give_back(rows.cells)
+    mem_free(rows.cells)
     rows.cells = NULL
 
 
@@ -51,7 +51,7 @@ cdef int rows_grow(Rows* rows) except -1 nogil:
     cdef term_t* moved = NULL
     require(rows.budget, more)
     if room < MORE:
-        moved = <term_t*>resized(rows.cells, (room * rows.width or 1) * sizeof(term_t))
+        moved = <term_t*>mem_realloc(rows.cells, (room * rows.width or 1) * sizeof(term_t))
     if moved == NULL:
         with gil:
             raise MemoryError("no memory for the rows of a graph pattern")
@@ -73,8 +73,8 @@ cdef int index_rows(
     while size < 2 * <uint64_t>rows.count and size < 0x80000000u:
         size *= 2
     require(rows.budget, (rows.count + <size_t>size) * sizeof(uint32_t))
-    index.next = <uint32_t*>arena_take(arena, <size_t>rows.count * sizeof(uint32_t))
-    index.heads = <uint32_t*>arena_take(arena, <size_t>size * sizeof(uint32_t))
+    index.next = <uint32_t*>arena_alloc_slow(arena, <size_t>rows.count * sizeof(uint32_t))
+    index.heads = <uint32_t*>arena_alloc_slow(arena, <size_t>size * sizeof(uint32_t))
     if index.heads == NULL or index.next == NULL:
         with gil:
             raise MemoryError
@@ -83,7 +83,7 @@ cdef int index_rows(
     i = rows.count
     while i:  # from the end, so that lists are in the order of the rows
         i -= 1
-        heed_rarely(i)
+        check_signals_rarely(i)
         head = &index.heads[key_hash(row_at(rows, i), keys, key_count) & index.mask]
         index.next[i] = head[0]
         head[0] = i + 1 | (MORE if head[0] else 0)
@@ -104,13 +104,13 @@ cdef int drop_duplicates(Rows* rows, uint32_t columns, Arena* arena) except -1 n
         while size < 2 * <uint64_t>rows.count and size < 0x80000000u:
             size *= 2
         require(rows.budget, size * sizeof(uint32_t))
-        slots = <uint32_t*>arena_take(arena, size * sizeof(uint32_t))
+        slots = <uint32_t*>arena_alloc_slow(arena, size * sizeof(uint32_t))
         if slots == NULL:
             with gil:
                 raise MemoryError
         memset(slots, 0, size * sizeof(uint32_t))
     for i in range(rows.count):
-        heed_rarely(i)
+        check_signals_rarely(i)
         row = row_at(rows, i)
         if slots == NULL:
             at = 0

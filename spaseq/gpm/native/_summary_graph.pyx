@@ -15,7 +15,14 @@ Source: Gillani et al., SPECTRA (2016), sections 4 and 5.
 from libc.string cimport memset
 
 from spaseq.gpm.native._entailed_views cimport LINK, Derived
-from spaseq.rdf._memory cimport arena_free, arena_reset, arena_take, give_back, resized, take
+from spaseq.rdf._memory cimport (
+    arena_alloc_slow,
+    arena_free,
+    arena_reset,
+    mem_alloc,
+    mem_free,
+    mem_realloc,
+)
 
 # The result of `_fill` if the triples of a view are not adjacent in the event.
 cdef uint32_t SCATTERED = 0xFFFFFFFFu
@@ -43,9 +50,9 @@ cdef class SummaryGraph:
             raise OverflowError("a program's patterns can name at most 65,534 predicates")
         self.view_count = <uint32_t>len(numbers) + 1 + derived
         self.known = max(numbers, default=0) + 1
-        self.views = <View*>take(self.view_count * sizeof(View))
-        self.view_of = <uint16_t*>take(self.known * sizeof(uint16_t))
-        self.filled = <uint16_t*>take(self.view_count * sizeof(uint16_t))
+        self.views = <View*>mem_alloc(self.view_count * sizeof(View))
+        self.view_of = <uint16_t*>mem_alloc(self.known * sizeof(uint16_t))
+        self.filled = <uint16_t*>mem_alloc(self.view_count * sizeof(uint16_t))
         if self.views == NULL or self.view_of == NULL or self.filled == NULL:
             raise MemoryError
         memset(self.views, 0, self.view_count * sizeof(View))
@@ -55,13 +62,13 @@ cdef class SummaryGraph:
         self.grow(64)
 
     def __dealloc__(self):
-        give_back(self.views)
-        give_back(self.filled)
-        give_back(self.view_of)
-        give_back(self.subjects)
-        give_back(self.predicates)
-        give_back(self.objects)
-        give_back(self.kinds)
+        mem_free(self.views)
+        mem_free(self.filled)
+        mem_free(self.view_of)
+        mem_free(self.subjects)
+        mem_free(self.predicates)
+        mem_free(self.objects)
+        mem_free(self.kinds)
         arena_free(&self.scratch)
 
     def fill(self, EventBatch batch not None, uint32_t event):
@@ -79,16 +86,16 @@ cdef class SummaryGraph:
     cdef int grow(self, uint32_t triples) except -1 nogil:
         # A triple may be in two views: that of its predicate and view 0.
         cdef size_t size = 2 * <size_t>triples * sizeof(term_t)
-        cdef term_t* subjects = <term_t*>resized(self.subjects, size)
+        cdef term_t* subjects = <term_t*>mem_realloc(self.subjects, size)
         if subjects != NULL:
             self.subjects = subjects
-        cdef term_t* predicates = <term_t*>resized(self.predicates, size)
+        cdef term_t* predicates = <term_t*>mem_realloc(self.predicates, size)
         if predicates != NULL:
             self.predicates = predicates
-        cdef term_t* objects = <term_t*>resized(self.objects, size)
+        cdef term_t* objects = <term_t*>mem_realloc(self.objects, size)
         if objects != NULL:
             self.objects = objects
-        cdef uint16_t* kinds = <uint16_t*>resized(self.kinds, size)
+        cdef uint16_t* kinds = <uint16_t*>mem_realloc(self.kinds, size)
         if kinds != NULL:
             self.kinds = kinds
         if subjects == NULL or predicates == NULL or objects == NULL or kinds == NULL:
@@ -231,8 +238,8 @@ cdef class SummaryGraph:
                 raise SystemError(f"a view has no side {<int>side}")
         while size < view.count:
             size *= 2
-        siblings.heads = <uint32_t*>arena_take(&self.scratch, size * sizeof(uint32_t))
-        siblings.next = <uint32_t*>arena_take(&self.scratch, view.count * sizeof(uint32_t))
+        siblings.heads = <uint32_t*>arena_alloc_slow(&self.scratch, size * sizeof(uint32_t))
+        siblings.next = <uint32_t*>arena_alloc_slow(&self.scratch, view.count * sizeof(uint32_t))
         if siblings.heads == NULL or siblings.next == NULL:
             siblings.heads = NULL
             with gil:

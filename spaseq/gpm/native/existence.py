@@ -100,10 +100,12 @@ def _joined(node: algebra.Node, sure: frozenset[int]) -> algebra.Node:
             return algebra.Join(_joined(left, sure), _joined(right, sure), all_keys)
         case algebra.LeftJoin(left, right) | algebra.Minus(left, right):
             return replace(node, left=_joined(left, sure), right=_joined(right, sure))
-        case algebra.Basic(left) | algebra.Alternatives(left):
+        case algebra.Basic(left) | algebra.Alternatives(left) | algebra.Reach(left):
             return replace(node, left=_joined(left, sure))
         case algebra.Filter(child) | algebra.Extend(child):
             return replace(node, child=_joined(child, sure))
+        case algebra.Group():  # its rows are those of a sub-query, which no outer row restricts
+            return node
         case algebra.Union(parts):
             return algebra.Union(tuple(_joined(part, sure) for part in parts))
         case algebra.Seed() | algebra.Table() | algebra.KbTable():

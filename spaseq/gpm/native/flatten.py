@@ -37,6 +37,47 @@ class Operator(IntEnum):
     EXTEND = 7
     TABLE = 8
     ALTERNATIVES = 9
+    REACH = 10
+    GROUP = 11
+
+
+class AggregateKind(IntEnum):
+    """What an aggregate computes.
+
+    The `cpdef enum` of the same name in `_grouping.pxd` is compared with this list on import.
+    """
+
+    COUNT_ROWS = 0
+    COUNT = 1
+    SUM = 2
+    AVG = 3
+    MIN = 4
+    MAX = 5
+    SAMPLE = 6
+    GROUP_CONCAT = 7
+
+
+@dataclass(frozen=True, slots=True)
+class FlatAggregate:
+    """One aggregate of a GROUP; expressions by number, -1 for one that it does not have."""
+
+    kind: AggregateKind
+    slot: int
+    distinct: bool
+    argument_slot: int
+    argument: int
+    fold: int
+    other: int
+    final: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlatGrouping:
+    """The keys, aggregates and value slot of a GROUP."""
+
+    keys: tuple[int, ...]
+    columns: tuple[FlatAggregate, ...]
+    value_slot: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +89,16 @@ class FlatNode:
     right: int = -1
     first: int = 0
     end: int = 0
-    """The range of its steps (BASIC) or operands (keys, the parts of a UNION, or the bounds of the
-    chains of ALTERNATIVES), or the number of its table."""
+    """The range of its steps (BASIC, REACH) or operands (keys, the parts of a UNION, or the bounds
+    of the chains of ALTERNATIVES), or the number of its table."""
     test_first: int = 0
     test_end: int = 0
     """The range of its expressions."""
     slot: int = -1
     flag: bool = False
     """LEFT_JOIN: seeded; EXTEND: timed."""
+    part: int = -1
+    """REACH: the number of its path; GROUP: of its grouping."""
 
 
 @dataclass(slots=True)
@@ -72,6 +115,8 @@ class FlatPattern:
     """The operator of each EXISTS."""
     tables: list[tuple[tuple[int, ...], Rows]] = field(default_factory=list)
     """(slots, rows) of each table."""
+    paths: list[algebra.Reach] = field(default_factory=list)
+    groupings: list[FlatGrouping] = field(default_factory=list)
     kb_tables: list[tuple[int, algebra.KbTable]] = field(default_factory=list)
     """The operators whose rows the KB decides; the run fills them."""
 
@@ -113,6 +158,22 @@ class _Flattening:
                 ends = [len(self.flat.steps), *(self._steps(c, bound)[1] for c in chains)]
                 first, end = self._operands(ends)
                 return FlatNode(Operator.ALTERNATIVES, below, first=first, end=end)
+            case algebra.Reach(left):
+                below = self.node(left)
+                first = len(self.flat.steps)
+                self.flat.steps += node.steps
+                self.flat.paths.append(node)
+                part = len(self.flat.paths) - 1
+                return FlatNode(
+                    Operator.REACH, below, first=first, end=len(self.flat.steps), part=part
+                )
+            case algebra.Group(child, keys, columns, value):
+                below = self.node(child)
+                first, end = self._operands(keys)
+                aggregates = tuple(map(self._aggregate, columns))
+                self.flat.groupings.append(FlatGrouping(keys, aggregates, value))
+                part = len(self.flat.groupings) - 1
+                return FlatNode(Operator.GROUP, below, first=first, end=end, part=part)
             case algebra.Join(left, right, keys):
                 return self._pair(Operator.JOIN, left, right, keys)
             case algebra.Minus(left, right, keys):
@@ -168,6 +229,19 @@ class _Flattening:
         first = len(self.flat.expressions)
         self.flat.expressions += expressions
         return first, len(self.flat.expressions)
+
+    def _aggregate(self, column: algebra.AggregateColumn) -> FlatAggregate:
+        def number(expression: ast.Expr | None) -> int:
+            return -1 if expression is None else self._tests((expression,))[0]
+
+        rows = column.argument is None and column.argument_slot < 0
+        return FlatAggregate(
+            AggregateKind["COUNT_ROWS" if rows else column.name],
+            column.slot,
+            column.distinct,
+            column.argument_slot,
+            *map(number, (column.argument, column.fold, column.other, column.final)),
+        )
 
     def _table(self, slots: tuple[int, ...], rows: Rows) -> FlatNode:
         self.flat.tables.append((slots, rows))

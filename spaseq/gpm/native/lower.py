@@ -8,22 +8,36 @@ evaluate such a pattern as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, groupby, product
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, groupby, product
 from math import prod
 from typing import TypeAlias, assert_never
 
 from spaseq.gpm import algebra
 from spaseq.gpm.native.bytecode import NotNative
-from spaseq.gpm.native.order import End, Step, guessed, ordered, positions
+from spaseq.gpm.native.order import (
+    GUESSED_EVENT,
+    GUESSED_VIEW,
+    End,
+    Step,
+    guessed,
+    ordered,
+    positions,
+)
+from spaseq.gpm.native.path_automaton import path_automaton
 from spaseq.gpm.program import constant, triple_text
 from spaseq.gpm.python.functions import volatile
+from spaseq.gpm.python.property_path import nullable
+from spaseq.gpm.python.subselect import aggregate_column, lift_aggregates, select_names
 from spaseq.parser import ast
+from spaseq.parser.format import expression_line
 from spaseq.plan.scope import certain_variables, possible_variables
+from spaseq.rdf.event import Term
+from spaseq.rdf.schema import TYPE
 
 MAX_CHAINS = 64
-"""The limit of chains of triples to which a native path of alternatives expands."""
+"""The limit of chains of triples to which a path of alternatives expands; more are searched."""
 _KB_PARTS = ast.Graph | ast.Service
 Existences: TypeAlias = Mapping[ast.Exists, algebra.Node]
 """The operator of each EXISTS, which starts from the row of the expression."""
@@ -71,6 +85,21 @@ class _Fork:
         return sum(guessed(chain[0]) for chain in self.chains)
 
 
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A path of no fixed length. `step` is its place in the order."""
+
+    step: Step
+    path: ast.Path
+
+    @property
+    def size(self) -> float:
+        return GUESSED_EVENT if nullable(self.path) else 2 * GUESSED_VIEW
+
+
+_Unit: TypeAlias = Step | _Fork | _Search
+
+
 @dataclass(slots=True)
 class _Bound:
     """An operator, the slots that every row binds, and the slots that some row may bind."""
@@ -95,6 +124,10 @@ class _Lowering:
     outer: frozenset[int] | None = None
     mark: str = ""
     depth: int = 0
+    counting: bool = False
+    """Whether aggregates count the rows, so that each must come as often as SPARQL says."""
+    selects: Iterator[int] = field(default_factory=count)
+    """Numbers that make the hidden variables of sub-queries unique."""
 
     def pattern(self, group: ast.GroupGraphPattern) -> algebra.Node:
         return self._group(group).node
@@ -132,16 +165,20 @@ class _Lowering:
 
     def _triples(self, bound: _Bound, triples: Sequence[ast.Triple]) -> None:
         units = [unit for triple in triples for unit in self._units(triple)]
-        steps = [unit.step if isinstance(unit, _Fork) else unit for unit in units]
-        sizes = [unit.size if isinstance(unit, _Fork) else guessed(unit) for unit in units]
+        steps = [unit if isinstance(unit, Step) else unit.step for unit in units]
+        sizes = [guessed(unit) if isinstance(unit, Step) else unit.size for unit in units]
         chain: list[Step] = []
         for place in positions(steps, self._known(bound), sizes):
             unit = units[place]
-            if not isinstance(unit, _Fork):
+            if isinstance(unit, Step):
                 chain.append(unit)
                 continue
             self._extend(bound, chain)
             chain = []
+            if isinstance(unit, _Search):
+                bound.node = self._reach(bound.node, unit)
+                bound.certain |= unit.step.slots
+                continue
             known = self._known(bound)
             chains = tuple(ordered(steps, known) for steps in unit.chains)
             bound.node = algebra.Alternatives(bound.node, chains, known)
@@ -159,20 +196,41 @@ class _Lowering:
         """The slots that rows usually bind before the next triple."""
         return bound.certain | (self.outer or frozenset())
 
-    def _units(self, triple: ast.Triple) -> Sequence[Step | _Fork]:
-        """The triple, or the triples and forks to which its path expands."""
+    def _reach(self, left: algebra.Node, search: _Search) -> algebra.Reach:
+        """The operator that extends rows along a path of no fixed length."""
+        if self.counting and not isinstance(search.path, ast.RepeatPath):
+            raise NotNative("an aggregate over a property path that connects nodes several times")
+        subject, value, text = search.step.subject, search.step.object, search.step.text
+        any_predicate = self._slot("_:any predicate")
+
+        def step_of(predicate: Term | None) -> Step:
+            return Step(subject, any_predicate if predicate is None else predicate, value, text)
+
+        return algebra.Reach(
+            left,
+            subject,
+            value,
+            path_automaton(search.path, step_of),
+            path_automaton(ast.InversePath(search.path), step_of),
+            step_of(None) if nullable(search.path) else None,
+            text,
+        )
+
+    def _units(self, triple: ast.Triple) -> Sequence[_Unit]:
+        """The triple, or the triples, forks and searches to which its path expands."""
         subject, value = self._end(triple.subject), self._end(triple.object)
         predicate = triple.predicate
         if isinstance(predicate, ast.Var | ast.Iri):
             link = self._end(predicate)
             return [Step(subject, link, value, triple_text(triple))]
-        units = self._path(subject, predicate, value)
+        units = self._path(subject, predicate, value) if fixed_length(predicate) else None
         if units is None:
-            raise NotNative(f"the property path of {triple_text(triple)}")
+            # Only the ends of this step count, so any predicate does.
+            return [_Search(Step(subject, TYPE, value, triple_text(triple)), predicate)]
         return units
 
     def _path(self, subject: End, path: ast.Path, value: End) -> Sequence[Step | _Fork] | None:
-        """The triples and forks to which a path expands; None for a path of no fixed length."""
+        """The triples and forks to which a path of fixed length expands; None if too many."""
         match path:
             case ast.Iri():
                 link = constant(path)
@@ -194,7 +252,7 @@ class _Lowering:
             case ast.AlternativePath(paths):
                 return self._fork(subject, paths, value)
             case ast.RepeatPath() | ast.NegatedPath():
-                return None
+                raise TypeError(f"a {type(path).__name__} has no fixed length")
             case _:
                 assert_never(path)
 
@@ -207,7 +265,7 @@ class _Lowering:
                 return None
             choices = [unit.chains if isinstance(unit, _Fork) else ((unit,),) for unit in some]
             if len(chains) + prod(map(len, choices)) > MAX_CHAINS:
-                raise NotNative(f"a property path of more than {MAX_CHAINS} alternatives")
+                return None
             chains += (tuple(chain.from_iterable(way)) for way in product(*choices))
         first = chains[0][0]
         return [_Fork(Step(subject, first.predicate, value, first.text), tuple(chains))]
@@ -265,7 +323,7 @@ class _Lowering:
             case ast.Service():
                 return self._service(element)
             case ast.SubSelect():
-                raise NotNative("the sub-query")
+                return self._select(element)
         raise TypeError(f"{type(element).__name__} does not stand alone")
 
     def _join(self, left: _Bound, right: _Bound) -> None:
@@ -307,8 +365,105 @@ class _Lowering:
         certain = frozenset(slots[c] for c in columns if all(row[c] is not None for row in rows))
         return _Bound(algebra.Table(slots, rows), certain, frozenset(slots))
 
+    def _select(self, query: ast.SubSelect) -> _Bound:
+        """A sub-query: its rows, with other names for the variables that it does not project.
+
+        DISTINCT and the order change nothing, since rows of a graph pattern are distinct, unless
+        an outer aggregate counts them.
+        """
+        if self.outer is not None:
+            raise NotNative("a sub-query inside EXISTS")
+        if query.limit is not None or query.offset:
+            raise NotNative("LIMIT or OFFSET in a sub-query")
+        if self.counting and (query.distinct or query.reduced):
+            raise NotNative("an aggregate over the DISTINCT rows of a sub-query")
+        number = next(self.selects)
+        query, aggregates = _hidden(query, number)
+        counting = self.counting
+        self.counting |= bool(aggregates)
+        bound = self._group(query.where)
+        if query.values is not None:
+            self._join(bound, self._values(query.values))
+        if aggregates or query.group_by:
+            self._grouped(bound, query.group_by, aggregates, number)
+        self.counting = counting
+        for condition in query.having:
+            bound.node = algebra.Filter(bound.node, _without_exists(condition))
+        for item in query.items or ():
+            if item.alias is not None:
+                self._bind(bound, item.alias.name, item.expression)
+        return bound
+
+    def _grouped(
+        self,
+        bound: _Bound,
+        by: Sequence[ast.Projection],
+        aggregates: Sequence[ast.Aggregate],
+        number: int,
+    ) -> None:
+        keys: list[int] = []
+        for place, key in enumerate(by):
+            if isinstance(key.expression, ast.Var) and key.alias is None:
+                keys.append(self._slot(key.expression.name))
+                continue
+            name = _own(f"key {place}", number) if key.alias is None else key.alias.name
+            keys.append(self._bind(bound, name, key.expression))
+        value = self._slot("aggregated value")
+        columns = tuple(
+            self._aggregate(_own(aggregate_column(place), number), call)
+            for place, call in enumerate(aggregates)
+        )
+        bound.node = algebra.Group(bound.node, tuple(keys), columns, value)
+        bound.certain &= frozenset(keys)
+        bound.possible = frozenset(keys) | {column.slot for column in columns}
+
+    def _bind(self, bound: _Bound, name: str, expression: ast.Expr) -> int:
+        """Bind a variable of a sub-query to the value of an expression; returns its slot."""
+        slot = self._slot(name)
+        value = _without_exists(expression)
+        bound.node = algebra.Extend(bound.node, slot, value, timed=False)
+        bound.possible |= {slot}
+        return slot
+
+    def _aggregate(self, result: str, call: ast.Aggregate) -> algebra.AggregateColumn:
+        """One aggregate of a sub-query; `result` names its slot."""
+        name, argument = call.name, call.argument
+        if argument is None and call.distinct:
+            raise NotNative("COUNT(DISTINCT *)")
+        if isinstance(argument, ast.GpmName):
+            raise TypeError("the name of a GPM is no argument of a SPARQL aggregate")
+        so_far, value = ast.Var(result), ast.Var("aggregated value")
+        column = algebra.AggregateColumn(
+            name, call.distinct, self._slot(result), expression_line(call)
+        )
+        if isinstance(argument, ast.Var):
+            column = replace(column, argument_slot=self._slot(argument.name))
+        elif argument is not None:
+            column = replace(column, argument=_without_exists(argument))
+        match name:
+            case "SUM":
+                return replace(column, fold=ast.Binary("+", so_far, value))
+            case "AVG":
+                mean = ast.Binary("/", so_far, value)
+                return replace(column, fold=ast.Binary("+", so_far, value), final=mean)
+            case "MIN" | "MAX":
+                tests = ast.Binary("<", value, so_far), ast.Binary("<", so_far, value)
+                fold, other = tests if name == "MIN" else tests[::-1]
+                return replace(column, fold=fold, other=other)
+            case "GROUP_CONCAT":
+                text = ast.Call("STR", (value,))
+                separator = ast.Literal(" " if call.separator is None else call.separator)
+                return replace(
+                    column, fold=ast.Call("CONCAT", (so_far, separator, text)), other=text
+                )
+            case "COUNT" | "SAMPLE":
+                return column
+        raise NotNative(f"the aggregate {name}")
+
     def _graph(self, graph: ast.Graph) -> _Bound:
         """The table of a GRAPH part; inside EXISTS only a part that commutes with a join."""
+        if self.counting:
+            raise NotNative("an aggregate over rows of the KB")
         if volatile(graph.group):
             raise NotNative("a KB pattern that gives other results each time")
         plain = all(isinstance(element, ast.Triple) for element in graph.group.elements)
@@ -320,6 +475,8 @@ class _Lowering:
 
     def _service(self, service: ast.Service) -> _Bound:
         """The table of a SERVICE part; a silent one may bind nothing."""
+        if self.counting:
+            raise NotNative("an aggregate over rows of a service")
         plain = all(isinstance(element, ast.Triple) for element in service.group.elements)
         if self.outer is not None and not plain:
             raise NotNative("SERVICE with more than triples inside EXISTS")
@@ -333,6 +490,39 @@ class _Lowering:
         slots = tuple(map(self._slot, names))
         always = frozenset(slot for slot, name in zip(slots, names, strict=True) if name in certain)
         return _Bound(algebra.KbTable(slots, names, part, always), always, frozenset(slots))
+
+
+def _own(name: str, number: int) -> str:
+    """The name of a variable that belongs to one sub-query; no variable of the text has it."""
+    return f"{name} {number}"
+
+
+def _hidden(query: ast.SubSelect, number: int) -> tuple[ast.SubSelect, tuple[ast.Aggregate, ...]]:
+    """A sub-query with a variable in place of each aggregate, and the aggregates.
+
+    Variables that the sub-query does not project get names of their own.
+    """
+    visible = frozenset(select_names(query))
+
+    def change(node: ast.Node) -> ast.Node | None:
+        if isinstance(node, ast.Var) and node.name not in visible:
+            return replace(node, name=_own(node.name, number))
+        return None
+
+    lifted, aggregates = lift_aggregates(query)
+    return ast.rebuilt(lifted, change), ast.rebuilt(tuple(aggregates), change)
+
+
+def _without_exists(expression: ast.Expr) -> ast.Expr:
+    """An expression over the groups of a sub-query, which must not have EXISTS."""
+    if any(isinstance(part, ast.Exists) for part in ast.walk(expression)):
+        raise NotNative("EXISTS over the groups of a sub-query")
+    return expression
+
+
+def fixed_length(path: ast.Path) -> bool:
+    """Whether a path expands to chains of triples, each of one predicate."""
+    return not any(isinstance(part, ast.RepeatPath | ast.NegatedPath) for part in ast.walk(path))
 
 
 def _event_first(elements: Sequence[ast.Element]) -> list[ast.Element]:

@@ -233,7 +233,7 @@ def _lookup_in_kb(
     elsewhere = align(join(left, _graph(name, group, parameters)), pattern.schema).run
 
     def run(scope: Scope) -> Rows:
-        if scope.asked(graph):
+        if scope.is_remote(graph):
             return elsewhere(scope)
         rows = rows_of(scope)
         found = scope.find(graph) if rows else None
@@ -272,7 +272,7 @@ def _one_graph(
 
     def run(scope: Scope) -> Rows:
         chosen = scope.outer[variable] if fixed is None else fixed
-        if scope.asked(chosen):
+        if scope.is_remote(chosen):
             return graph_rows(scope, chosen, group, inner.schema, parameters)
         graph = scope.find(chosen)
         return [] if graph is None else inner.run(scope.over(graph))
@@ -289,7 +289,7 @@ def _any_graph(
     rows_of = align(inner, schema).run
 
     def rows_in(scope: Scope, named: ox.NamedNode, graph: Graph) -> Rows:
-        if not scope.asked(named):
+        if not scope.is_remote(named):
             return rows_of(scope.over(graph))
         rows = graph_rows(scope, named, group, own, parameters)
         return rows if own == schema else [(*row, None) for row in rows]

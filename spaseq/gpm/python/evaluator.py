@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pyoxigraph as ox
 
-from spaseq.gpm.named_graphs import NamedGraphs, seen
+from spaseq.gpm.named_graphs import NamedGraphs, event_graph
 from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.python.algebra import compile_group
 from spaseq.gpm.python.row_operators import Row, picker
@@ -57,14 +57,14 @@ class Evaluator:
         self._pick = None if kept else picker(columns)
         # Dropping a blank node's column can make two rows one.
         self._distinct &= kept or len(columns) >= len(node.schema) - (at in node.schema)
-        self.required = frozenset(_required(program.pattern))
+        self.required = frozenset(required_predicates(program.pattern))
         """Predicates that an event must have."""
 
     def relevant(self, event: Event) -> bool:
         """Whether the event has every predicate that a row needs."""
         if not event.size:
             return False
-        present = seen(event, self._kb).predicates
+        present = event_graph(event, self._kb).predicates
         return all(predicate in present for predicate in self.required)
 
     def rows(self, event: Event) -> list[Row]:
@@ -96,11 +96,11 @@ class Evaluator:
         return list(dict.fromkeys(rows))
 
 
-def _required(group: ast.GroupGraphPattern) -> Iterator[ox.NamedNode]:
+def required_predicates(group: ast.GroupGraphPattern) -> Iterator[ox.NamedNode]:
     """Predicates of the event's graph that every solution of the group needs."""
     for element in group.elements:
         match element:
             case ast.Triple(_, ast.Iri(value), _):
                 yield ox.NamedNode(value)
             case ast.SubGroup(inner):
-                yield from _required(inner)
+                yield from required_predicates(inner)

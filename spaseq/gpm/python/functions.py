@@ -252,7 +252,7 @@ def volatile(node: ast.Node) -> bool:
 def by_reference(node: ast.Node) -> str | None:
     """The name of the function if pyoxigraph computes this call, else None.
 
-    Of a REGEX the pattern decides, since `regular` compiles only some patterns.
+    A REGEX is computed by pyoxigraph if `regular` does not compile its pattern.
     """
     match node:
         case ast.Call("REGEX", (_, ast.Literal(pattern), *rest)):

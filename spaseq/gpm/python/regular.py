@@ -1,9 +1,9 @@
 """SPARQL's regular expressions → tests of texts, in time linear in the text.
 
-A pattern has the meaning of XPath, in detail that of pyoxigraph's engine. That engine does not
-backtrack, but each call costs a query. Therefore RE2, which does not backtrack either, compiles the
-syntax that both share, and pyoxigraph matches all other patterns. Python's engine is the fastest
-for short texts, but backtracks: it compiles only patterns that it matches in linear time.
+A pattern has the meaning of XPath, in detail the meaning of pyoxigraph's engine. That engine does
+not backtrack, but each call costs a query. Therefore RE2, which does not backtrack either, compiles
+the syntax that both share, and pyoxigraph matches all other patterns. Python's engine is the
+fastest for short texts, but backtracks: it compiles only patterns that it matches in linear time.
 
 Invariant: no test takes longer than text times pattern, whether the query or the data supplied the
 pattern, and no compiled pattern occupies more than `MAX_PATTERN_BYTES`. RE2 and pyoxigraph refuse
@@ -94,7 +94,7 @@ _CHOICES = re.compile(rf"\^?{_ATOM}*(?:\|{_ATOM}+)*\$?", re.ASCII)
 """Neither repetition nor groups: each position of the text is tested once per choice."""
 _ONE_RUN = re.compile(rf"\^(?:{_ATOM}(?P<few>\?)?)*(?:{_ATOM}[*+]{_ATOM}*)?\$?", re.ASCII)
 """One repetition behind the beginning: a step of backtracking costs the rest of the pattern."""
-_MOST_OPTIONAL = 2
+_MAX_OPTIONAL = 2
 
 
 def _is_quick(pattern: str, flags: str) -> bool:
@@ -106,7 +106,7 @@ def _is_quick(pattern: str, flags: str) -> bool:
         return _is_valid(pattern)
     return (
         _ONE_RUN.fullmatch(pattern) is not None
-        and pattern.count("?") - pattern.count(r"\?") <= _MOST_OPTIONAL
+        and pattern.count("?") - pattern.count(r"\?") <= _MAX_OPTIONAL
         and _is_valid(pattern)
     )
 
@@ -145,7 +145,7 @@ _CATEGORIES = frozenset(
 )
 _REPEATED = re.compile(r"\{([0-9]{1,4})(,([0-9]{1,4})?)?\}")
 _PROPERTY = re.compile(r"\\([pP])(?:\{([A-Z][a-z]?)\}|([A-Z]))")
-_MOST_REPEATED = 1000
+_MAX_REPEATED = 1000
 
 
 class _Translation:
@@ -198,7 +198,7 @@ class _Translation:
         start = self._at
         if self._pattern[start] == "{":
             found = _REPEATED.match(self._pattern, start)
-            if found is None or max(int(found[1]), int(found[3] or 0)) > _MOST_REPEATED:
+            if found is None or max(int(found[1]), int(found[3] or 0)) > _MAX_REPEATED:
                 raise _OtherSyntaxError
             self._at = found.end()
         else:
@@ -208,7 +208,7 @@ class _Translation:
         return self._pattern[start : self._at]
 
     def _escape(self, in_class: bool) -> str:
-        """An escape; that of a class becomes its members, in brackets if it is outside a class."""
+        """Translate an escape. The escape of a class becomes its members."""
         start = self._at
         letter = self._pattern[start + 1 : start + 2]
         self._at += 2

@@ -66,7 +66,7 @@ def fetch(kb: NamedGraphs | None, node: object) -> None:
         of_all = isinstance(part.name, ast.Var)
         names = kb.names if of_all else [ox.NamedNode(part.name.value)]  # type: ignore[union-attr]
         for name in names:
-            if kb.asked(name):
+            if kb.is_remote(name):
                 kb.relation(name, part.group, variables).complete("an operator in Python")
 
 

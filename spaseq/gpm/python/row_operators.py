@@ -29,7 +29,7 @@ Key: TypeAlias = Callable[[Row], object]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operator with those that it reads; `lines` describes them for `explain`."""
+    """One operator with the operators that it reads; `lines` describes them for `explain`."""
 
     schema: tuple[str, ...]
     certain: frozenset[str]

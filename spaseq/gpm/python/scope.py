@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 import pyoxigraph as ox
 
-from spaseq.gpm.named_graphs import NamedGraphs, seen
+from spaseq.gpm.named_graphs import NamedGraphs, event_graph
 from spaseq.gpm.python.work import R, Work
 from spaseq.rdf.event import Event, Term
 from spaseq.rdf.graph import EMPTY, Graph
@@ -36,7 +36,7 @@ class Scope:
         self.event = event
         self.kb = kb
         self.kb_graphs = kb_graphs
-        self.graph: Graph = EMPTY if event is None else seen(event, kb)
+        self.graph: Graph = EMPTY if event is None else event_graph(event, kb)
         self.outer = _NOTHING
         self.work: Work | None = None
         """The bounds on what the operators do, if there are any."""
@@ -93,13 +93,13 @@ class Scope:
 
     def find(self, name: Term) -> Graph | None:
         """The index of a KB graph; None if GRAPH does not range over it."""
-        return None if self.kb is None or not self._sees(name) else self.kb.graph(name)
+        return None if self.kb is None or not self._is_in_scope(name) else self.kb.graph(name)
 
-    def asked(self, name: Term) -> TypeGuard[ox.NamedNode]:
+    def is_remote(self, name: Term) -> TypeGuard[ox.NamedNode]:
         """Whether GRAPH ranges over a graph that is remote."""
-        return self._sees(name) and self.kb is not None and self.kb.asked(name)
+        return self._is_in_scope(name) and self.kb is not None and self.kb.is_remote(name)
 
-    def _sees(self, name: Term) -> TypeGuard[ox.NamedNode]:
+    def _is_in_scope(self, name: Term) -> TypeGuard[ox.NamedNode]:
         if self.kb is None or not isinstance(name, ox.NamedNode) or name not in self.kb.names:
             return False
         return self.kb_graphs is None or name.value in self.kb_graphs

@@ -1,7 +1,7 @@
 """SPARQL's functions on strings, and its regular expressions.
 
 Arguments are strings, with or without a language tag; any other argument is an error, None.
-`regular` compiles regular expressions; pyoxigraph matches those that it does not compile. Source:
+`regular` compiles regular expressions; pyoxigraph matches the expressions that it refuses. Source:
 SPARQL 1.1 section 17.4.3.
 """
 

@@ -48,7 +48,7 @@ def subselect_node(
     lines = node.lines
     static = node.static and not volatile(query)
     names = select_names(query)
-    query, aggregates = _lift_aggregates(query)
+    query, aggregates = lift_aggregates(query)
     if aggregates or query.group_by:
         node = _grouped(node, query.group_by, aggregates, expressions)
     width = len(node.schema)
@@ -73,7 +73,7 @@ def subselect_node(
 # ------------------------------------------------------------------ aggregates
 
 
-def _lift_aggregates(query: ast.SubSelect) -> tuple[ast.SubSelect, list[ast.Aggregate]]:
+def lift_aggregates(query: ast.SubSelect) -> tuple[ast.SubSelect, list[ast.Aggregate]]:
     """The query with a variable in place of each aggregate, and the distinct aggregates."""
     found: list[ast.Aggregate] = []
 
@@ -81,7 +81,7 @@ def _lift_aggregates(query: ast.SubSelect) -> tuple[ast.SubSelect, list[ast.Aggr
         if isinstance(node, ast.Aggregate):
             if node not in found:
                 found.append(node)
-            return ast.Var(_aggregate_column(found.index(node)))
+            return ast.Var(aggregate_column(found.index(node)))
         if isinstance(node, tuple):
             return tuple(map(lift, node))
         if is_dataclass(node) and not isinstance(node, type | ast.Exists):
@@ -100,7 +100,8 @@ def _lift_aggregates(query: ast.SubSelect) -> tuple[ast.SubSelect, list[ast.Aggr
     )
 
 
-def _aggregate_column(index: int) -> str:
+def aggregate_column(index: int) -> str:
+    """The column of an aggregate; no variable of a query has such a name."""
     return f"aggregate {index}"
 
 
@@ -136,7 +137,7 @@ def _grouped(
             (*key, *(compute(rows, scope) for compute in computers)) for key, rows in groups.items()
         ]
 
-    names = (*columns, *map(_aggregate_column, range(len(aggregates))))
+    names = (*columns, *map(aggregate_column, range(len(aggregates))))
     return Node(names, node.certain & frozenset(columns), run)
 
 

@@ -17,7 +17,7 @@ megabytes and the texts, which are limited to 4 GiB.
 cimport cython
 from libc.string cimport memcmp, memcpy, memset
 
-from spaseq.rdf._memory cimport give_back, prefetch, resized, take
+from spaseq.rdf._memory cimport mem_free, prefetch, mem_realloc, mem_alloc
 from spaseq.rdf._terms cimport hash_of
 
 cdef enum:
@@ -37,11 +37,11 @@ cdef class ClosedNames:
         self.capacity = FEWEST
         self.room = 16 * FEWEST
         self.next = 1
-        self.entries = <Entry*>take(FEWEST * sizeof(Entry))
-        self.heads = <uint32_t*>take(2 * FEWEST * sizeof(uint32_t))
-        self.bytes = <char*>take(self.room)
-        self.recent = <uint64_t*>take(WORDS * sizeof(uint64_t))
-        self.older = <uint64_t*>take(WORDS * sizeof(uint64_t))
+        self.entries = <Entry*>mem_alloc(FEWEST * sizeof(Entry))
+        self.heads = <uint32_t*>mem_alloc(2 * FEWEST * sizeof(uint32_t))
+        self.bytes = <char*>mem_alloc(self.room)
+        self.recent = <uint64_t*>mem_alloc(WORDS * sizeof(uint64_t))
+        self.older = <uint64_t*>mem_alloc(WORDS * sizeof(uint64_t))
         if (
             self.entries == NULL or self.heads == NULL or self.bytes == NULL
             or self.recent == NULL or self.older == NULL
@@ -52,12 +52,12 @@ cdef class ClosedNames:
         memset(self.heads, 0, 2 * FEWEST * sizeof(uint32_t))
 
     def __dealloc__(self):
-        give_back(self.entries)
-        give_back(self.heads)
-        give_back(self.bytes)
-        give_back(self.recent)
-        give_back(self.older)
-        give_back(self.beginning)
+        mem_free(self.entries)
+        mem_free(self.heads)
+        mem_free(self.bytes)
+        mem_free(self.recent)
+        mem_free(self.older)
+        mem_free(self.beginning)
 
     def __len__(self):
         return self.count
@@ -149,7 +149,7 @@ cdef class ClosedNames:
         cdef uint32_t end = size
         while end and text[end - 1] != c"/" and text[end - 1] != c"#" and text[end - 1] != c":":
             end -= 1
-        self.beginning = <char*>take(end + 1)
+        self.beginning = <char*>mem_alloc(end + 1)
         if self.beginning == NULL:
             with gil:
                 raise MemoryError
@@ -178,12 +178,12 @@ cdef class ClosedNames:
     cdef int _widen(self) except -1 nogil:
         """Grow the capacity. No name has been evicted so far, so positions begin at 1."""
         cdef uint32_t position, chain
-        cdef Entry* entries = <Entry*>resized(
+        cdef Entry* entries = <Entry*>mem_realloc(
             self.entries, TIMES * <size_t>self.capacity * sizeof(Entry)
         )
         if entries != NULL:
             self.entries = entries
-        cdef uint32_t* heads = <uint32_t*>resized(
+        cdef uint32_t* heads = <uint32_t*>mem_realloc(
             self.heads, 2 * TIMES * <size_t>self.capacity * sizeof(uint32_t)
         )
         if heads != NULL:
@@ -224,10 +224,10 @@ cdef class ClosedNames:
         room = min(room, <size_t>MOST_BYTES)
         if self.write > tail == 0:
             # No text moves within the ring, so it is grown in place.
-            moved = <char*>resized(self.bytes, room)
+            moved = <char*>mem_realloc(self.bytes, room)
             filled = self.write
         else:
-            moved = <char*>take(room)
+            moved = <char*>mem_alloc(room)
         if moved == NULL:
             with gil:
                 raise MemoryError
@@ -237,7 +237,7 @@ cdef class ClosedNames:
                 memcpy(moved + filled, self.bytes + entry.offset, entry.size & ~SHORTENED)
                 entry.offset = <uint32_t>filled
                 filled += entry.size & ~SHORTENED
-            give_back(self.bytes)
+            mem_free(self.bytes)
         self.bytes = moved
         self.room = room
         self.write = filled

@@ -97,6 +97,7 @@ cdef class EventReader:
     cdef list strange           # the triple terms that are the event's timestamps
     cdef uint32_t generation    # counts the batches
     cdef uint32_t patience      # buffers a batch without events may hold
+    cdef public object follower     # `move(old, new)` is called when a batch replaces another
 
     # The open event.
     cdef bint is_open
@@ -144,6 +145,9 @@ cdef class EventReader:
     cdef object begin_of(self, const Entry* entry)
     cdef Stamp* preferred(self, uint32_t* count) noexcept nogil
     cdef int emit(self, Stamp* stamps, uint32_t count) except -1 nogil
+    cdef int emit_at(
+        self, int64_t micros, uint8_t domain, term_t stamp, bint usable
+    ) except -1 nogil
     cdef bint when(
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1 nogil

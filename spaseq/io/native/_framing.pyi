@@ -17,6 +17,7 @@ class EventReader:
         minter: Minter | None,
         factor: int,
     ) -> None: ...
+    follower: object
     @property
     def batch(self) -> EventBatch: ...
     @property

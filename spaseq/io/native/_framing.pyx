@@ -35,7 +35,7 @@ from libc.string cimport memset
 
 from spaseq.rdf._batch cimport Triple, known_term, record_of, written_record
 from spaseq.rdf._literals cimport timestamp_of
-from spaseq.rdf._memory cimport give_back, resized, take
+from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc
 from spaseq.rdf._numerals cimport Numeral, is_numeral
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
 from spaseq.rdf._terms cimport LOCAL, TermRecord, hash_of
@@ -62,7 +62,7 @@ cdef int push(
     """Append a timestamp: the object of `quad`."""
     cdef Stamp* grown
     if count[0] == room[0]:
-        grown = <Stamp*>resized(stamps[0], (2 * <size_t>room[0] + 4) * sizeof(Stamp))
+        grown = <Stamp*>mem_realloc(stamps[0], (2 * <size_t>room[0] + 4) * sizeof(Stamp))
         if grown == NULL:
             with gil:
                 raise MemoryError
@@ -103,14 +103,14 @@ cdef class Minter:
     def __cinit__(self, uint32_t number):
         self.number = number
         self.mask = 15
-        self.owns = <Own*>take(16 * sizeof(Own))
+        self.owns = <Own*>mem_alloc(16 * sizeof(Own))
         if self.owns == NULL:
             raise MemoryError
         self.known = 1
         self.forget()
 
     def __dealloc__(self):
-        give_back(self.owns)
+        mem_free(self.owns)
 
     cdef void forget(self) noexcept nogil:
         """Prepare for another event."""
@@ -147,7 +147,7 @@ cdef class Minter:
     cdef int _widen(self) except -1 nogil:
         cdef Own* old = self.owns
         cdef uint32_t i, place, count = self.mask + 1
-        cdef Own* owns = <Own*>take(2 * <size_t>count * sizeof(Own))
+        cdef Own* owns = <Own*>mem_alloc(2 * <size_t>count * sizeof(Own))
         if owns == NULL:
             with gil:
                 raise MemoryError
@@ -160,7 +160,7 @@ cdef class Minter:
                 while owns[place].label:
                     place = (place + 1) & self.mask
                 owns[place] = old[i]
-        give_back(old)
+        mem_free(old)
         return 0
 
     cdef int move(self, EventBatch source, EventBatch target) except -1 nogil:
@@ -170,7 +170,7 @@ cdef class Minter:
         cdef Own own
         if self.known == 0:
             return 0
-        self.owns = <Own*>take(<size_t>count * sizeof(Own))
+        self.owns = <Own*>mem_alloc(<size_t>count * sizeof(Own))
         if self.owns == NULL:
             self.owns = old
             with gil:
@@ -187,7 +187,7 @@ cdef class Minter:
                     place = (place + 1) & self.mask
                 self.owns[place] = own
         finally:
-            give_back(old)
+            mem_free(old)
         return 0
 
     cdef void number_event(self, EventRecord* event) noexcept nogil:
@@ -253,10 +253,10 @@ cdef class EventReader:
         self.begin(EventBatch(relevance.dictionary, stream, ""))
 
     def __dealloc__(self):
-        give_back(self.stamps)
-        give_back(self.inner)
-        give_back(self.path)
-        give_back(self.prelude)
+        mem_free(self.stamps)
+        mem_free(self.inner)
+        mem_free(self.path)
+        mem_free(self.prelude)
 
     # ------------------------------------------------------------ files and batches
 
@@ -338,6 +338,8 @@ cdef class EventReader:
                 self.path[i].target = moved(old, self.path[i].target, new)
             if self.minter is not None:
                 self.minter.move(old, new)
+        if self.follower is not None:
+            self.follower.move(old, new)
         for i in range(self.prelude_count):
             self.prelude[i].subject = moved(old, self.prelude[i].subject, new)
             self.prelude[i].predicate = moved(old, self.prelude[i].predicate, new)
@@ -575,7 +577,7 @@ cdef class EventReader:
             self.unused += self.prelude_count
             self.prelude_count = 0
         if self.prelude_count == self.prelude_room:
-            grown = <Quad*>resized(
+            grown = <Quad*>mem_realloc(
                 self.prelude, (2 * <size_t>self.prelude_room + 4) * sizeof(Quad)
             )
             if grown == NULL:
@@ -605,7 +607,7 @@ cdef class EventReader:
             if quad.predicate != self.step_terms[i] or quad.strange:
                 continue
             if self.path_count == self.path_room:
-                grown = <PathFact*>resized(
+                grown = <PathFact*>mem_realloc(
                     self.path, (2 * <size_t>self.path_room + 8) * sizeof(PathFact)
                 )
                 if grown == NULL:
@@ -631,7 +633,7 @@ cdef class EventReader:
         cdef uint32_t i, step, count = 0, next
         if self.step_count == 0 or self.path_count == 0:
             return 0
-        nodes = <term_t*>take(2 * <size_t>self.path_count * sizeof(term_t))
+        nodes = <term_t*>mem_alloc(2 * <size_t>self.path_count * sizeof(term_t))
         if nodes == NULL:
             with gil:
                 raise MemoryError
@@ -656,7 +658,7 @@ cdef class EventReader:
             for i in range(count):
                 nodes[i] = nodes[self.path_count + i]
             qsort(nodes, count, sizeof(term_t), by_number)
-        give_back(nodes)
+        mem_free(nodes)
         return 0
 
     # ------------------------------------------------------------ ends of events
@@ -740,7 +742,6 @@ cdef class EventReader:
 
     cdef int emit(self, Stamp* stamps, uint32_t count) except -1 nogil:
         """Add the closed event to the batch, unless it is malformed."""
-        cdef EventRecord* event
         cdef int64_t micros = 0
         cdef uint8_t domain = 0
         cdef term_t stamp = stamps[count - 1].term if self.timed and count else 0
@@ -748,6 +749,13 @@ cdef class EventReader:
         self.filled |= self.statements != 0
         usable = self.when(stamps, count, &micros, &domain)
         self.place += 1
+        return self.emit_at(micros, domain, stamp, usable)
+
+    cdef int emit_at(
+        self, int64_t micros, uint8_t domain, term_t stamp, bint usable
+    ) except -1 nogil:
+        """The same for an event whose time is known; `usable`: whether it has a valid one."""
+        cdef EventRecord* event
         if usable and (
             domain != self.known_domain or self.is_strange
             or self.sorted and self.begun and micros < self.last_micros

@@ -23,7 +23,7 @@ from libc.string cimport memchr, memcmp, memcpy, memset
 from spaseq.io.native._framing cimport moved
 from spaseq.io.native._nquads_terms cimport is_iri, is_tag, label_end, not_utf8
 from spaseq.rdf._batch cimport known_term
-from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._memory cimport mem_calloc, mem_free, mem_realloc
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
 from spaseq.rdf._terms cimport hash_of
 
@@ -168,7 +168,7 @@ cdef int skim_metadata(const char* at, const char* end) except -1 nogil:
 
 
 cdef int make_table(Table* table, uint32_t size) except -1:
-    table.entries = <Entry*>zeroed(size + 1, sizeof(Entry))
+    table.entries = <Entry*>mem_calloc(size + 1, sizeof(Entry))
     if table.entries == NULL:
         raise MemoryError
     table.size = size
@@ -180,8 +180,8 @@ cdef void free_table(Table* table) noexcept:
     cdef uint32_t i
     if table.entries != NULL:
         for i in range(table.size + 1):
-            give_back(table.entries[i].text)
-        give_back(table.entries)
+            mem_free(table.entries[i].text)
+        mem_free(table.entries)
     table.entries = NULL
     table.size = 0
 
@@ -204,7 +204,7 @@ cdef class JellyReader(TermReader):
         free_table(&self.names)
         free_table(&self.prefixes)
         free_table(&self.datatypes)
-        give_back(self.found)
+        mem_free(self.found)
 
     # ------------------------------------------------------------ frames
 
@@ -433,7 +433,7 @@ cdef class JellyReader(TermReader):
         table.assigned = index
         entry = &table.entries[index]
         if entry.text == NULL or size > entry.room:
-            grown = <char*>resized(entry.text, size + 32)
+            grown = <char*>mem_realloc(entry.text, size + 32)
             if grown == NULL:
                 with gil:
                     raise MemoryError
@@ -562,7 +562,7 @@ cdef class JellyReader(TermReader):
             none.kind = Kind.DEFAULT
             graph = &none
         if self.found_count == self.found_room:
-            found = <Found*>resized(
+            found = <Found*>mem_realloc(
                 self.found, (2 * <size_t>self.found_room + 64) * sizeof(Found)
             )
             if found == NULL:

@@ -317,6 +317,9 @@ cdef extern from *:
     ) noexcept nogil
     const char* not_utf8 "spaseq_utf8"(const char* at, const char* end) noexcept nogil
 
+cdef uint32_t character(const char* at, int* width) noexcept nogil
+cdef bint begins_name(uint32_t c) noexcept nogil
+cdef bint continues_name(uint32_t c) noexcept nogil
 cdef const char* label_end(const char* at, const char* end) noexcept nogil
 cdef const char* tag_end(const char* at, const char* end) noexcept nogil
 cdef bint is_tag(const char* text, size_t size) noexcept nogil

@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from libc.string cimport memcmp, memcpy
 
 from spaseq.rdf._batch cimport known_term
-from spaseq.rdf._memory cimport give_back, resized
+from spaseq.rdf._memory cimport mem_free, mem_realloc
 from spaseq.rdf._terms cimport hash_of
 
 cdef object NamedNode = ox.NamedNode
@@ -35,7 +35,7 @@ cdef enum:
 # ------------------------------------------------------------------ tokens
 
 
-cdef inline uint32_t _character(const char* at, int* width) noexcept nogil:
+cdef uint32_t character(const char* at, int* width) noexcept nogil:
     """The character at `at`, and its width in bytes; the text is UTF-8."""
     cdef uint8_t lead = <uint8_t>at[0]
     if lead < 0x80:
@@ -65,7 +65,7 @@ cdef inline bint _is_digit(uint32_t c) noexcept nogil:
     return c"0" <= c <= c"9"
 
 
-cdef bint _begins_name(uint32_t c) noexcept nogil:
+cdef bint begins_name(uint32_t c) noexcept nogil:
     """PN_CHARS_U."""
     return (
         _is_letter(c) or c == c"_" or 0xC0 <= c <= 0xD6 or 0xD8 <= c <= 0xF6
@@ -76,10 +76,10 @@ cdef bint _begins_name(uint32_t c) noexcept nogil:
     )
 
 
-cdef bint _continues_name(uint32_t c) noexcept nogil:
+cdef bint continues_name(uint32_t c) noexcept nogil:
     """PN_CHARS."""
     return (
-        _begins_name(c) or _is_digit(c) or c == c"-" or c == 0xB7
+        begins_name(c) or _is_digit(c) or c == c"-" or c == 0xB7
         or 0x300 <= c <= 0x36F or 0x203F <= c <= 0x2040
     )
 
@@ -92,8 +92,8 @@ cdef const char* label_end(const char* at, const char* end) noexcept nogil:
     at += 2
     if at >= end:
         return NULL
-    c = _character(at, &width)
-    if not (_begins_name(c) or _is_digit(c)):
+    c = character(at, &width)
+    if not (begins_name(c) or _is_digit(c)):
         return NULL
     at += width
     last = at  # a label does not end in a dot
@@ -108,8 +108,8 @@ cdef const char* label_end(const char* at, const char* end) noexcept nogil:
             continue
         if c < 0x80:
             break
-        c = _character(at, &width)
-        if not _continues_name(c):
+        c = character(at, &width)
+        if not continues_name(c):
             break
         at += width
         last = at
@@ -239,7 +239,7 @@ cdef class TermReader:
         self.tags = {}
 
     def __dealloc__(self):
-        give_back(self.scratch)
+        mem_free(self.scratch)
 
     cdef bint name_or_label(
         self, const char* text, size_t size, bint wanted, term_t* term
@@ -478,7 +478,7 @@ cdef class TermReader:
         """Grow `scratch` to at least `size` bytes."""
         cdef char* grown
         if size > self.scratch_room:
-            grown = <char*>resized(self.scratch, 2 * size)
+            grown = <char*>mem_realloc(self.scratch, 2 * size)
             if grown == NULL:
                 with gil:
                     raise MemoryError

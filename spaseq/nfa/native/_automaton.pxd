@@ -4,14 +4,14 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._conjunction cimport Conjunction
-from spaseq.nfa.native._event cimport CurrentEvent, show_event, take_row
+from spaseq.nfa.native._event cimport CurrentEvent, set_event, set_row
 from spaseq.nfa.native._groups cimport Groups
 from spaseq.nfa.native._instant cimport OpenInstant, Touched
 from spaseq.nfa.native._joins cimport StepJoin
 from spaseq.nfa.native._lazy_join cimport LazyJoin
 from spaseq.nfa.native._negation cimport Negation
 from spaseq.nfa.native._partitions cimport Partitions
-from spaseq.nfa.native._program cimport Occurrence, Sighting, Tables, Way
+from spaseq.nfa.native._program cimport Occurrence, EagerGuard, Tables, EdgeRef
 from spaseq.nfa.native._tecs cimport Node, Tecs, instant_t
 from spaseq.nfa.native._transitions cimport Transitions
 from spaseq.nfa.native._window cimport Window, since_of, tick
@@ -24,7 +24,7 @@ cdef struct Audience:
     uint32_t* gpms
     uint32_t count
     uint32_t way_count
-    Way** ways
+    EdgeRef** ways
 
 
 @cython.final
@@ -41,10 +41,10 @@ cdef class AutomatonCore:
     cdef readonly StepJoin joins
     cdef readonly Transitions transitions
     cdef readonly LazyJoin lazy_join
-    cdef bint passes            # some place only waits for the next instant
+    cdef bint has_strict_places # some place only waits for the next instant
     cdef bint adjacent          # some operator is strict
-    cdef uint8_t* concerned     # per GPM: whether its rows concern more than the waiting groups
-    cdef bint plain             # no GPM does
+    cdef uint8_t* has_side_effects # per GPM: whether its rows concern more than the waiting groups
+    cdef bint only_joins        # no GPM does
     # Limits, see spaseq.rdf.limits; and the counts before the current event.
     cdef uint64_t most_groups, kept_groups, sweep_at
     cdef bint sheds
@@ -54,62 +54,64 @@ cdef class AutomatonCore:
     cdef inline bint waits(self, uint32_t gpm) noexcept nogil:
         """Whether a group waits for rows of a GPM.
 
-        The answer holds until `turned` names one of its places; under the lazy join, until the next
-        event.
+        The answer holds until `changed_places` names one of its places; under the lazy join, until
+        the next event.
         """
         return self.lazy_join.may_follow(gpm) if self.lazy_join.lazy else self._is_awaited(gpm)
-    cdef bint _is_looked_at(self, uint32_t gpm) noexcept nogil
+    cdef bint _is_searched(self, uint32_t gpm) noexcept nogil
     cdef instant_t since_at(self, const Node* node) noexcept nogil
     cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil
     cdef uint64_t places_of(self, uint32_t gpm) noexcept nogil
-    cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil
-    cdef bint unsteady(self) noexcept nogil
-    cdef inline int present(
+    cdef int count_early_events(self, uint32_t gpm, uint64_t events) noexcept nogil
+    cdef bint needs_every_instant(self) noexcept nogil
+    cdef inline int begin_event(
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
     ) except -1 nogil:
-        """Make an event current, and record the counts that `relieve` restores."""
+        """Make an event current, and record the counts that `undo_event` restores."""
         self.pending_before = self.instant.pending_count
         self.values_before = self.instant.value_count
         self.touched_before = self.instant.touched_count
         self.accepted_before = self.instant.accepted_count
         if self.instant.accepted_count == 0:
-            self.event.passing.clear()
-        return show_event(self.event, batch, event, stream, file)
-    cdef inline int feed(
-        self, const Audience* those, const term_t* row, uint32_t width
+            self.event.transient.clear()
+        return set_event(self.event, batch, event, stream, file)
+    cdef inline int feed_row(
+        self, const Audience* audience, const term_t* row, uint32_t width
     ) except -1 nogil:
         """Process one row of the current event for its recipients."""
-        take_row(self.event, row, width)
-        if not self.plain:
-            return self._feed_each(those, row, width)
+        set_row(self.event, row, width)
+        if not self.only_joins:
+            return self._feed_each(audience, row, width)
         self.event.since, self.transitions.measured = since_of(self.window), -1
-        return self.transitions.meet_all(those.ways, those.way_count, width, NULL)
+        return self.transitions.join_all(audience.ways, audience.way_count, width, NULL)
     cdef int _feed_each(
-        self, const Audience* those, const term_t* row, uint32_t width
+        self, const Audience* audience, const term_t* row, uint32_t width
     ) except -1 nogil
     cdef inline uint32_t way_count(self, uint32_t gpm) noexcept nogil:
         """The number of ways of a GPM."""
         return self.tables.way_first[gpm + 1] - self.tables.way_first[gpm]
-    cdef uint32_t list_ways(self, uint32_t gpm, Way** ways) noexcept nogil
-    cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
-    cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
+    cdef uint32_t list_ways(self, uint32_t gpm, EdgeRef** ways) noexcept nogil
+    cdef int _feed_gpm(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
+    cdef bint _update_parts(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil
     cdef inline int begin_instant(self, int64_t micros) except -1 nogil:
         """Begin the next instant, at a time not before the last one's."""
-        self.event.turn += 1
+        self.event.match_generation += 1
         tick(self.window, micros)
         assert self.window.reach <= self.window.bound
         assert self.window.timestamp_start <= self.window.now
         return self.tecs.begin(self.window.now, self.window.reach)
     cdef int end_instant(self) except -1 nogil
-    cdef int _take_leave(self, Groups groups, const Touched* touched) except -1 nogil
-    cdef int _pass_over_place(self, Groups groups, uint32_t place) except -1 nogil
+    cdef int _remove_joined(self, Groups groups, const Touched* touched) except -1 nogil
+    cdef int _expire_strict_place(self, Groups groups, uint32_t place) except -1 nogil
     cdef int _sweep_place(self, Groups groups, uint32_t place) except -1 nogil
     cdef int skip_past(self, uint32_t count) except -1 nogil
-    cdef int _see(self, Sighting* sighting, uint32_t width, Groups groups) except -1 nogil
-    cdef int _end(
-        self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width
+    cdef int _apply_eager_guard(
+        self, EagerGuard* eager, uint32_t width, Groups groups
     ) except -1 nogil
-    cdef uint64_t _living(self) noexcept nogil
+    cdef int _remove_if_forbidden(
+        self, EagerGuard* eager, Groups groups, uint32_t number, uint32_t width
+    ) except -1 nogil
+    cdef uint64_t _count_live(self) noexcept nogil
     cdef int _sweep(self) except -1 nogil
-    cdef int relieve(self) except -1 nogil
-    cdef int _pass_over(self, Groups groups) except -1 nogil
+    cdef int undo_event(self) except -1 nogil
+    cdef int _expire_strict(self, Groups groups) except -1 nogil

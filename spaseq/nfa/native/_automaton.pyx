@@ -13,15 +13,15 @@ each group that it visits. Source: Bucchi et al., CORE; Alevizos et al., Registe
 """
 
 from spaseq.nfa.native._window cimport since_of
-from spaseq.nfa.native._event cimport compare_row, spend
-from spaseq.nfa.native._groups cimport NOBODY, Group, drop, group_at, latest_of
-from spaseq.nfa.native._instant cimport Touched, bit_of_place, touch
+from spaseq.nfa.native._event cimport resolve_compared_columns, count_group_step
+from spaseq.nfa.native._groups cimport NIL, Group, remove_group, group_at, latest_of
+from spaseq.nfa.native._instant cimport Touched, bit_of_place, mark_joined
 from spaseq.nfa.native._partitions cimport Partitions, since_at
-from spaseq.nfa.native._shedding cimport held, shed
+from spaseq.nfa.native._shedding cimport count_held, shed
 from spaseq.nfa.native._program cimport (
     CLOSING,
     CONJOINED,
-    More,
+    OccurrenceFlags,
     assign,
     bind,
     filters_hold,
@@ -29,13 +29,13 @@ from spaseq.nfa.native._program cimport (
 )
 from spaseq.nfa.native._tecs cimport instant_t
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._effort cimport bound_effort
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._effort cimport limit_effort
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._window_terms cimport WindowTerms
 
 from spaseq.rdf.limits import NO_LIMIT, LimitReached
 
-cdef uint32_t FEWEST_SWEPT = 256
+cdef uint32_t SWEEP_MIN_GROUPS = 256
 
 
 cdef class AutomatonCore:
@@ -66,22 +66,24 @@ cdef class AutomatonCore:
         self.transitions = Transitions(self.joins)
         self.lazy_join = LazyJoin(rows, self.transitions, dictionary)
         self.most_groups = self.kept_groups = NO_LIMIT
-        self.sweep_at = FEWEST_SWEPT
+        self.sweep_at = SWEEP_MIN_GROUPS
         self.adjacent = rows.adjacent
-        self.passes = not self.tables.tracked and any(place[0] == "," for place in rows.places)
-        self.concerned = <uint8_t*>zeroed(self.conjunction.gpm_count, sizeof(uint8_t))
-        self.plain = True
+        self.has_strict_places = not self.tables.tracked and any(
+            place[0] == "," for place in rows.places
+        )
+        self.has_side_effects = <uint8_t*>mem_calloc(self.conjunction.gpm_count, sizeof(uint8_t))
+        self.only_joins = True
         for gpm in range(self.conjunction.gpm_count):
-            self.concerned[<uint32_t>gpm] = (
-                self.conjunction.looking or self.lazy_join.chain_length
+            self.has_side_effects[<uint32_t>gpm] = (
+                self.conjunction.buffers_rows or self.lazy_join.chain_length
                 or self.tables.tracked or self.tables.apart
                 or self.tables.required_first[gpm] < self.tables.required_first[gpm + 1]
-                or self.tables.sighting_first[gpm] < self.tables.sighting_first[gpm + 1]
+                or self.tables.eager_first[gpm] < self.tables.eager_first[gpm + 1]
             )
-            self.plain &= not self.concerned[<uint32_t>gpm]
+            self.only_joins &= not self.has_side_effects[<uint32_t>gpm]
 
     def __dealloc__(self):
-        give_back(self.concerned)
+        mem_free(self.has_side_effects)
 
     # ---------------------------------------------------------------- instants
 
@@ -89,62 +91,64 @@ cdef class AutomatonCore:
         """Close the open instant: its additions become visible."""
         cdef uint32_t i
         cdef const Touched* touched
-        if self.joins.beginning_count:
-            self.joins.begin_put_off()
+        if self.joins.deferred_count:
+            self.joins.begin_deferred()
         for i in range(self.instant.touched_count):
             touched = &self.instant.touched[i]
-            self._take_leave(<Groups>self.instant.groups_at[touched.place], touched)
+            self._remove_joined(<Groups>self.instant.groups_at[touched.place], touched)
         self.instant.touched_count = 0
-        if self.passes:
+        if self.has_strict_places:
             for i in range(self.tables.place_count):
                 if self.tables.places[i].operator == c",":
-                    self._pass_over_place(<Groups>self.instant.groups_at[i], i)
-        self.transitions.show(0)
+                    self._expire_strict_place(<Groups>self.instant.groups_at[i], i)
+        if self.instant.traced:
+            self.instant.trace_pending()
+        self.transitions.show_pending(0)
         if self.lazy_join.chain_length:
-            self.lazy_join.grow_old()
+            self.lazy_join.decay_counts()
             if self.lazy_join.prefers_lazy():
-                self.lazy_join.turn_lazy()
-        if self.transitions.most_living > self.sweep_at:
-            self.transitions.most_living = self._living()
-            if self.transitions.most_living > self.sweep_at:
+                self.lazy_join.switch_to_lazy()
+        if self.transitions.max_live > self.sweep_at:
+            self.transitions.max_live = self._count_live()
+            if self.transitions.max_live > self.sweep_at:
                 self._sweep()
         return 0
 
-    cdef int _take_leave(self, Groups groups, const Touched* touched) except -1 nogil:
+    cdef int _remove_joined(self, Groups groups, const Touched* touched) except -1 nogil:
         """Remove a group that a `;` place has joined, or that has expired."""
         cdef Group* group = group_at(groups, touched.group)
         if not group.alive:  # the group has been shed
             return 0
         place_at(self.tables, touched.place).expired += latest_of(group) < self.window.bound
-        return drop(groups, touched.group)
+        return remove_group(groups, touched.group)
 
-    cdef int _pass_over_place(self, Groups groups, uint32_t place) except -1 nogil:
-        if self.tables.places[place].manner & CONJOINED:
-            return self.joins.pass_over(groups)
-        return self._pass_over(groups)
+    cdef int _expire_strict_place(self, Groups groups, uint32_t place) except -1 nogil:
+        if self.tables.places[place].flags & CONJOINED:
+            return self.joins.expire_strict(groups)
+        return self._expire_strict(groups)
 
-    cdef uint64_t _living(self) noexcept nogil:
+    cdef uint64_t _count_live(self) noexcept nogil:
         """The number of groups and waiting matches, including expired ones."""
         cdef uint64_t found = self.window.awaited_count
         cdef uint32_t i
         for i in range(self.tables.place_count):
             if self.tables.places[i].operator and self.tables.places[i].operator != CLOSING:
-                found += (<Groups>self.instant.groups_at[i]).living
+                found += (<Groups>self.instant.groups_at[i]).live_count
         return found
 
-    cdef int _pass_over(self, Groups groups) except -1 nogil:
+    cdef int _expire_strict(self, Groups groups) except -1 nogil:
         """Age the groups of a `,` place, whose only joinable instant has passed.
 
         A group stays, without members, for one more instant, so that late rows are counted. The
         complement of `latest` preserves whether its registers' terms are still in the window.
         """
-        cdef uint32_t i = groups.living
+        cdef uint32_t i = groups.live_count
         cdef Group* group
         while i:
             i -= 1
             group = group_at(groups, groups.alive[i])
             if group.latest < 0:
-                drop(groups, groups.alive[i])
+                remove_group(groups, groups.alive[i])
             else:
                 group.latest = ~group.latest
                 group.members = 0
@@ -159,49 +163,49 @@ cdef class AutomatonCore:
         for i in range(self.tables.place_count):
             if self.tables.places[i].operator:
                 self._sweep_place(<Groups>self.instant.groups_at[i], i)
-        living = held(self.tables, self.window, self.instant.groups, -1)
+        living = count_held(self.tables, self.window, self.instant.groups, -1)
         if living > self.most_groups:
             if not self.sheds:
                 with gil:
                     raise LimitReached("groups")
             shed(self.tables, self.window, self.instant.groups, living - self.kept_groups, -1)
             living = self.kept_groups
-        self.transitions.most_living = living
-        self.sweep_at = min(2 * living + FEWEST_SWEPT, self.most_groups)
+        self.transitions.max_live = living
+        self.sweep_at = min(2 * living + SWEEP_MIN_GROUPS, self.most_groups)
         return 0
 
     cdef int _sweep_place(self, Groups groups, uint32_t place) except -1 nogil:
-        cdef uint32_t i = groups.living
+        cdef uint32_t i = groups.live_count
         while i:
             i -= 1
             if group_at(groups, groups.alive[i]).latest < self.window.bound:
-                drop(groups, groups.alive[i])
+                remove_group(groups, groups.alive[i])
                 place_at(self.tables, place).expired += 1
         return 0
 
     def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
         """Set the limits: groups, groups left after shedding, steps of an event."""
         self.most_groups, self.kept_groups, self.sheds = groups, kept, sheds
-        bound_effort(&self.event.effort, steps)
+        limit_effort(&self.event.effort, steps)
         self.sweep_at = min(self.sweep_at, groups)
         if groups < NO_LIMIT or steps < NO_LIMIT:
             # A limit counts groups, and rows of an event that is undone would stay.
             self.lazy_join.bounded = True
             self.lazy_join.join(False)
 
-    cdef int relieve(self) except -1 nogil:
+    cdef int undo_event(self) except -1 nogil:
         """Undo the current event, which ran out of steps; shed half of the groups it visited."""
-        cdef uint32_t place = self.event.spent_place
-        cdef uint64_t waiting = held(self.tables, self.window, self.instant.groups, place)
+        cdef uint32_t place = self.event.out_of_steps_place
+        cdef uint64_t waiting = count_held(self.tables, self.window, self.instant.groups, place)
         cdef Touched* undone
         # Buffered rows cannot be undone.
-        if not self.sheds or self.conjunction.looking or not waiting:
+        if not self.sheds or self.conjunction.buffers_rows or not waiting:
             with gil:
                 raise LimitReached("steps", place)
         while self.instant.touched_count > self.touched_before:
             self.instant.touched_count -= 1
             undone = &self.instant.touched[self.instant.touched_count]
-            group_at(<Groups>self.instant.groups_at[undone.place], undone.group).taken = -1
+            group_at(<Groups>self.instant.groups_at[undone.place], undone.group).joined_at = -1
         self.instant.pending_count = self.pending_before
         self.instant.value_count = self.values_before
         self.instant.accepted_count = self.accepted_before
@@ -216,19 +220,19 @@ cdef class AutomatonCore:
         cdef uint64_t found = 0
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
             found |= bit_of_place(self.tables.ways[i].place)
-        for i in range(self.tables.sighting_first[gpm], self.tables.sighting_first[gpm + 1]):
-            found |= bit_of_place(self.tables.sightings[i].place)
-        for i in range(self.conjunction.looks[gpm].first, self.conjunction.looks[gpm].end):
-            found |= bit_of_place(self.conjunction.lookers[i])
+        for i in range(self.tables.eager_first[gpm], self.tables.eager_first[gpm + 1]):
+            found |= bit_of_place(self.tables.eager_guards[i].place)
+        for i in range(self.conjunction.searches[gpm].first, self.conjunction.searches[gpm].end):
+            found |= bit_of_place(self.conjunction.searchers[i])
         return found
 
-    cdef bint _is_looked_at(self, uint32_t gpm) noexcept nogil:
+    cdef bint _is_searched(self, uint32_t gpm) noexcept nogil:
         """Whether a group waits that may search rows of a GPM."""
         cdef uint32_t i, place
-        for i in range(self.conjunction.looks[gpm].first, self.conjunction.looks[gpm].end):
-            place = self.conjunction.lookers[i]
+        for i in range(self.conjunction.searches[gpm].first, self.conjunction.searches[gpm].end):
+            place = self.conjunction.searchers[i]
             if not self.tables.places[place].operator or (
-                (<Groups>self.instant.groups_at[place]).living
+                (<Groups>self.instant.groups_at[place]).live_count
             ):
                 return True
         return False
@@ -239,136 +243,138 @@ cdef class AutomatonCore:
 
     cdef bint _is_awaited(self, uint32_t gpm) noexcept nogil:
         cdef uint32_t i
-        if self.conjunction.looking and self._is_looked_at(gpm):
+        if self.conjunction.buffers_rows and self._is_searched(gpm):
             return True
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
             if not self.tables.places[self.tables.ways[i].place].operator:
                 return True
-            if (<Groups>self.instant.groups_at[self.tables.ways[i].place]).living:
+            if (<Groups>self.instant.groups_at[self.tables.ways[i].place]).live_count:
                 return True
-        for i in range(self.tables.sighting_first[gpm], self.tables.sighting_first[gpm + 1]):
-            if (<Groups>self.instant.groups_at[self.tables.sightings[i].place]).living:
+        for i in range(self.tables.eager_first[gpm], self.tables.eager_first[gpm + 1]):
+            if (<Groups>self.instant.groups_at[self.tables.eager_guards[i].place]).live_count:
                 return True
         return False
 
-    cdef int came_early(self, uint32_t gpm, uint64_t events) noexcept nogil:
+    cdef int count_early_events(self, uint32_t gpm, uint64_t events) noexcept nogil:
         """Count events of a GPM that arrived while no group was waiting."""
         cdef uint32_t i
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
             place_at(self.tables, self.tables.ways[i].place).early += events
         return 0
 
-    cdef bint unsteady(self) noexcept nogil:
+    cdef bint needs_every_instant(self) noexcept nogil:
         """Whether an event without rows may change more than the time."""
         return self.adjacent or self.window.counted or self.lazy_join.chain_length != 0
 
-    cdef uint32_t list_ways(self, uint32_t gpm, Way** ways) noexcept nogil:
+    cdef uint32_t list_ways(self, uint32_t gpm, EdgeRef** ways) noexcept nogil:
         """List the ways of a GPM to starts and to places with waiting groups; how many."""
         cdef uint32_t i, found = 0
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
-            if not self.tables.ways[i].at.operator or (
-                (<Groups>self.instant.groups_at[self.tables.ways[i].place]).living
+            if not self.tables.ways[i].place_at.operator or (
+                (<Groups>self.instant.groups_at[self.tables.ways[i].place]).live_count
             ):
                 ways[found] = &self.tables.ways[i]
                 found += 1
         return found
 
     cdef int _feed_each(
-        self, const Audience* those, const term_t* row, uint32_t width
+        self, const Audience* audience, const term_t* row, uint32_t width
     ) except -1 nogil:
         """Process the current row if some of its GPMs concern more than the waiting groups."""
         cdef uint32_t i
         cdef bint concerned = False
-        for i in range(those.count):
-            concerned |= self.concerned[those.gpms[i]]
+        for i in range(audience.count):
+            concerned |= self.has_side_effects[audience.gpms[i]]
         if concerned:
-            for i in range(those.count):
-                self._feed_one(those.gpms[i], row, width)
+            for i in range(audience.count):
+                self._feed_gpm(audience.gpms[i], row, width)
             return 0
         self.event.since, self.transitions.measured = since_of(self.window), -1
-        return self.transitions.meet_all(those.ways, those.way_count, width, NULL)
+        return self.transitions.join_all(audience.ways, audience.way_count, width, NULL)
 
-    cdef int _feed_one(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
+    cdef int _feed_gpm(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
         """Process the current row for one GPM, including guards, buffers and partitions."""
         cdef uint32_t i
-        cdef Way* way
-        if not self.event.row_kept:
-            compare_row(self.event, gpm)
+        cdef EdgeRef* way
+        if not self.event.row_stored:
+            resolve_compared_columns(self.event, gpm)
         self.event.since = since_of(self.window)
-        if not self._concern(gpm, row, width):
+        if not self._update_parts(gpm, row, width):
             return 0
         self.transitions.measured = -1
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
             way = &self.tables.ways[i]
             if self.lazy_join.chain_length:
-                self.lazy_join.take_chained(way, width)
+                self.lazy_join.join_chained(way, width)
             else:
-                self.transitions.meet_all(&way, 1, width, NULL)
+                self.transitions.join_all(&way, 1, width, NULL)
         return 0
 
-    cdef bint _concern(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
+    cdef bint _update_parts(self, uint32_t gpm, const term_t* row, uint32_t width) except -1 nogil:
         """Update row buffers, guards and partitions by a row; False if no step may join it."""
         cdef uint32_t i
-        cdef Sighting* sighting
+        cdef EagerGuard* eager
         cdef bint keyed = True
         for i in range(self.tables.required_first[gpm], self.tables.required_first[gpm + 1]):
             keyed &= row[self.tables.required[i]] != 0
-        if self.conjunction.looking and self._is_looked_at(gpm):
-            self.conjunction.keep(gpm, width, keyed)
-        for i in range(self.tables.sighting_first[gpm], self.tables.sighting_first[gpm + 1]):
-            if keyed or self.tables.sightings[i].negated:
-                sighting = &self.tables.sightings[i]
-                self._see(sighting, width, <Groups>self.instant.groups_at[sighting.place])
+        if self.conjunction.buffers_rows and self._is_searched(gpm):
+            self.conjunction.store_row(gpm, width, keyed)
+        for i in range(self.tables.eager_first[gpm], self.tables.eager_first[gpm + 1]):
+            if keyed or self.tables.eager_guards[i].negated:
+                eager = &self.tables.eager_guards[i]
+                self._apply_eager_guard(eager, width, <Groups>self.instant.groups_at[eager.place])
         if not keyed:
             for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
                 place_at(self.tables, self.tables.ways[i].place).unkeyed += 1
             return False
         if self.tables.tracked or self.tables.apart:
-            self.partitions.meet(self.event.batch, gpm, row)
+            self.partitions.set_current(self.event.batch, gpm, row)
             self.event.since = self.partitions.since
         return True
 
-    cdef int _see(self, Sighting* sighting, uint32_t width, Groups groups) except -1 nogil:
+    cdef int _apply_eager_guard(
+        self, EagerGuard* eager, uint32_t width, Groups groups
+    ) except -1 nogil:
         """Remove the groups that a row of a guard agrees with."""
         cdef uint32_t i, group
-        if sighting.index:
-            for i in range(sighting.key_first, sighting.key_end):
-                self.event.key[i - sighting.key_first] = self.event.row[self.tables.numbers[i]]
-            group = groups.first(sighting.index, self.event.key)
-            while group != NOBODY:
-                self._end(sighting, groups, group, width)
-                group = groups.next_of(sighting.index, group, self.event.key)
+        if eager.index:
+            for i in range(eager.key_first, eager.key_end):
+                self.event.key[i - eager.key_first] = self.event.row[self.tables.numbers[i]]
+            group = groups.first(eager.index, self.event.key)
+            while group != NIL:
+                self._remove_if_forbidden(eager, groups, group, width)
+                group = groups.next_of(eager.index, group, self.event.key)
         else:
-            for i in range(groups.living):
-                self._end(sighting, groups, groups.alive[i], width)
+            for i in range(groups.live_count):
+                self._remove_if_forbidden(eager, groups, groups.alive[i], width)
         return 0
 
-    cdef int _end(
-        self, Sighting* sighting, Groups groups, uint32_t number, uint32_t width
+    cdef int _remove_if_forbidden(
+        self, EagerGuard* eager, Groups groups, uint32_t number, uint32_t width
     ) except -1 nogil:
         """Remove a group at the close of the instant if a row of a guard satisfies its filters."""
         cdef Group* group = group_at(groups, number)
-        cdef Occurrence* occurrence = &self.tables.occurrences[sighting.occurrence]
+        cdef Occurrence* occurrence = &self.tables.occurrences[eager.occurrence]
         cdef int status
-        if group.taken == self.window.now or group.latest < since_of(self.window):
+        if group.joined_at == self.window.now or group.latest < since_of(self.window):
             return 0
-        if not spend(self.event, sighting.place):
+        if not count_group_step(self.event, eager.place):
             return 0
-        self.instant.remember(self.event.env, &self.tables.places[sighting.place], groups, number)
-        if occurrence.more & More.KEEPS and not self.event.row_kept:
-            self.event.keep_row(width)
+        self.instant.remember(self.event.env, &self.tables.places[eager.place], groups, number)
+        if occurrence.flags & OccurrenceFlags.STORES_TERMS and not self.event.row_stored:
+            self.event.store_row(width)
         status = bind(self.tables, occurrence, self.event.row, self.event.env)
         if status <= 0:
             return _raised() if status < 0 else 0
-        if occurrence.more & More.ASSIGNS and not assign(
-            self.tables, sighting.occurrence, self.event.env, self.event.row + width
+        if occurrence.flags & OccurrenceFlags.ASSIGNS and not assign(
+            self.tables, eager.occurrence, self.event.env, self.event.row + width
         ):
             return 0
-        status = filters_hold(self.tables, sighting.occurrence, self.event.env)
+        status = filters_hold(self.tables, eager.occurrence, self.event.env)
         if status <= 0:
             return _raised() if status < 0 else 0
-        place_at(self.tables, sighting.place).ended += 1
-        return touch(self.instant, sighting.place, number, group)
+        place_at(self.tables, eager.place).ended += 1
+        return mark_joined(self.instant, eager.place, number, group)
 
     cdef int skip_past(self, uint32_t count) except -1 nogil:
         """Skip past the first `count` complete matches: later matches start after them."""

@@ -11,24 +11,24 @@ from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._groups cimport Group, Groups, group_at
 from spaseq.nfa.native._conjunction cimport Range
 from spaseq.nfa.native._tecs cimport Node, Walk, instant_t
-from spaseq.rdf._effort cimport begin_event, heed
+from spaseq.rdf._effort cimport begin_event, check_signals
 
 from spaseq.rdf.limits import LimitReached
 
 
-def take(AutomatonCore core not None, step_of, bint one):
+def pop_complete(AutomatonCore core not None, step_of, bint one):
     """The matches completed since the last call: (start, steps, a label) of each.
 
     `one`: one match per last node suffices. `step_of` builds a step from the addresses of its
     labels.
     """
     cdef uint32_t i, j, parts
-    cdef uint64_t left = core.event.effort.most
+    cdef uint64_t left = core.event.effort.max_steps
     cdef dict steps = {}
     cdef list found = []
     cdef Walk walk = core.transitions.walk
     cdef Node* node
-    core.event.turn += 1
+    core.event.match_generation += 1
     for i in range(core.instant.accepted_count):
         node = core.instant.accepted[i]
         walk.begin(node, core.since_at(node))
@@ -37,7 +37,7 @@ def take(AutomatonCore core not None, step_of, bint one):
                 raise LimitReached("matches")
             left -= 1
             if not left & 0xFFF:
-                heed()
+                check_signals()
             match = []
             j = walk.length
             while j:
@@ -57,7 +57,7 @@ def take(AutomatonCore core not None, step_of, bint one):
     return found
 
 
-def due(AutomatonCore core not None, before, step_of):
+def pop_closed(AutomatonCore core not None, before, step_of):
     """The waiting matches whose windows close before a time (None: all), by start.
 
     Returns (time of the start, [(start, steps, a label) of each]) pairs; times in microseconds.

@@ -4,7 +4,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._event cimport CurrentEvent
-from spaseq.nfa.native._row_buffer cimport KeptRows
+from spaseq.nfa.native._row_buffer cimport RowBuffer
 from spaseq.nfa.native._program cimport Edge, Occurrence, Place, Tables
 from spaseq.nfa.native._tecs cimport Label, Tecs, instant_t
 from spaseq.nfa.native._window cimport Window
@@ -22,27 +22,27 @@ cdef struct Part:
     uint32_t part       # its position among all patterns of the step
 
 # A filter that is evaluated as soon as all registers that it reads are bound.
-cdef struct Early:
+cdef struct EarlyFilter:
     uint32_t number
     uint32_t read_first
     uint32_t read_end
 
-cdef struct Seek
+cdef struct RowSearch
 
 # Callback for a combination of rows, with the task of the search. 1: the search may stop.
-ctypedef int (*Found)(void* task, Seek* seek) except -1 nogil
+ctypedef int (*OnCombination)(void* task, RowSearch* seek) except -1 nogil
 
 # The parameters and the result of a search, as its callback sees them.
-cdef struct Seek:
+cdef struct RowSearch:
     uint32_t edge
     Range choices       # the alternatives: lists of parts
     const term_t* start     # the environment after the effects of the edge
     instant_t low       # events lie strictly between `low` and `high`
     instant_t high
     bint negated        # rows without partition variables count too
-    Label* fresh        # a row that the combination must contain, NULL: any
-    uint32_t fresh_gpm
-    Found found
+    Label* new_row      # a row that the combination must contain, NULL: any
+    uint32_t new_gpm
+    OnCombination found
     void* task
     # The combination.
     Part* parts
@@ -61,11 +61,11 @@ cdef class Conjunction:
     cdef Window window
     cdef CurrentEvent event
     cdef Tecs tecs
-    cdef KeptRows** kept_rows   # per GPM; NULL where its rows are not searched
+    cdef RowBuffer** row_buffers # per GPM; NULL where its rows are not searched
     cdef uint32_t gpm_count
     cdef uint32_t* gpms         # per occurrence
-    cdef Range* looks           # per GPM, into `lookers`
-    cdef uint32_t* lookers      # the places that search its rows
+    cdef Range* searches        # per GPM, into `searchers`
+    cdef uint32_t* searchers    # the places that search its rows
     cdef bint* whole            # per GPM: whether its rows may be witnesses
     cdef Range* columns         # per GPM, into `column_numbers`: the columns that its rows store
     cdef uint32_t* column_numbers
@@ -78,29 +78,33 @@ cdef class Conjunction:
     cdef Part* parts
     cdef uint32_t most_parts
     cdef Range* early           # per occurrence, into `early_tests`
-    cdef Early* early_tests
+    cdef EarlyFilter* early_tests
     cdef uint32_t* early_read
-    cdef bint looking           # whether any rows are buffered
+    cdef bint buffers_rows      # whether any rows are buffered
     cdef term_t** levels        # environments of nested searches
     cdef Label*** level_labels
     cdef uint32_t depth, level_room
-    cdef Label* kept            # the last buffered row, and its GPM
-    cdef uint32_t kept_gpm
+    cdef Label* last_label      # the last buffered row, and its GPM
+    cdef uint32_t last_gpm
     cdef readonly uint64_t looked   # rows examined
 
-    cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1 nogil
-    cdef int each_edge(self, Seek* seek, const term_t* env) except -1 nogil
-    cdef int each(self, Seek* seek) except -1 nogil
-    cdef int _choose(self, Seek* seek) except -1 nogil
-    cdef int _extend(self, Seek* seek, uint32_t depth) except -1 nogil
-    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept nogil
-    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept nogil
+    cdef int store_row(self, uint32_t gpm, uint32_t width, bint keyed) except -1 nogil
+    cdef int search_edge(self, RowSearch* seek, const term_t* env) except -1 nogil
+    cdef int search(self, RowSearch* seek) except -1 nogil
+    cdef int _search_choice(self, RowSearch* seek) except -1 nogil
+    cdef int _extend(self, RowSearch* seek, uint32_t depth) except -1 nogil
+    cdef uint32_t _next_part(self, RowSearch* seek, uint32_t depth) noexcept nogil
+    cdef bint _is_selective(self, RowSearch* seek, uint32_t part, uint32_t depth) noexcept nogil
     cdef bint _binds(self, const Occurrence* occurrence, uint32_t number) noexcept nogil
-    cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1 nogil
-    cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1 nogil
-    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1 nogil
-    cdef bint _shared(self, Seek* seek, const Label* label) noexcept nogil
-    cdef int deepen(self) except -1 nogil
+    cdef int _join_part(self, RowSearch* seek, uint32_t depth, uint32_t part) except -1 nogil
+    cdef int _join_row(
+        self, RowSearch* seek, uint32_t depth, uint32_t part, Label* label
+    ) except -1 nogil
+    cdef bint _filter_fails(
+        self, RowSearch* seek, const term_t* env, term_t* joined
+    ) except -1 nogil
+    cdef bint _has_event_of(self, RowSearch* seek, const Label* label) noexcept nogil
+    cdef int push_level(self) except -1 nogil
 
 
 cdef Range* ranges_of(pairs) except NULL

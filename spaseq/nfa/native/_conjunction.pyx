@@ -16,37 +16,37 @@ from libc.string cimport memcpy, memset
 
 from spaseq.nfa.native._row_buffer cimport (
     UNINDEXED,
-    KeptRows,
-    newest_like,
-    older_like,
+    RowBuffer,
+    chain_newest,
+    chain_older,
     row_before,
     row_until,
     rows_add,
-    rows_forget,
+    rows_expire,
     rows_free,
-    rows_new,
+    rows_alloc,
 )
 from spaseq.nfa.native._program cimport (
     Occurrence,
     assign,
     bind,
-    enter,
+    begin_iterations,
     filter_holds,
     filters_hold,
     numbers_of,
 )
 from spaseq.nfa.native._tecs cimport size_of_label
-from spaseq.rdf._effort cimport take_step
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.rdf._effort cimport count_step
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 from spaseq.rdf.limits import LimitReached
 
-cdef const char* LACKING = b"what a guard looks for"
+cdef const char* ALLOCATED_FOR = b"what a guard looks for"
 
 # Estimated selectivity of an index or a filter: one row in so many.
-cdef uint64_t LEAVES = 8
+cdef uint64_t ROWS_PER_SELECTED_ROW = 8
 # Exceeds the number of registers that a filter reads.
-cdef uint32_t NEITHER = 1 << 16
+cdef uint32_t UNBINDABLE = 1 << 16
 
 
 cdef class Conjunction:
@@ -58,15 +58,15 @@ cdef class Conjunction:
         cdef uint32_t i
         found = rows.search
         self.tables, self.window, self.event, self.tecs = tables, window, event, event.tecs
-        self.kept_rows = <KeptRows**>zeroed(len(found.kept), sizeof(KeptRows*))
+        self.row_buffers = <RowBuffer**>mem_calloc(len(found.kept), sizeof(RowBuffer*))
         self.gpm_count = <uint32_t>len(found.kept)
         for i, columns in enumerate(found.kept):
             if columns is not None:
-                self.kept_rows[i] = rows_new(columns)
-                self.looking = True
+                self.row_buffers[i] = rows_alloc(columns)
+                self.buffers_rows = True
         self.gpms = numbers_of(found.gpms)
-        self.looks = ranges_of(found.looks)
-        self.lookers = numbers_of(found.lookers)
+        self.searches = ranges_of(found.searches)
+        self.searchers = numbers_of(found.searchers)
         self.whole = <bint*>numbers_of(found.whole)
         self.columns = ranges_of(found.columns)
         self.column_numbers = numbers_of(found.column_numbers)
@@ -77,51 +77,51 @@ cdef class Conjunction:
         self.operand_choices = ranges_of(found.operand_choices)
         self.choices = ranges_of(found.choices)
         self.most_parts = max([end - first for first, end in found.choices], default=0)
-        self.parts = <Part*>zeroed(len(found.parts), sizeof(Part))
+        self.parts = <Part*>mem_calloc(len(found.parts), sizeof(Part))
         for i, (occurrence, operand, part) in enumerate(found.parts):
             self.parts[i] = Part(occurrence, self.gpms[occurrence], operand, part)
         self.early = ranges_of(found.early)
-        self.early_tests = <Early*>zeroed(len(found.early_tests), sizeof(Early))
+        self.early_tests = <EarlyFilter*>mem_calloc(len(found.early_tests), sizeof(EarlyFilter))
         for i, (number, first, end) in enumerate(found.early_tests):
-            self.early_tests[i] = Early(number, first, end)
+            self.early_tests[i] = EarlyFilter(number, first, end)
         self.early_read = numbers_of(found.early_read)
 
     def __dealloc__(self):
         cdef uint32_t i
         for i in range(self.gpm_count):
-            rows_free(self.kept_rows[i])
-        give_back(self.kept_rows)
+            rows_free(self.row_buffers[i])
+        mem_free(self.row_buffers)
         for i in range(self.level_room):
-            give_back(self.levels[i])
-            give_back(self.level_labels[i])
-        give_back(self.levels)
-        give_back(self.level_labels)
-        give_back(self.gpms)
-        give_back(self.looks)
-        give_back(self.lookers)
-        give_back(self.whole)
-        give_back(self.columns)
-        give_back(self.column_numbers)
-        give_back(self.place_edges)
-        give_back(self.edge_choices)
-        give_back(self.edge_operands)
-        give_back(self.any_order)
-        give_back(self.operand_choices)
-        give_back(self.choices)
-        give_back(self.parts)
-        give_back(self.early)
-        give_back(self.early_tests)
-        give_back(self.early_read)
+            mem_free(self.levels[i])
+            mem_free(self.level_labels[i])
+        mem_free(self.levels)
+        mem_free(self.level_labels)
+        mem_free(self.gpms)
+        mem_free(self.searches)
+        mem_free(self.searchers)
+        mem_free(self.whole)
+        mem_free(self.columns)
+        mem_free(self.column_numbers)
+        mem_free(self.place_edges)
+        mem_free(self.edge_choices)
+        mem_free(self.edge_operands)
+        mem_free(self.any_order)
+        mem_free(self.operand_choices)
+        mem_free(self.choices)
+        mem_free(self.parts)
+        mem_free(self.early)
+        mem_free(self.early_tests)
+        mem_free(self.early_read)
 
     # ---------------------------------------------------------------- rows
 
-    cdef int keep(self, uint32_t gpm, uint32_t width, bint keyed) except -1 nogil:
+    cdef int store_row(self, uint32_t gpm, uint32_t width, bint keyed) except -1 nogil:
         """Buffer the current row for as long as the window may reach its event."""
-        cdef KeptRows* rows = self.kept_rows[gpm]
+        cdef RowBuffer* rows = self.row_buffers[gpm]
         cdef Label* label = self.tecs.label(width)
         cdef uint32_t i, j
-        if self.whole[gpm] and not self.event.row_kept:
-            self.event.keep_row(width)
+        if self.whole[gpm] and not self.event.row_stored:
+            self.event.store_row(width)
         memcpy(label, &self.event.label, size_of_label(0))
         label.width = width
         if self.whole[gpm]:
@@ -130,35 +130,37 @@ cdef class Conjunction:
             label.name = label.stamp = 0
             for i in range(self.columns[gpm].first, self.columns[gpm].end):
                 j = self.column_numbers[i]
-                if self.event.given[j]:
-                    label.row[j] = self.event.terms.keep(self.event.batch, self.event.given[j])
+                if self.event.batch_row[j]:
+                    label.row[j] = self.event.terms.intern(
+                        self.event.batch, self.event.batch_row[j]
+                    )
                     self.event.row[j] = label.row[j]
-        rows_forget(rows, self.window.reach)
-        self.kept, self.kept_gpm = label, gpm
+        rows_expire(rows, self.window.reach)
+        self.last_label, self.last_gpm = label, gpm
         return rows_add(rows, label, keyed)
 
-    cdef int each_edge(self, Seek* seek, const term_t* env) except -1 nogil:
+    cdef int search_edge(self, RowSearch* seek, const term_t* env) except -1 nogil:
         """Enumerate the combinations for the edge of a seek, until the callback stops: then 1."""
         cdef uint32_t level = self.depth
         cdef term_t* entered
         cdef int stopped
-        self.deepen()
+        self.push_level()
         entered = self.levels[level]
         memcpy(entered, env, self.tables.cells * sizeof(term_t))
-        enter(self.tables, &self.tables.edges[seek.edge], entered)
+        begin_iterations(self.tables, &self.tables.edges[seek.edge], entered)
         seek.start = entered
         seek.choices = self.edge_choices[seek.edge]
-        stopped = self.each(seek)
+        stopped = self.search(seek)
         self.depth = level
         return stopped
 
-    cdef int each(self, Seek* seek) except -1 nogil:
+    cdef int search(self, RowSearch* seek) except -1 nogil:
         """Enumerate the combinations for a seek's choices, until the callback stops: then 1."""
         cdef uint32_t i, level = self.depth
         cdef int stopped = 0
         if seek.low < self.window.reach - 1:
             seek.low = self.window.reach - 1
-        self.deepen()
+        self.push_level()
         seek.cells = self.levels[level]
         seek.labels = self.level_labels[level]
         for i in range(seek.choices.first, seek.choices.end):
@@ -168,36 +170,36 @@ cdef class Conjunction:
             seek.assigned = seek.cells + (self.most_parts + 1) * self.tables.cells
             memcpy(seek.cells, seek.start, self.tables.cells * sizeof(term_t))
             memset(seek.labels, 0, seek.count * sizeof(Label*))
-            stopped = self._choose(seek)
+            stopped = self._search_choice(seek)
             if stopped:
                 break
         self.depth = level
         return stopped
 
-    cdef int _choose(self, Seek* seek) except -1 nogil:
+    cdef int _search_choice(self, RowSearch* seek) except -1 nogil:
         """Enumerate the combinations for one choice, once all its parts have rows."""
         cdef uint32_t i
-        cdef KeptRows* rows
+        cdef RowBuffer* rows
         for i in range(seek.count):
-            rows = self.kept_rows[seek.parts[i].gpm]
-            rows_forget(rows, self.window.reach)
+            rows = self.row_buffers[seek.parts[i].gpm]
+            rows_expire(rows, self.window.reach)
             if rows.first == rows.end:
                 return 0
-        if seek.fresh == NULL:
+        if seek.new_row == NULL:
             return self._extend(seek, 0)
         for i in range(seek.count):
-            if seek.parts[i].gpm == seek.fresh_gpm and (
-                self._try(seek, 0, i, seek.fresh)
+            if seek.parts[i].gpm == seek.new_gpm and (
+                self._join_row(seek, 0, i, seek.new_row)
             ):
                 return 1
         return 0
 
-    cdef int _extend(self, Seek* seek, uint32_t depth) except -1 nogil:
+    cdef int _extend(self, RowSearch* seek, uint32_t depth) except -1 nogil:
         """Join the remaining parts; report the combination if none remains."""
         cdef uint32_t i
         cdef int status
         if depth < seek.count:
-            return self._look(seek, depth, self._next_part(seek, depth))
+            return self._join_part(seek, depth, self._next_part(seek, depth))
         seek.first = seek.last = seek.labels[0].instant
         if self.tables.most_assigned:
             for i in range(seek.count):
@@ -223,28 +225,28 @@ cdef class Conjunction:
                 seek.last = seek.labels[i].instant
         return seek.found(seek.task, seek)
 
-    cdef uint32_t _next_part(self, Seek* seek, uint32_t depth) noexcept nogil:
+    cdef uint32_t _next_part(self, RowSearch* seek, uint32_t depth) noexcept nogil:
         """The remaining part with the fewest rows, by the estimated selectivity of each."""
         cdef uint32_t i, best = 0
         cdef uint64_t fewest = 0, count
-        cdef KeptRows* rows
+        cdef RowBuffer* rows
         for i in range(seek.count):
             if seek.labels[i] == NULL:
-                rows = self.kept_rows[seek.parts[i].gpm]
+                rows = self.row_buffers[seek.parts[i].gpm]
                 count = rows.end - rows.first + 1
-                if depth + 1 < seek.count and self._told(seek, i, depth):
-                    count = count // LEAVES + 1
+                if depth + 1 < seek.count and self._is_selective(seek, i, depth):
+                    count = count // ROWS_PER_SELECTED_ROW + 1
                 if fewest == 0 or count < fewest:
                     fewest, best = count, i
         return best
 
-    cdef bint _told(self, Seek* seek, uint32_t part, uint32_t depth) noexcept nogil:
+    cdef bint _is_selective(self, RowSearch* seek, uint32_t part, uint32_t depth) noexcept nogil:
         """Whether an index or a filter that becomes ready is selective for a part."""
         cdef const term_t* env = seek.cells + depth * self.tables.cells
         cdef Occurrence* occurrence = &self.tables.occurrences[seek.parts[part].occurrence]
-        cdef KeptRows* rows = self.kept_rows[seek.parts[part].gpm]
+        cdef RowBuffer* rows = self.row_buffers[seek.parts[part].gpm]
         cdef uint32_t i, j, k, missing
-        cdef Early* test
+        cdef EarlyFilter* test
         for i in range(rows.index_count):
             j = occurrence.binding_first + rows.indexes[i].column
             if env[self.tables.bindings[j].register]:
@@ -257,8 +259,8 @@ cdef class Conjunction:
                 missing = 0
                 for k in range(test.read_first, test.read_end):
                     if env[self.early_read[k]] == 0:
-                        missing += 1 if self._binds(occurrence, self.early_read[k]) else NEITHER
-                if 0 < missing < NEITHER:
+                        missing += 1 if self._binds(occurrence, self.early_read[k]) else UNBINDABLE
+                if 0 < missing < UNBINDABLE:
                     return True
         return False
 
@@ -270,9 +272,9 @@ cdef class Conjunction:
                 return True
         return False
 
-    cdef int _look(self, Seek* seek, uint32_t depth, uint32_t part) except -1 nogil:
+    cdef int _join_part(self, RowSearch* seek, uint32_t depth, uint32_t part) except -1 nogil:
         """Join each buffered row to a part."""
-        cdef KeptRows* rows = self.kept_rows[seek.parts[part].gpm]
+        cdef RowBuffer* rows = self.row_buffers[seek.parts[part].gpm]
         cdef const term_t* env = seek.cells + depth * self.tables.cells
         cdef uint32_t i, index = UNINDEXED, slot
         cdef uint32_t columns = self.tables.occurrences[seek.parts[part].occurrence].binding_first
@@ -287,7 +289,7 @@ cdef class Conjunction:
         for i in range(rows.index_count):
             term = env[self.tables.bindings[columns + rows.indexes[i].column].register]
             if term:
-                index, number = i, newest_like(rows, i, term)
+                index, number = i, chain_newest(rows, i, term)
                 break
         if index == <uint32_t>UNINDEXED:
             number = row_until(rows, micros) if timed else row_before(rows, seek.high)
@@ -295,7 +297,7 @@ cdef class Conjunction:
             slot = number & (rows.room - 1)
             if rows.instants[slot] <= seek.low or (timed and rows.labels[slot].micros < micros):
                 break
-            if not take_step(&self.event.effort):
+            if not count_step(&self.event.effort):
                 with gil:
                     raise LimitReached("steps")
             self.looked += 1
@@ -304,40 +306,44 @@ cdef class Conjunction:
                 and (rows.keyed[slot] or seek.negated)
                 and (not timed or rows.labels[slot].micros == micros)
             ):
-                stopped = self._try(seek, depth, part, rows.labels[slot])
+                stopped = self._join_row(seek, depth, part, rows.labels[slot])
                 if stopped:
                     return 1
             if index == <uint32_t>UNINDEXED:
                 number -= 1
             else:
-                number = older_like(rows, index, number)
+                number = chain_older(rows, index, number)
         return 0
 
-    cdef int _try(self, Seek* seek, uint32_t depth, uint32_t part, Label* label) except -1 nogil:
+    cdef int _join_row(
+        self, RowSearch* seek, uint32_t depth, uint32_t part, Label* label
+    ) except -1 nogil:
         """Join one row to a part, and continue with the next part."""
         cdef const term_t* env = seek.cells + depth * self.tables.cells
         cdef term_t* joined = seek.cells + (depth + 1) * self.tables.cells
         cdef Occurrence* occurrence = &self.tables.occurrences[seek.parts[part].occurrence]
         cdef int stopped
-        if self._shared(seek, label):
+        if self._has_event_of(seek, label):
             return 0
         memcpy(joined, env, self.tables.cells * sizeof(term_t))
         stopped = bind(self.tables, occurrence, label.row, joined)
         if stopped <= 0:
             occurrence.disagreed += 1
             return _raised() if stopped < 0 else 0
-        if depth + 1 < seek.count and self._fails(seek, env, joined):
+        if depth + 1 < seek.count and self._filter_fails(seek, env, joined):
             return 0
         seek.labels[part] = label
         stopped = self._extend(seek, depth + 1)
         seek.labels[part] = NULL
         return stopped
 
-    cdef bint _fails(self, Seek* seek, const term_t* env, term_t* joined) except -1 nogil:
+    cdef bint _filter_fails(
+        self, RowSearch* seek, const term_t* env, term_t* joined
+    ) except -1 nogil:
         """Whether a filter that the last row has made ready is not true."""
         cdef uint32_t i, j, k
         cdef bint ready, fresh
-        cdef Early* test
+        cdef EarlyFilter* test
         cdef int status
         for i in range(seek.count):
             for j in range(
@@ -354,7 +360,7 @@ cdef class Conjunction:
                         return _raised() if status < 0 else True
         return False
 
-    cdef bint _shared(self, Seek* seek, const Label* label) noexcept nogil:
+    cdef bint _has_event_of(self, RowSearch* seek, const Label* label) noexcept nogil:
         """Whether the combination already contains the event of a row."""
         cdef uint32_t i
         cdef const Label* other
@@ -364,22 +370,24 @@ cdef class Conjunction:
                 return True
         return False
 
-    cdef int deepen(self) except -1 nogil:
+    cdef int push_level(self) except -1 nogil:
         """Reserve the scratch memory of one more nested search."""
         cdef uint32_t room
         if self.depth == self.level_room:
             room = 2 * self.level_room + 8
-            self.levels = <term_t**>longer(self.levels, room, sizeof(term_t*), LACKING)
-            self.level_labels = <Label***>longer(self.level_labels, room, sizeof(Label**), LACKING)
+            self.levels = <term_t**>mem_grow(self.levels, room, sizeof(term_t*), ALLOCATED_FOR)
+            self.level_labels = <Label***>mem_grow(
+                self.level_labels, room, sizeof(Label**), ALLOCATED_FOR
+            )
             while self.level_room < room:
-                self.levels[self.level_room] = <term_t*>zeroed(
+                self.levels[self.level_room] = <term_t*>mem_calloc(
                     (self.most_parts + 1) * self.tables.cells
                     + self.most_parts * self.tables.most_assigned,
                     sizeof(term_t),
                 )
                 self.level_labels[self.level_room] = NULL
                 self.level_room += 1
-                self.level_labels[self.level_room - 1] = <Label**>zeroed(
+                self.level_labels[self.level_room - 1] = <Label**>mem_calloc(
                     self.most_parts, sizeof(Label*)
                 )
         self.depth += 1
@@ -392,7 +400,7 @@ cdef int _raised() except -1 nogil:
 
 
 cdef Range* ranges_of(pairs) except NULL:
-    cdef Range* block = <Range*>zeroed(len(pairs), sizeof(Range))
+    cdef Range* block = <Range*>mem_calloc(len(pairs), sizeof(Range))
     for i, (first, end) in enumerate(pairs):
         block[<size_t>i] = Range(first, end)
     return block

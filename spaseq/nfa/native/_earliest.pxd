@@ -9,13 +9,13 @@ from spaseq.nfa.native._tecs cimport Label, Node, Walk, instant_t
 # A list of instants, from the last one back; equal lists are one.
 cdef struct Trail:
     instant_t own
-    uint32_t before     # NONE: this instant is the first
+    uint32_t before     # NIL: this instant is the first
     uint32_t depth      # length of the list
     uint32_t other      # the next list of the hash chain
     uint32_t stream     # stream of its last event, if lists include streams
 
 # The lists of a node or a union: kept[first:first + count], in order.
-cdef struct Known:
+cdef struct SelectedTrails:
     size_t address
     uint32_t stamp      # differs from the current stamp: a stale entry
     uint32_t first
@@ -43,7 +43,7 @@ cdef class Earliest:
     cdef uint64_t left          # matches that may still be enumerated
     cdef instant_t bound        # the least start of a match
     # The entries of nodes and unions, keyed by `union_t`.
-    cdef Known* known
+    cdef SelectedTrails* known
     cdef uint32_t known_count, known_room, stamp
     cdef Trail* trails
     cdef uint32_t* heads        # by hash; as many as there is room for trails
@@ -69,28 +69,28 @@ cdef class Earliest:
     cdef readonly uint64_t looked   # nodes and unions visited so far
     cdef readonly uint64_t listed   # matches enumerated so far
 
-    cdef int choose(self) except -1 nogil
+    cdef int select(self) except -1 nogil
     cdef int _begin(self) noexcept nogil
-    cdef int _choose(self, Node** ends, uint32_t count) except -1 nogil
-    cdef list _taken(self)
-    cdef int turn_to(self, uint32_t number) except -1 nogil
-    cdef int _stand(self, Walk walk, const Chosen* match) except -1 nogil
-    cdef bint _look_at(self, Node* end) except -1 nogil
-    cdef int _look_below(self, size_t top) except -1 nogil
+    cdef int _select(self, Node** ends, uint32_t count) except -1 nogil
+    cdef list _selected(self)
+    cdef int position_walk(self, uint32_t number) except -1 nogil
+    cdef int _set_walk(self, Walk walk, const Chosen* match) except -1 nogil
+    cdef bint _visit_end(self, Node* end) except -1 nogil
+    cdef int _visit_below(self, size_t top) except -1 nogil
     cdef uint32_t _below(self, size_t address, size_t* below) noexcept nogil
-    cdef int _settle(self, size_t address, const size_t* below, uint32_t count) except -1 nogil
+    cdef int _merge_below(self, size_t address, const size_t* below, uint32_t count) except -1 nogil
     cdef uint32_t _merged(
         self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
     ) except? 0xFFFFFFFF nogil
     cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept nogil
     cdef uint32_t _trail(self, uint32_t before, const Label* last) except? 0xFFFFFFFF nogil
-    cdef int _widen_trails(self) except -1 nogil
-    cdef int _forget_trails(self) noexcept nogil
-    cdef Known* _find(self, size_t address) noexcept nogil
-    cdef Known* _enter(self, size_t address) except NULL nogil
+    cdef int _grow_trails(self) except -1 nogil
+    cdef int _clear_trails(self) noexcept nogil
+    cdef SelectedTrails* _find(self, size_t address) noexcept nogil
+    cdef SelectedTrails* _enter(self, size_t address) except NULL nogil
     cdef int _push(self, size_t address) except -1 nogil
-    cdef int _make_room(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1 nogil
-    cdef bint _keeps(self, size_t address, uint32_t trail) noexcept nogil
+    cdef int _grow(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1 nogil
+    cdef bint _holds(self, size_t address, uint32_t trail) noexcept nogil
     cdef int _list(self, Node* end, uint32_t rank) except -1 nogil
     cdef int _stack(self, Node* node, uint32_t trail, uint32_t depth) except -1 nogil
-    cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1 nogil
+    cdef int _add_selected(self, uint32_t length, uint32_t rank, instant_t start) except -1 nogil

@@ -2,7 +2,7 @@
 """Selection for `LIMIT n` and `EMIT ANY`: enumerates only the first of the complete matches.
 
 Matches are ordered by the instants of their events. All matches that end in one node continue
-alike, so the least n lists of instants below a node or union suffice. They are computed once per
+bucket, so the least n lists of instants below a node or union suffice. They are computed once per
 instant, as far as the window reaches. Lists are stored from their last instant back and share their
 common beginnings, and equal lists are one. Then the matches of the selected lists are enumerated,
 following only nodes that hold them.
@@ -22,14 +22,14 @@ from libc.string cimport memcpy, memset
 
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._tecs cimport UNION, Cell, Label, Node, Walk, cell_of, instant_t
-from spaseq.rdf._effort cimport heed
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.rdf._effort cimport check_signals
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 from spaseq.rdf.limits import LimitReached
 
-cdef const char* LACKING = b"another choice among matches"
+cdef const char* ALLOCATED_FOR = b"another choice among matches"
 
-cdef uint32_t NONE = 0xFFFFFFFFu
+cdef uint32_t NIL = 0xFFFFFFFFu
 
 
 cdef class Earliest:
@@ -43,29 +43,29 @@ cdef class Earliest:
 
     def __cinit__(self, AutomatonCore core not None, uint32_t most, bint apart):
         self.core = core
-        core.event.lasting = True
+        core.event.stores_final_nodes = True
         self.most = most
         self.apart = apart
         self.known_room = 64
-        self.known = <Known*>zeroed(self.known_room, sizeof(Known))
+        self.known = <SelectedTrails*>mem_calloc(self.known_room, sizeof(SelectedTrails))
         self.trail_room = 32
-        self._widen_trails()
+        self._grow_trails()
 
     def __dealloc__(self):
-        give_back(self.known)
-        give_back(self.trails)
-        give_back(self.heads)
-        give_back(self.kept)
-        give_back(self.best)
-        give_back(self.both)
-        give_back(self.todo)
-        give_back(self.parts)
-        give_back(self.path)
-        give_back(self.labels)
-        give_back(self.chosen)
-        give_back(self.ends)
+        mem_free(self.known)
+        mem_free(self.trails)
+        mem_free(self.heads)
+        mem_free(self.kept)
+        mem_free(self.best)
+        mem_free(self.both)
+        mem_free(self.todo)
+        mem_free(self.parts)
+        mem_free(self.path)
+        mem_free(self.labels)
+        mem_free(self.chosen)
+        mem_free(self.ends)
 
-    def take(self):
+    def pop_selected(self):
         """The selected ones of the matches completed since the last call.
 
         Returns (start, addresses of the labels, first to last) of each.
@@ -73,16 +73,16 @@ cdef class Earliest:
         cdef uint32_t count
         cdef list found = []
         if not self.apart or self.core.partitions is None:
-            self.choose()
-            return self._taken()
+            self.select()
+            return self._selected()
         self._begin()
         for members in self._partitions():
             count = 0
             for number in members:
                 self.ends[count] = self.core.instant.accepted[<uint32_t>number]
                 count += 1
-            self._choose(self.ends, count)
-            found += self._taken()
+            self._select(self.ends, count)
+            found += self._selected()
         self.core.instant.accepted_count = 0
         return found
 
@@ -92,13 +92,13 @@ cdef class Earliest:
         cdef dict groups = {}
         if count > self.end_room:
             self.end_room = 2 * count
-            self.ends = <Node**>longer(self.ends, self.end_room, sizeof(Node*), LACKING)
+            self.ends = <Node**>mem_grow(self.ends, self.end_room, sizeof(Node*), ALLOCATED_FOR)
         for i in range(count):
             key = self.core.partitions.key_at(self.core.instant.accepted[i].label)
             groups.setdefault(key, []).append(i)
         return groups.values()
 
-    cdef list _taken(self):
+    cdef list _selected(self):
         """The selected matches as (start, addresses of the labels)."""
         cdef uint32_t i, j
         cdef Chosen* match
@@ -114,47 +114,47 @@ cdef class Earliest:
             ))
         return found
 
-    cdef int choose(self) except -1 nogil:
+    cdef int select(self) except -1 nogil:
         """Select among the matches completed since the last call; `chosen` are in order."""
         self._begin()
-        self._choose(self.core.instant.accepted, self.core.instant.accepted_count)
+        self._select(self.core.instant.accepted, self.core.instant.accepted_count)
         self.core.instant.accepted_count = 0
         return 0
 
     cdef int _begin(self) noexcept nogil:
         """Begin a selection: reset the number of matches that may be enumerated."""
-        self.core.event.turn += 1
-        self.left = self.core.event.effort.most
+        self.core.event.match_generation += 1
+        self.left = self.core.event.effort.max_steps
         return 0
 
-    cdef int _choose(self, Node** ends, uint32_t count) except -1 nogil:
+    cdef int _select(self, Node** ends, uint32_t count) except -1 nogil:
         """Select among the matches that end in some nodes."""
         cdef uint32_t i, j
-        cdef Known* known
+        cdef SelectedTrails* known
         self.best_count = self.chosen_count = self.label_count = 0
-        self._forget_trails()
+        self._clear_trails()
         self.bound = -1
         for i in range(count):
-            if self._look_at(ends[i]):
+            if self._visit_end(ends[i]):
                 known = self._find(<size_t>ends[i])
-                self._make_room(&self.best, &self.best_room, self.best_count + known.count)
+                self._grow(&self.best, &self.best_room, self.best_count + known.count)
                 self.best_count = self._merged(
                     self.best, self.best_count, self.kept + known.first, known.count
                 )
         for j in range(self.best_count):
             for i in range(count):
-                if self._look_at(ends[i]) and self._keeps(<size_t>ends[i], self.best[j]):
+                if self._visit_end(ends[i]) and self._holds(<size_t>ends[i], self.best[j]):
                     self._list(ends[i], j)
         self.listed += self.chosen_count
         return 0
 
-    cdef int turn_to(self, uint32_t number) except -1 nogil:
+    cdef int position_walk(self, uint32_t number) except -1 nogil:
         """Position the core's walk at one of the selected matches."""
-        return self._stand(self.core.transitions.walk, &self.chosen[number])
+        return self._set_walk(self.core.transitions.walk, &self.chosen[number])
 
-    cdef int _stand(self, Walk walk, const Chosen* match) except -1 nogil:
+    cdef int _set_walk(self, Walk walk, const Chosen* match) except -1 nogil:
         while walk.path_room < match.length:
-            walk._deepen()
+            walk._grow_path()
         memcpy(walk.path, self.labels + match.first, match.length * sizeof(Label*))
         walk.length, walk.start = match.length, match.start
         walk.stop()
@@ -162,7 +162,7 @@ cdef class Earliest:
 
     # ---------------------------------------------------------------- what is kept
 
-    cdef bint _look_at(self, Node* end) except -1 nogil:
+    cdef bint _visit_end(self, Node* end) except -1 nogil:
         """Compute the lists of a last node; False if all of its matches have expired."""
         cdef instant_t bound = self.core.since_at(end)
         if end.latest < bound:
@@ -173,13 +173,13 @@ cdef class Earliest:
             self.known_count = self.kept_count = 0
             self.stamp += 1
             if self.stamp == 0:
-                memset(self.known, 0, self.known_room * sizeof(Known))
+                memset(self.known, 0, self.known_room * sizeof(SelectedTrails))
                 self.stamp = 1
         if self._find(<size_t>end) == NULL:
-            self._look_below(<size_t>end)
+            self._visit_below(<size_t>end)
         return True
 
-    cdef int _look_below(self, size_t top) except -1 nogil:
+    cdef int _visit_below(self, size_t top) except -1 nogil:
         """Compute the lists of a node; bottom-up without recursion."""
         cdef size_t[3] below
         cdef size_t address
@@ -196,7 +196,7 @@ cdef class Earliest:
             if self.todo_count == before:
                 self.todo_count -= 1
                 if self._find(address) == NULL:
-                    self._settle(address, below, count)
+                    self._merge_below(address, below, count)
         return 0
 
     cdef uint32_t _below(self, size_t address, size_t* below) noexcept nogil:
@@ -218,16 +218,18 @@ cdef class Earliest:
             count += 1
         return count
 
-    cdef int _settle(self, size_t address, const size_t* below, uint32_t count) except -1 nogil:
+    cdef int _merge_below(
+        self, size_t address, const size_t* below, uint32_t count
+    ) except -1 nogil:
         """Compute the lists of a node or a union whose parts are known."""
-        cdef Known* own
-        cdef Known* part
+        cdef SelectedTrails* own
+        cdef SelectedTrails* part
         cdef uint32_t i, found = 0, first = self.kept_count
         cdef size_t room = first + 1
         self.looked += 1
         for i in range(count):
             room += self._find(below[i]).count
-        self._make_room(&self.kept, &self.kept_room, room)
+        self._grow(&self.kept, &self.kept_room, room)
         if address & UNION:
             for i in range(count):
                 part = self._find(below[i])
@@ -235,7 +237,7 @@ cdef class Earliest:
                     self.kept + first, found, self.kept + part.first, part.count
                 )
         elif count == 0:
-            self.kept[first] = self._trail(NONE, (<Node*>address).label)
+            self.kept[first] = self._trail(NIL, (<Node*>address).label)
             found = 1
         else:
             part = self._find(below[0])
@@ -261,7 +263,7 @@ cdef class Earliest:
         if count == 0:
             memcpy(into, others, other_count * sizeof(uint32_t))
             return other_count
-        self._make_room(&self.both, &self.both_room, <size_t>count + other_count)
+        self._grow(&self.both, &self.both_room, <size_t>count + other_count)
         while total < self.most and (i < count or j < other_count):
             if j == other_count or (i < count and not self._precedes(others[j], into[i])):
                 if j < other_count and others[j] == into[i]:
@@ -307,29 +309,29 @@ cdef class Earliest:
         cdef uint32_t stream = last.stream if self.apart else 0
         cdef uint32_t* head = &self.heads[_place_of(before, own) & (self.trail_room - 1)]
         cdef uint32_t found = head[0]
-        while found != NONE:
+        while found != NIL:
             if self.trails[found].own == own and self.trails[found].before == before and (
                 self.trails[found].stream == stream
             ):
                 return found
             found = self.trails[found].other
         if self.trail_count == self.trail_room:
-            self._widen_trails()
+            self._grow_trails()
             head = &self.heads[_place_of(before, own) & (self.trail_room - 1)]
         found = self.trail_count
         self.trail_count += 1
         self.trails[found].own, self.trails[found].before = own, before
         self.trails[found].stream = stream
-        self.trails[found].depth = 1 if before == NONE else self.trails[before].depth + 1
+        self.trails[found].depth = 1 if before == NIL else self.trails[before].depth + 1
         self.trails[found].other = head[0]
         head[0] = found
         return found
 
-    cdef int _widen_trails(self) except -1 nogil:
+    cdef int _grow_trails(self) except -1 nogil:
         cdef uint32_t i, room = 2 * self.trail_room
         cdef uint32_t* head
-        self.trails = <Trail*>longer(self.trails, room, sizeof(Trail), LACKING)
-        self.heads = <uint32_t*>longer(self.heads, room, sizeof(uint32_t), LACKING)
+        self.trails = <Trail*>mem_grow(self.trails, room, sizeof(Trail), ALLOCATED_FOR)
+        self.heads = <uint32_t*>mem_grow(self.heads, room, sizeof(uint32_t), ALLOCATED_FOR)
         self.trail_room = room
         memset(self.heads, 0xFF, room * sizeof(uint32_t))
         for i in range(self.trail_count):
@@ -338,15 +340,15 @@ cdef class Earliest:
             head[0] = i
         return 0
 
-    cdef int _forget_trails(self) noexcept nogil:
+    cdef int _clear_trails(self) noexcept nogil:
         cdef Trail* trail
         while self.trail_count:
             self.trail_count -= 1
             trail = &self.trails[self.trail_count]
-            self.heads[_place_of(trail.before, trail.own) & (self.trail_room - 1)] = NONE
+            self.heads[_place_of(trail.before, trail.own) & (self.trail_room - 1)] = NIL
         return 0
 
-    cdef Known* _find(self, size_t address) noexcept nogil:
+    cdef SelectedTrails* _find(self, size_t address) noexcept nogil:
         """The entry of a node or a union, or NULL."""
         cdef uint32_t place = _hash(address) & (self.known_room - 1)
         while self.known[place].stamp == self.stamp:
@@ -355,18 +357,18 @@ cdef class Earliest:
             place = (place + 1) & (self.known_room - 1)
         return NULL
 
-    cdef Known* _enter(self, size_t address) except NULL nogil:
+    cdef SelectedTrails* _enter(self, size_t address) except NULL nogil:
         """Create the entry of a node or a union without one."""
-        cdef Known* old = self.known
+        cdef SelectedTrails* old = self.known
         cdef uint32_t i, place, room = self.known_room
         if 2 * self.known_count >= room:
-            self.known = <Known*>zeroed(2 * <size_t>room, sizeof(Known))
+            self.known = <SelectedTrails*>mem_calloc(2 * <size_t>room, sizeof(SelectedTrails))
             self.known_room = 2 * room
             self.known_count = 0
             for i in range(room):
                 if old[i].stamp == self.stamp:
                     self._enter(old[i].address)[0] = old[i]
-            give_back(old)
+            mem_free(old)
         place = _hash(address) & (self.known_room - 1)
         while self.known[place].stamp == self.stamp:
             place = (place + 1) & (self.known_room - 1)
@@ -377,23 +379,23 @@ cdef class Earliest:
     cdef int _push(self, size_t address) except -1 nogil:
         if self.todo_count == self.todo_room:
             self.todo_room = 2 * self.todo_room + 16
-            self.todo = <size_t*>longer(self.todo, self.todo_room, sizeof(size_t), LACKING)
+            self.todo = <size_t*>mem_grow(self.todo, self.todo_room, sizeof(size_t), ALLOCATED_FOR)
         self.todo[self.todo_count] = address
         self.todo_count += 1
         return 0
 
-    cdef int _make_room(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1 nogil:
+    cdef int _grow(self, uint32_t** trails, uint32_t* room, size_t wanted) except -1 nogil:
         """Make room for `wanted` trails."""
         if wanted > room[0]:
             wanted = 2 * wanted + 16
-            trails[0] = <uint32_t*>longer(trails[0], wanted, sizeof(uint32_t), LACKING)
+            trails[0] = <uint32_t*>mem_grow(trails[0], wanted, sizeof(uint32_t), ALLOCATED_FOR)
             room[0] = <uint32_t>wanted
         return 0
 
     # ---------------------------------------------------------------- listing
 
-    cdef bint _keeps(self, size_t address, uint32_t trail) noexcept nogil:
-        cdef Known* known = self._find(address)
+    cdef bint _holds(self, size_t address, uint32_t trail) noexcept nogil:
+        cdef SelectedTrails* known = self._find(address)
         cdef uint32_t i
         for i in range(known.count):
             if self.kept[known.first + i] == trail:
@@ -414,18 +416,20 @@ cdef class Earliest:
             depth, trail, address = part.depth, part.trail, <size_t>part.node
             if depth == self.path_room:
                 self.path_room = 2 * self.path_room + 16
-                self.path = <Label**>longer(self.path, self.path_room, sizeof(Label*), LACKING)
+                self.path = <Label**>mem_grow(
+                    self.path, self.path_room, sizeof(Label*), ALLOCATED_FOR
+                )
             self.path[depth] = part.node.label
             trail = self.trails[trail].before
-            if trail == NONE:
-                self._put(depth + 1, rank, part.node.latest)
+            if trail == NIL:
+                self._add_selected(depth + 1, rank, part.node.latest)
                 continue
             self.todo_count = 0
             self._push(address)
             while self.todo_count:
                 self.todo_count -= 1
                 for i in range(self._below(self.todo[self.todo_count], below)):
-                    if not self._keeps(below[i], trail):
+                    if not self._holds(below[i], trail):
                         continue
                     if below[i] & UNION:
                         self._push(below[i])
@@ -436,14 +440,14 @@ cdef class Earliest:
     cdef int _stack(self, Node* node, uint32_t trail, uint32_t depth) except -1 nogil:
         if self.part_count == self.part_room:
             self.part_room = 2 * self.part_room + 16
-            self.parts = <Part*>longer(self.parts, self.part_room, sizeof(Part), LACKING)
+            self.parts = <Part*>mem_grow(self.parts, self.part_room, sizeof(Part), ALLOCATED_FOR)
         self.parts[self.part_count].node = node
         self.parts[self.part_count].trail = trail
         self.parts[self.part_count].depth = depth
         self.part_count += 1
         return 0
 
-    cdef int _put(self, uint32_t length, uint32_t rank, instant_t start) except -1 nogil:
+    cdef int _add_selected(self, uint32_t length, uint32_t rank, instant_t start) except -1 nogil:
         """Add the match on the path to the selected ones."""
         cdef Chosen* match
         if self.left == 0:
@@ -451,13 +455,17 @@ cdef class Earliest:
                 raise LimitReached("matches")
         self.left -= 1
         if not self.left & 0xFFF:
-            heed()
+            check_signals()
         if self.chosen_count == self.chosen_room:
             self.chosen_room = 2 * self.chosen_room + 16
-            self.chosen = <Chosen*>longer(self.chosen, self.chosen_room, sizeof(Chosen), LACKING)
+            self.chosen = <Chosen*>mem_grow(
+                self.chosen, self.chosen_room, sizeof(Chosen), ALLOCATED_FOR
+            )
         if self.label_count + length > self.label_room:
             self.label_room = 2 * (self.label_room + length)
-            self.labels = <Label**>longer(self.labels, self.label_room, sizeof(Label*), LACKING)
+            self.labels = <Label**>mem_grow(
+                self.labels, self.label_room, sizeof(Label*), ALLOCATED_FOR
+            )
         match = &self.chosen[self.chosen_count]
         match.start, match.rank = start, rank
         match.first, match.length = self.label_count, length

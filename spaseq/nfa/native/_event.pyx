@@ -7,8 +7,8 @@ window only. A row receives its window terms once, when it is first stored.
 
 from libc.string cimport memcmp
 
-from spaseq.rdf._effort cimport bound_effort
-from spaseq.rdf._memory cimport give_back, no_room, resized, zeroed
+from spaseq.rdf._effort cimport limit_effort
+from spaseq.rdf._memory cimport mem_free, raise_no_memory, mem_realloc, mem_calloc
 from spaseq.rdf._terms cimport LOCAL, WINDOWED
 
 from spaseq.rdf.limits import NO_LIMIT
@@ -21,54 +21,54 @@ cdef class CurrentEvent:
         self, Tables tables not None, Window window not None, WindowTerms terms not None
     ):
         self.tables, self.window, self.terms = tables, window, terms
-        self.tecs, self.passing = Tecs(), Tecs()
-        bound_effort(&self.effort, NO_LIMIT)
-        self.env = <term_t*>zeroed(tables.cells, sizeof(term_t))
-        self.key = <term_t*>zeroed(tables.cells, sizeof(term_t))
-        self.widen(8)
+        self.tecs, self.transient = Tecs(), Tecs()
+        limit_effort(&self.effort, NO_LIMIT)
+        self.env = <term_t*>mem_calloc(tables.cells, sizeof(term_t))
+        self.key = <term_t*>mem_calloc(tables.cells, sizeof(term_t))
+        self.grow_row(8)
 
     def __dealloc__(self):
-        give_back(self.row)
-        give_back(self.env)
-        give_back(self.key)
+        mem_free(self.row)
+        mem_free(self.env)
+        mem_free(self.key)
 
-    cdef int take_batch(self, EventBatch batch) except -1 with gil:
+    cdef int set_batch(self, EventBatch batch) except -1 with gil:
         """Switch to another batch of events."""
         self.batch = batch
         return 0
 
-    cdef int widen(self, uint32_t width) except -1 nogil:
+    cdef int grow_row(self, uint32_t width) except -1 nogil:
         """Make room for a row of `width` terms."""
-        cdef term_t* longer = <term_t*>resized(self.row, 2 * width * sizeof(term_t))
+        cdef term_t* longer = <term_t*>mem_realloc(self.row, 2 * width * sizeof(term_t))
         if longer == NULL:
-            no_room(b"a row")
+            raise_no_memory(b"a row")
         self.row = longer
         self.row_room = 2 * width
         return 0
 
-    cdef int keep_row(self, uint32_t width) except -1 nogil:
+    cdef int store_row(self, uint32_t width) except -1 nogil:
         """Store the row and its event's terms in the window, so that they outlive their batch."""
         cdef uint32_t i
         for i in range(width):
-            if not self.given[i] & LOCAL:
+            if not self.batch_row[i] & LOCAL:
                 continue
             if self.row[i] & WINDOWED:
-                self.terms.keep_on(self.row[i])
+                self.terms.renew(self.row[i])
             else:
-                self.row[i] = self.terms.keep(self.batch, self.given[i])
-        self.row_kept = True
-        if self.event_kept:
+                self.row[i] = self.terms.intern(self.batch, self.batch_row[i])
+        self.row_stored = True
+        if self.event_stored:
             return 0
-        self.label.name = self.terms.keep(self.batch, self.raw_name) if self.raw_name else 0
-        self.label.stamp = self.terms.keep(self.batch, self.raw_stamp) if self.raw_stamp else 0
-        self.event_kept = True
+        self.label.name = self.terms.intern(self.batch, self.raw_name) if self.raw_name else 0
+        self.label.stamp = self.terms.intern(self.batch, self.raw_stamp) if self.raw_stamp else 0
+        self.event_stored = True
         return 0
 
-    cdef int settle(self, Occurrence* occurrence) noexcept nogil:
+    cdef int replace_batch_terms(self, Occurrence* occurrence) noexcept nogil:
         """Replace batch terms in registers by the window terms of the same columns."""
         cdef uint32_t i, j
         cdef Binding* binding
-        if occurrence.more & More.KEEPS:
+        if occurrence.flags & OccurrenceFlags.STORES_TERMS:
             return 0
         for i in range(occurrence.binding_first, occurrence.binding_end):
             binding = &self.tables.bindings[i]
@@ -79,13 +79,13 @@ cdef class CurrentEvent:
                     self.env[self.tables.followers[j].register] = self.row[binding.column]
         return 0
 
-    cdef int label_row(self, Way* way, uint32_t width, Label** label) except -1 nogil:
+    cdef int label_row(self, EdgeRef* way, uint32_t width, Label** label) except -1 nogil:
         """The label of the current row and its event, valid while the window may need them."""
-        cdef Occurrence* occurrence = &self.tables.occurrences[way.taken.occurrence]
-        if not self.row_kept:
-            self.keep_row(width)
-            self.settle(occurrence)
-        if occurrence.more & More.ASSIGNS:
+        cdef Occurrence* occurrence = &self.tables.occurrences[way.edge_at.occurrence]
+        if not self.row_stored:
+            self.store_row(width)
+            self.replace_batch_terms(occurrence)
+        if occurrence.flags & OccurrenceFlags.ASSIGNS:
             width += occurrence.assigned_end - occurrence.binding_end
             if label[0] != NULL and memcmp(label[0].row, self.row, width * sizeof(term_t)) != 0:
                 label[0] = NULL

@@ -1,17 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The frontier of a search inside a guarded unit: distinct (place, instant, environment) entries.
 
-Two paths that wait in one place since one instant with equal registers continue alike. Entries are
+Two paths that wait in one place since one instant with equal registers continue bucket. Entries are
 numbered in order of insertion and followed in that order. Cost: constant for each.
 """
 
 from libc.string cimport memcpy, memset
 
-from spaseq.rdf._memory cimport give_back, longer
+from spaseq.rdf._memory cimport mem_free, mem_grow
 
-cdef const char* LACKING = b"what a guard looks for"
+cdef const char* ALLOCATED_FOR = b"what a guard looks for"
 
-cdef uint32_t NOWHERE = 0xFFFFFFFFu
+cdef uint32_t NIL = 0xFFFFFFFFu
 
 
 cdef uint32_t _hash(
@@ -26,12 +26,14 @@ cdef uint32_t _hash(
 
 cdef int _grow(Frontier* entries) except -1 nogil:
     cdef uint32_t i, head, room = 2 * entries.room if entries.room else 16
-    entries.places = <uint32_t*>longer(entries.places, room, sizeof(uint32_t), LACKING)
-    entries.lasts = <instant_t*>longer(entries.lasts, room, sizeof(instant_t), LACKING)
-    entries.hashes = <uint32_t*>longer(entries.hashes, room, sizeof(uint32_t), LACKING)
-    entries.others = <uint32_t*>longer(entries.others, room, sizeof(uint32_t), LACKING)
-    entries.heads = <uint32_t*>longer(entries.heads, room, sizeof(uint32_t), LACKING)
-    entries.values = <term_t*>longer(entries.values, room, entries.cells * sizeof(term_t), LACKING)
+    entries.places = <uint32_t*>mem_grow(entries.places, room, sizeof(uint32_t), ALLOCATED_FOR)
+    entries.lasts = <instant_t*>mem_grow(entries.lasts, room, sizeof(instant_t), ALLOCATED_FOR)
+    entries.hashes = <uint32_t*>mem_grow(entries.hashes, room, sizeof(uint32_t), ALLOCATED_FOR)
+    entries.others = <uint32_t*>mem_grow(entries.others, room, sizeof(uint32_t), ALLOCATED_FOR)
+    entries.heads = <uint32_t*>mem_grow(entries.heads, room, sizeof(uint32_t), ALLOCATED_FOR)
+    entries.values = <term_t*>mem_grow(
+        entries.values, room, entries.cells * sizeof(term_t), ALLOCATED_FOR
+    )
     entries.room = room
     memset(entries.heads, 0xFF, room * sizeof(uint32_t))
     for i in range(entries.count):
@@ -52,7 +54,7 @@ cdef int frontier_push(
     if entries.count == entries.room:
         _grow(entries)
     i = entries.heads[hash & (entries.room - 1)]
-    while i != NOWHERE:
+    while i != NIL:
         if entries.hashes[i] == hash and entries.places[i] == place and entries.lasts[i] == last:
             other = entries.values + <size_t>i * entries.cells
             same = True
@@ -79,10 +81,10 @@ cdef int frontier_clear(Frontier* entries) noexcept nogil:
 
 cdef int frontier_free(Frontier* entries) noexcept nogil:
     """Free the arrays of a frontier, not the frontier itself."""
-    give_back(entries.places)
-    give_back(entries.lasts)
-    give_back(entries.values)
-    give_back(entries.hashes)
-    give_back(entries.heads)
-    give_back(entries.others)
+    mem_free(entries.places)
+    mem_free(entries.lasts)
+    mem_free(entries.values)
+    mem_free(entries.hashes)
+    mem_free(entries.heads)
+    mem_free(entries.others)
     return 0

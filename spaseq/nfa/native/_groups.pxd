@@ -5,31 +5,39 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from spaseq.nfa.native._range_index cimport NOBODY, Order, Rank, Registers, enter, leave, rank_in
+from spaseq.nfa.native._range_index cimport (
+    NIL,
+    RangeIndex,
+    Rank,
+    TermResolver,
+    index_insert,
+    index_remove,
+    rank_in,
+)
 from spaseq.nfa.native._tecs cimport Node, Tecs, instant_t, union_t
 from spaseq.rdf._memory cimport Lines
 from spaseq.rdf._terms cimport copy_row, term_t
 
 # The members of a group whose last event arrived at one instant. See _tecs.pxd for `latest`.
-cdef struct Stretch:
+cdef struct InstantMembers:
     instant_t last
     union_t members
     instant_t latest
-    Stretch* older      # the stretch of the instant before
+    InstantMembers* older # the stretch of the instant before
     instant_t older_latest
 
 # The members of a group by their last instants, where a place is dated.
 cdef struct Dates:
-    Stretch* newest
+    InstantMembers* newest
     instant_t oldest    # no member's last event is older
     instant_t floor     # members with an older last event have been joined by a `;` place
-    instant_t taken     # the same, effective after the timestamp that begins at `taken_in`
-    instant_t taken_in
+    instant_t joined    # the same, effective after the timestamp that begins at `joined_in`
+    instant_t joined_in
 
 # The links of a group in its chain.
-cdef struct Standing:
+cdef struct ChainLinks:
     uint32_t next
-    uint32_t previous   # NOBODY: the group is a head
+    uint32_t previous   # NIL: the group is a head
     uint32_t hash
 
 # All partial matches of the place with the same live registers. With up to three registers a group
@@ -38,10 +46,10 @@ cdef struct Group:
     union_t members
     instant_t latest    # greatest start of the members, see _tecs.pxd
     uint64_t serial     # unique among the groups of the place
-    instant_t taken     # the instant at which a `;` place joined them, -1: never
+    instant_t joined_at # the instant at which a `;` place joined them, -1: never
     uint32_t place      # position in `alive`, or the next free group
     bint alive
-    Standing standing   # in the chain by all registers
+    ChainLinks standing # in the chain by all registers
     term_t values[1]    # the registers of the group
 
 # Groups by the hash of some of their registers, in chains.
@@ -50,7 +58,7 @@ cdef struct Chains:
     uint32_t width
     uint32_t* heads         # mask + 1 of them
     uint32_t mask
-    Standing* standings     # per group; NULL: those inside the groups
+    ChainLinks* standings   # per group; NULL: those inside the groups
     int32_t ordered         # the live register that orders the index, -1: hashed
     bint same               # reuse the first chains, which have the same key
 
@@ -65,35 +73,36 @@ cdef class Groups:
     cdef uint32_t count         # group numbers in use
     cdef uint64_t made          # groups ever created
     cdef uint32_t room          # slots, a power of two
-    cdef uint32_t due           # number of groups at which `prepare` must run
+    cdef uint32_t due           # number of groups at which `grow_in_parts` must run
     cdef uint32_t clearing      # the chains whose larger table is being cleared
     cdef uint64_t cleared       # heads or roots of it cleared so far
     cdef uint32_t free          # first free group
-    cdef uint32_t sought        # the hash of the last lookup by all registers
+    cdef uint32_t last_hash     # the hash of the last lookup by all registers
     cdef uint32_t* alive        # the numbers of the groups, unordered
-    cdef readonly uint32_t living
-    cdef uint64_t* turned       # receives `bit` when the first group arrives or the last one leaves
+    cdef readonly uint32_t live_count
+    # Receives `bit` when the first group arrives or the last one leaves.
+    cdef uint64_t* changed_places
     cdef uint64_t bit
     cdef Chains* chains         # first by all registers, then one per index
     cdef uint32_t chain_count
-    cdef list orders            # per index its Order, None where it is hashed
+    cdef list orders            # per index its RangeIndex, None where it is hashed
     cdef PyObject** orders_at   # the same
-    cdef bint summed            # some order stores unions of its groups
-    cdef Registers registers
+    cdef bint has_unions        # some order stores unions of its groups
+    cdef TermResolver registers
 
-    cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil
+    cdef int add_dated(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil
     cdef int clear(self) except -1 nogil
-    cdef int spoil(self, uint32_t group) noexcept nogil
+    cdef int invalidate(self, uint32_t group) noexcept nogil
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil
-    cdef int prepare(self) except -1 nogil
-    cdef int _lengthen(self, uint32_t most) except -1 nogil
-    cdef int _widen(self, uint32_t room) except -1 nogil
-    cdef bint _clear_piece(self) noexcept nogil
-    cdef int _enter_all(self, uint32_t room) except -1 nogil
+    cdef int grow_in_parts(self) except -1 nogil
+    cdef int _grow_arrays(self, uint32_t most) except -1 nogil
+    cdef int _alloc_tables(self, uint32_t room) except -1 nogil
+    cdef bint _clear_next_piece(self) noexcept nogil
+    cdef int _rehash(self, uint32_t room) except -1 nogil
 
 
-cdef inline uint32_t hashed(uint32_t hash, term_t value) noexcept nogil:
+cdef inline uint32_t extend_hash(uint32_t hash, term_t value) noexcept nogil:
     """Extend the hash of some values by one more; the empty hash is 0.
 
     Terms of a window are numbered in order of arrival, so consecutive terms of one register hash to
@@ -107,7 +116,7 @@ cdef inline uint32_t hash_of(const term_t* values, uint32_t count) noexcept nogi
     cdef uint32_t hash = 0
     cdef uint32_t i
     for i in range(count):
-        hash = hashed(hash, values[i])
+        hash = extend_hash(hash, values[i])
     return hash
 
 
@@ -122,8 +131,8 @@ cdef inline term_t* values_of(Groups groups, uint32_t group) noexcept nogil:
 
 cdef inline instant_t floor_of(Dates* dates, instant_t timestamp_start) noexcept nogil:
     """The least last instant of members that no earlier timestamp has joined."""
-    if dates.taken_in < timestamp_start and dates.taken > dates.floor:
-        dates.floor = dates.taken
+    if dates.joined_in < timestamp_start and dates.joined > dates.floor:
+        dates.floor = dates.joined
     return dates.floor
 
 
@@ -142,49 +151,49 @@ cdef inline bint are_equal(
     return True
 
 
-cdef inline uint32_t find(Groups groups, const term_t* values) noexcept nogil:
-    """The group with these live registers, or NOBODY."""
+cdef inline uint32_t find_group(Groups groups, const term_t* values) noexcept nogil:
+    """The group with these live registers, or NIL."""
     cdef uint32_t hash = hash_of(values, groups.width)
     cdef uint32_t number = groups.chains.heads[hash & groups.chains.mask]
     cdef const Group* group
-    groups.sought = hash
-    while number != NOBODY:
+    groups.last_hash = hash
+    while number != NIL:
         group = group_at(groups, number)
         if group.standing.hash == hash and are_equal(group.values, values, groups.width):
             return number
         number = group.standing.next
-    return NOBODY
+    return NIL
 
 
-cdef inline Standing* standing_of(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
+cdef inline ChainLinks* links_of(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
     """The links of a group in some chains."""
     if chains == groups.chains:
         return &group_at(groups, group).standing
     return &chains.standings[group]
 
 
-cdef inline int enter_chain(
+cdef inline int chain_insert(
     Groups groups, Chains* chains, uint32_t group, uint32_t hash
 ) noexcept nogil:
     """Insert a group at the head of the chain of its hash."""
     cdef uint32_t* head = &chains.heads[hash & chains.mask]
-    cdef Standing* own = standing_of(groups, chains, group)
-    own.hash, own.next, own.previous = hash, head[0], NOBODY
-    if head[0] != NOBODY:
-        standing_of(groups, chains, head[0]).previous = group
+    cdef ChainLinks* own = links_of(groups, chains, group)
+    own.hash, own.next, own.previous = hash, head[0], NIL
+    if head[0] != NIL:
+        links_of(groups, chains, head[0]).previous = group
     head[0] = group
     return 0
 
 
-cdef inline int leave_chain(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
+cdef inline int chain_remove(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
     """Remove a group from its chain."""
-    cdef Standing* own = standing_of(groups, chains, group)
-    if own.previous == NOBODY:
+    cdef ChainLinks* own = links_of(groups, chains, group)
+    if own.previous == NIL:
         chains.heads[own.hash & chains.mask] = own.next
     else:
-        standing_of(groups, chains, own.previous).next = own.next
-    if own.next != NOBODY:
-        standing_of(groups, chains, own.next).previous = own.previous
+        links_of(groups, chains, own.previous).next = own.next
+    if own.next != NIL:
+        links_of(groups, chains, own.next).previous = own.previous
     return 0
 
 
@@ -193,12 +202,12 @@ cdef inline uint32_t hash_in(const Chains* chains, const term_t* values) noexcep
     cdef uint32_t hash = 0
     cdef uint32_t i
     for i in range(chains.width):
-        hash = hashed(hash, values[chains.columns[i]])
+        hash = extend_hash(hash, values[chains.columns[i]])
     return hash
 
 
-cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFFF nogil:
-    """Create a group without members, after `find` has not found its registers."""
+cdef inline uint32_t create_group(Groups groups, const term_t* values) except? 0xFFFFFFFF nogil:
+    """Create a group without members, after `find_group` has not found its registers."""
     cdef uint32_t group = groups.free
     cdef uint32_t i
     cdef Group* made
@@ -206,55 +215,56 @@ cdef inline uint32_t make(Groups groups, const term_t* values) except? 0xFFFFFFF
     cdef Rank rank
     cdef double value
     cdef bint distinct
-    assert find(groups, values) == NOBODY
-    if group != NOBODY:
+    assert find_group(groups, values) == NIL
+    if group != NIL:
         groups.free = group_at(groups, group).place
     else:
         if groups.count == groups.due:
-            groups.prepare()
+            groups.grow_in_parts()
         group = groups.count
         groups.count += 1
     made = group_at(groups, group)
     if groups.dated:
         memset(&groups.dates[group], 0, sizeof(Dates))
-        groups.dates[group].floor = groups.dates[group].taken = -1
+        groups.dates[group].floor = groups.dates[group].joined = -1
     groups.made += 1
     made.members = 0
     made.serial = groups.made
-    made.taken = made.latest = -1
+    made.joined_at = made.latest = -1
     made.alive = True
-    made.place = groups.living
-    groups.alive[groups.living] = group
-    groups.turned[0] |= groups.bit * <uint64_t>(groups.living == 0)
-    groups.living += 1
+    made.place = groups.live_count
+    groups.alive[groups.live_count] = group
+    groups.changed_places[0] |= groups.bit * <uint64_t>(groups.live_count == 0)
+    groups.live_count += 1
     copy_row(made.values, values, groups.width)
-    enter_chain(groups, groups.chains, group, groups.sought)
+    chain_insert(groups, groups.chains, group, groups.last_hash)
     for i in range(1, groups.chain_count):
         chains = &groups.chains[i]
         if chains.ordered >= 0:
             rank = rank_in(groups.registers, values[chains.ordered], &value, &distinct)
-            enter(
-                <Order>groups.orders_at[i], group, hash_in(chains, values), rank, value, distinct
+            index_insert(
+                <RangeIndex>groups.orders_at[i], group, hash_in(chains, values), rank, value,
+                distinct,
             )
         elif not chains.same:
-            enter_chain(groups, chains, group, hash_in(chains, values))
+            chain_insert(groups, chains, group, hash_in(chains, values))
     return group
 
 
-cdef inline int drop(Groups groups, uint32_t group) except -1 nogil:
+cdef inline int remove_group(Groups groups, uint32_t group) except -1 nogil:
     """Remove a group."""
     cdef Group* gone = group_at(groups, group)
     cdef uint32_t i, last
     assert gone.alive and groups.alive[gone.place] == group
-    leave_chain(groups, groups.chains, group)
+    chain_remove(groups, groups.chains, group)
     for i in range(1, groups.chain_count):
         if groups.chains[i].ordered >= 0:
-            leave(<Order>groups.orders_at[i], group)
+            index_remove(<RangeIndex>groups.orders_at[i], group)
         elif not groups.chains[i].same:
-            leave_chain(groups, &groups.chains[i], group)
-    groups.living -= 1
-    groups.turned[0] |= groups.bit * <uint64_t>(groups.living == 0)
-    last = groups.alive[groups.living]
+            chain_remove(groups, &groups.chains[i], group)
+    groups.live_count -= 1
+    groups.changed_places[0] |= groups.bit * <uint64_t>(groups.live_count == 0)
+    last = groups.alive[groups.live_count]
     groups.alive[gone.place] = last
     group_at(groups, last).place = gone.place
     gone.alive = False

@@ -10,29 +10,29 @@ operations; logarithmic with an order.
 from cpython.ref cimport PyObject
 from libc.string cimport memset
 
-from spaseq.nfa.native._tecs cimport added, piece_of
-from spaseq.rdf._memory cimport LINE, give_back, lines_grow, longer, zeroed
+from spaseq.nfa.native._tecs cimport union_add, tecs_alloc
+from spaseq.rdf._memory cimport LINE_BYTES, mem_free, lines_grow, mem_grow, mem_calloc
 
-cdef const char* LACKING = b"another group of partial matches"
+cdef const char* ALLOCATED_FOR = b"another group of partial matches"
 
 
 cdef enum:
-    SPARSE = 4      # hash chains per group slot: most hold one group or none
-    FEWEST = 16     # group slots at the beginning
-    PIECE = 0x20000 # heads or roots cleared at once: 512 KB
+    HEADS_PER_SLOT = 4 # hash chains per group slot: most hold one group or none
+    MIN_SLOTS = 16  # group slots at the beginning
+    CLEARED_PIECE_ENTRIES = 0x20000 # heads or roots cleared at once: 512 KB
 
 
 cdef inline uint32_t _like(
     Groups groups, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
 ) noexcept nogil:
     """The first group of a chain with a key, from `group` on; hashes exclude most others."""
-    cdef Standing* standing
-    while group != NOBODY:
-        standing = standing_of(groups, chains, group)
+    cdef ChainLinks* standing
+    while group != NIL:
+        standing = links_of(groups, chains, group)
         if standing.hash == hash and _agrees(groups, chains, group, key):
             return group
         group = standing.next
-    return NOBODY
+    return NIL
 
 
 cdef inline bint _agrees(
@@ -57,49 +57,51 @@ cdef class Groups:
     """
 
     def __cinit__(
-        self, uint32_t width, indexes, Registers registers not None, bint dated=False
+        self, uint32_t width, indexes, TermResolver registers not None, bint dated=False
     ):
         cdef uint32_t i, j
         self.registers = registers
-        self.orders = [None] + [Order() if ordered >= 0 else None for _, ordered in indexes]
-        self.orders_at = <PyObject**>zeroed(len(self.orders), sizeof(PyObject*))
+        self.orders = [None] + [RangeIndex() if ordered >= 0 else None for _, ordered in indexes]
+        self.orders_at = <PyObject**>mem_calloc(len(self.orders), sizeof(PyObject*))
         for i, order in enumerate(self.orders):
             self.orders_at[i] = <PyObject*>order
-        self.turned = &self.bit     # groups outside of a place never set it
+        self.changed_places = &self.bit # groups outside of a place never set it
         self.width = width
-        self.stride = (sizeof(Group) + width * sizeof(term_t) - sizeof(term_t) + LINE - 1) & ~(
-            <size_t>LINE - 1
+        self.stride = (
+            sizeof(Group) + width * sizeof(term_t) - sizeof(term_t) + LINE_BYTES - 1
+        ) & ~(
+            <size_t>LINE_BYTES - 1
         )
         self.dated = dated
-        self.free = NOBODY
+        self.free = NIL
         self.chain_count = 1 + <uint32_t>len(indexes)
-        self.chains = <Chains*>zeroed(self.chain_count, sizeof(Chains))
+        self.chains = <Chains*>mem_calloc(self.chain_count, sizeof(Chains))
         for i, (columns, ordered) in enumerate([(list(range(width)), -1), *indexes]):
             self.chains[i].ordered = ordered
             self.chains[i].width = <uint32_t>len(columns)
-            self.chains[i].columns = <uint32_t*>zeroed(len(columns), sizeof(uint32_t))
+            self.chains[i].columns = <uint32_t*>mem_calloc(len(columns), sizeof(uint32_t))
             for j, column in enumerate(columns):
                 self.chains[i].columns[j] = column
             self.chains[i].same = i > 0 and ordered < 0 and columns == list(range(width))
-        self._lengthen(FEWEST * 5 // 8)
-        self._widen(FEWEST)
-        self._enter_all(FEWEST)
-        self.due = FEWEST * 5 // 8
+        self._grow_arrays(MIN_SLOTS * 5 // 8)
+        self._alloc_tables(MIN_SLOTS)
+        self._rehash(MIN_SLOTS)
+        self.due = MIN_SLOTS * 5 // 8
 
     def __dealloc__(self):
         cdef uint32_t i
         if self.chains != NULL:
             for i in range(self.chain_count):
-                give_back(self.chains[i].columns)
-                give_back(self.chains[i].heads)
-                give_back(self.chains[i].standings)
-        give_back(self.chains)
-        give_back(self.orders_at)
-        give_back(self.lines.block)
-        give_back(self.dates)
-        give_back(self.alive)
+                mem_free(self.chains[i].columns)
+                mem_free(self.chains[i].heads)
+                mem_free(self.chains[i].standings)
+        mem_free(self.chains)
+        mem_free(self.orders_at)
+        mem_free(self.lines.block)
+        mem_free(self.dates)
+        mem_free(self.alive)
 
-    cdef int prepare(self) except -1 nogil:
+    cdef int grow_in_parts(self) except -1 nogil:
         """Grow towards twice the room, in the parts due at this number of groups.
 
         Growing in parts bounds the cost for a single event. Touching fresh memory takes longer than
@@ -108,28 +110,29 @@ cdef class Groups:
         """
         cdef uint32_t eighth = self.room // 8
         if self.count == 5 * eighth:
-            self._lengthen(10 * eighth)
+            self._grow_arrays(10 * eighth)
             self.due = 6 * eighth
         elif self.count < self.room - 1:
             if self.count == 6 * eighth:
-                self._widen(2 * self.room)
-            self.due = self.count + 1 if self._clear_piece() else self.room - 1
+                self._alloc_tables(2 * self.room)
+            self.due = self.count + 1 if self._clear_next_piece() else self.room - 1
         else:
-            self._enter_all(2 * self.room)
+            self._rehash(2 * self.room)
             self.due = 10 * eighth
         return 0
 
-    cdef int _lengthen(self, uint32_t most) except -1 nogil:
+    cdef int _grow_arrays(self, uint32_t most) except -1 nogil:
         """Grow the per-group arrays; the next group touches the new memory first."""
         lines_grow(
-            &self.lines, self.count * self.stride // LINE, most * self.stride // LINE, LACKING
+            &self.lines, self.count * self.stride // LINE_BYTES, most * self.stride // LINE_BYTES,
+            ALLOCATED_FOR,
         )
         if self.dated:
-            self.dates = <Dates*>longer(self.dates, most, sizeof(Dates), LACKING)
-        self.alive = <uint32_t*>longer(self.alive, most, sizeof(uint32_t), LACKING)
+            self.dates = <Dates*>mem_grow(self.dates, most, sizeof(Dates), ALLOCATED_FOR)
+        self.alive = <uint32_t*>mem_grow(self.alive, most, sizeof(uint32_t), ALLOCATED_FOR)
         return 0
 
-    cdef int _widen(self, uint32_t room) except -1 nogil:
+    cdef int _alloc_tables(self, uint32_t room) except -1 nogil:
         """Allocate larger lookup tables, not used yet."""
         cdef uint32_t i
         cdef Chains* chains
@@ -137,18 +140,18 @@ cdef class Groups:
         for i in range(self.chain_count):
             chains = &self.chains[i]
             if chains.ordered >= 0:
-                (<Order>self.orders_at[i]).widen(room)
+                (<RangeIndex>self.orders_at[i]).alloc_room(room)
             elif not chains.same:
-                chains.heads = <uint32_t*>longer(
-                    chains.heads, SPARSE * room, sizeof(uint32_t), LACKING
+                chains.heads = <uint32_t*>mem_grow(
+                    chains.heads, HEADS_PER_SLOT * room, sizeof(uint32_t), ALLOCATED_FOR
                 )
                 if i:
-                    chains.standings = <Standing*>longer(
-                        chains.standings, room, sizeof(Standing), LACKING
+                    chains.standings = <ChainLinks*>mem_grow(
+                        chains.standings, room, sizeof(ChainLinks), ALLOCATED_FOR
                     )
         return 0
 
-    cdef bint _clear_piece(self) noexcept nogil:
+    cdef bint _clear_next_piece(self) noexcept nogil:
         """Clear the next piece of the larger tables; False if none is left."""
         cdef Chains* chains
         cdef uint32_t* table
@@ -157,10 +160,10 @@ cdef class Groups:
             chains = &self.chains[self.clearing]
             table, added = chains.heads, 0 if chains.same else <uint64_t>chains.mask + 1
             if chains.ordered >= 0:
-                table = (<Order>self.orders_at[self.clearing]).roots
-                added = <uint64_t>(<Order>self.orders_at[self.clearing]).mask + 1
+                table = (<RangeIndex>self.orders_at[self.clearing]).roots
+                added = <uint64_t>(<RangeIndex>self.orders_at[self.clearing]).mask + 1
             if self.cleared < added:
-                some = min(PIECE, added - self.cleared)
+                some = min(CLEARED_PIECE_ENTRIES, added - self.cleared)
                 memset(table + added + self.cleared, 0xFF, some * sizeof(uint32_t))
                 self.cleared += some
                 return True
@@ -168,73 +171,75 @@ cdef class Groups:
             self.cleared = 0
         return False
 
-    cdef int _enter_all(self, uint32_t room) except -1 nogil:
+    cdef int _rehash(self, uint32_t room) except -1 nogil:
         """Switch to the larger tables and re-insert the groups."""
         cdef uint32_t i, group
         cdef Chains* chains
         for i in range(self.chain_count):
             chains = &self.chains[i]
             if chains.ordered >= 0:
-                (<Order>self.orders_at[i]).reserve(room)
+                (<RangeIndex>self.orders_at[i]).reset(room)
             elif not chains.same:
-                chains.mask = SPARSE * room - 1
-                memset(chains.heads, 0xFF, SPARSE * room * sizeof(uint32_t))
+                chains.mask = HEADS_PER_SLOT * room - 1
+                memset(chains.heads, 0xFF, HEADS_PER_SLOT * room * sizeof(uint32_t))
             else:
                 continue
             for group in range(self.count):
                 if not group_at(self, group).alive:
                     continue
                 if chains.ordered >= 0:
-                    (<Order>self.orders_at[i]).put(group)
+                    (<RangeIndex>self.orders_at[i]).insert_entry(group)
                 else:
-                    enter_chain(self, chains, group, standing_of(self, chains, group).hash)
+                    chain_insert(self, chains, group, links_of(self, chains, group).hash)
         self.room = room
         return 0
 
     cdef uint32_t first(self, uint32_t index, const term_t* key) noexcept nogil:
-        """The first group with these values in the columns of an index, or NOBODY."""
+        """The first group with these values in the columns of an index, or NIL."""
         cdef Chains* chains = &self.chains[0 if self.chains[index].same else index]
         cdef uint32_t hash = hash_of(key, chains.width)
         return _like(self, chains, chains.heads[hash & chains.mask], hash, key)
 
     cdef uint32_t next_of(self, uint32_t index, uint32_t group, const term_t* key) noexcept nogil:
-        """The group after one that `first` or `next_of` returned, or NOBODY."""
+        """The group after one that `first` or `next_of` returned, or NIL."""
         cdef Chains* chains = &self.chains[index]
         if chains.same:
-            return NOBODY  # no other group has all of its registers
+            return NIL     # no other group has all of its registers
         return _like(
             self, chains, chains.standings[group].next, chains.standings[group].hash, key
         )
 
-    cdef int date(self, Tecs tecs, uint32_t group, Node* node, instant_t bound) except -1 nogil:
+    cdef int add_dated(
+        self, Tecs tecs, uint32_t group, Node* node, instant_t bound
+    ) except -1 nogil:
         """Add a member to the stretch of its last instant, which no other member's exceeds."""
-        cdef Stretch* newest = self.dates[group].newest
-        cdef Stretch* made
+        cdef InstantMembers* newest = self.dates[group].newest
+        cdef InstantMembers* made
         cdef instant_t last = node.label.instant
         if newest == NULL:
             self.dates[group].oldest = last
         if newest == NULL or newest.last != last:
-            made = <Stretch*>piece_of(tecs, sizeof(Stretch))
-            memset(made, 0, sizeof(Stretch))
+            made = <InstantMembers*>tecs_alloc(tecs, sizeof(InstantMembers))
+            memset(made, 0, sizeof(InstantMembers))
             made.last, made.older, made.latest, made.older_latest = last, newest, -1, -1
             if newest != NULL:
                 made.older_latest = max(newest.latest, newest.older_latest)
             self.dates[group].newest = newest = made
         assert newest.last == last and (newest.older == NULL or newest.older.last < last)
-        newest.members = added(tecs, newest.members, newest.latest, node, bound)
+        newest.members = union_add(tecs, newest.members, newest.latest, node, bound)
         newest.latest = max(newest.latest, node.latest)
         return 0
 
-    cdef int spoil(self, uint32_t group) noexcept nogil:
+    cdef int invalidate(self, uint32_t group) noexcept nogil:
         """Mark the unions that contain a group as stale, in every order that stores unions."""
         cdef uint32_t i
         for i in range(self.chain_count):
             if self.chains[i].ordered >= 0:
-                (<Order>self.orders_at[i]).spoil(group)
+                (<RangeIndex>self.orders_at[i]).invalidate(group)
         return 0
 
     cdef int clear(self) except -1 nogil:
         """Remove all groups."""
-        while self.living:
-            drop(self, self.alive[self.living - 1])
+        while self.live_count:
+            remove_group(self, self.alive[self.live_count - 1])
         return 0

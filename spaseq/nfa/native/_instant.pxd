@@ -6,7 +6,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa.native._groups cimport Group, Groups
 from spaseq.nfa.native._event cimport CurrentEvent
-from spaseq.nfa.native._program cimport Edge, Link, Origin, Place, Source, Tables, open_to
+from spaseq.nfa.native._program cimport Edge, Link, Origin, Place, Source, Tables, bounds_admit
 from spaseq.nfa.native._tecs cimport Node
 from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
@@ -32,7 +32,7 @@ cdef class OpenInstant:
     cdef uint32_t cells         # of an environment
     cdef list groups            # per place, its Groups; None at a start
     cdef PyObject** groups_at   # the same, as pointers
-    cdef uint64_t turned        # places whose first group arrived or whose last one left, by
+    cdef uint64_t changed_places # places whose first group arrived or whose last one left, by
                                 # `bit_of_place`; all bits: the join strategy has changed
     cdef Pending* pending
     cdef uint32_t pending_count, pending_room
@@ -42,12 +42,16 @@ cdef class OpenInstant:
     cdef uint32_t touched_count, touched_room
     cdef Node** accepted
     cdef uint32_t accepted_count, accepted_room
+    cdef bint traced            # `tracer` receives every transition
+    cdef object tracer
 
     cdef int remember(
         self, term_t* env, const Place* place, Groups groups, uint32_t number
     ) noexcept nogil
     cdef int more_touched(self) except -1 nogil
     cdef int accept(self, Node* node) except -1 nogil
+    cdef int trace_pending(self) except -1 with gil
+    cdef int _trace_accepted(self, const Node* node) except -1 with gil
     cdef int make_room(self) except -1 nogil
 
 
@@ -56,12 +60,12 @@ cdef inline uint64_t bit_of_place(uint32_t place) noexcept nogil:
     return <uint64_t>1 << (place & 63)
 
 
-cdef inline int touch(
+cdef inline int mark_joined(
     OpenInstant instant, uint32_t place, uint32_t number, Group* group
 ) except -1 nogil:
     """Mark a group that a `;` place has joined: it is removed when the instant closes."""
     cdef Touched* touched
-    group.taken = instant.window.now
+    group.joined_at = instant.window.now
     if instant.touched_count == instant.touched_room:
         instant.more_touched()
     touched = &instant.touched[instant.touched_count]
@@ -70,7 +74,7 @@ cdef inline int touch(
     return 0
 
 
-cdef inline term_t* waiting(OpenInstant instant, uint32_t target, Node* node) except NULL nogil:
+cdef inline term_t* add_pending(OpenInstant instant, uint32_t target, Node* node) except NULL nogil:
     """Add a pending partial match; the address for its registers.
 
     The address is valid even without registers: a NULL would have to be told from an error, which
@@ -87,10 +91,10 @@ cdef inline term_t* waiting(OpenInstant instant, uint32_t target, Node* node) ex
     return instant.pending_values + instant.value_count
 
 
-cdef inline int wait(OpenInstant instant, uint32_t target, Node* node) except -1 nogil:
+cdef inline int add_pending_env(OpenInstant instant, uint32_t target, Node* node) except -1 nogil:
     """Let the current partial match wait in a place when the instant has closed."""
     cdef Place* place = &instant.tables.places[target]
-    cdef term_t* values = waiting(instant, target, node)
+    cdef term_t* values = add_pending(instant, target, node)
     cdef uint32_t i
     for i in range(place.live_first, place.live_end):
         values[i - place.live_first] = instant.event.env[instant.tables.numbers[i]]
@@ -98,20 +102,20 @@ cdef inline int wait(OpenInstant instant, uint32_t target, Node* node) except -1
     return 0
 
 
-cdef inline int arrive(OpenInstant instant, const Edge* edge, Node* node) except -1 nogil:
+cdef inline int follow_links(OpenInstant instant, const Edge* edge, Node* node) except -1 nogil:
     """Follow the links of an edge after the current row has been bound."""
     cdef const Link* link = edge.link
     while link < edge.link_end:
-        if open_to(instant.tables, link, instant.event.env):
+        if bounds_admit(instant.tables, link, instant.event.env):
             if link.target >= 0:
-                wait(instant, link.target, node)
+                add_pending_env(instant, link.target, node)
             else:
                 instant.accept(node)
         link += 1
     return 0
 
 
-cdef inline int arrive_straight(
+cdef inline int follow_straight_links(
     OpenInstant instant, const term_t* row, const Edge* edge, const term_t* remembered, Node* node
 ) except -1 nogil:
     """Follow the links of a straight edge from a group with registers `remembered`."""
@@ -124,7 +128,7 @@ cdef inline int arrive_straight(
             instant.accept(node)
             link += 1
             continue
-        values = waiting(instant, link.target, node)
+        values = add_pending(instant, link.target, node)
         source = link.source
         instant.value_count += <uint32_t>(link.source_end - source)
         while source < link.source_end:

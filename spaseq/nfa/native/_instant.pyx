@@ -8,12 +8,12 @@ from cpython.ref cimport PyObject
 from libc.string cimport memset
 
 from spaseq.nfa.native._groups cimport values_of
-from spaseq.nfa.native._range_index cimport Registers
+from spaseq.nfa.native._range_index cimport TermResolver
 from spaseq.nfa.native._program cimport DATED
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
-cdef const char* LACKING = b"another partial match"
+cdef const char* ALLOCATED_FOR = b"another partial match"
 
 
 cdef class OpenInstant:
@@ -25,7 +25,7 @@ cdef class OpenInstant:
     """
 
     def __cinit__(self, rows, CurrentEvent event not None, Dictionary dictionary not None):
-        kept = Registers(event.terms, dictionary)
+        kept = TermResolver(event.terms, dictionary)
         self.tables, self.window, self.event = event.tables, event.window, event
         self.cells = event.tables.cells
         self.groups = [
@@ -34,19 +34,19 @@ cdef class OpenInstant:
                 rows.places, rows.search.manners
             )
         ]
-        self.groups_at = <PyObject**>zeroed(len(self.groups), sizeof(PyObject*))
+        self.groups_at = <PyObject**>mem_calloc(len(self.groups), sizeof(PyObject*))
         for i, groups in enumerate(self.groups):
             self.groups_at[<size_t>i] = <PyObject*>groups
             if groups is not None:
-                (<Groups>groups).turned = &self.turned
+                (<Groups>groups).changed_places = &self.changed_places
                 (<Groups>groups).bit = bit_of_place(<uint32_t>i)
 
     def __dealloc__(self):
-        give_back(self.groups_at)
-        give_back(self.pending)
-        give_back(self.pending_values)
-        give_back(self.touched)
-        give_back(self.accepted)
+        mem_free(self.groups_at)
+        mem_free(self.pending)
+        mem_free(self.pending_values)
+        mem_free(self.touched)
+        mem_free(self.accepted)
 
     cdef int remember(
         self, term_t* env, const Place* place, Groups groups, uint32_t number
@@ -62,30 +62,62 @@ cdef class OpenInstant:
     cdef int more_touched(self) except -1 nogil:
         """Make room for another joined group."""
         self.touched_room = 2 * self.touched_room + 16
-        self.touched = <Touched*>longer(self.touched, self.touched_room, sizeof(Touched), LACKING)
+        self.touched = <Touched*>mem_grow(
+            self.touched, self.touched_room, sizeof(Touched), ALLOCATED_FOR
+        )
         return 0
 
     cdef int accept(self, Node* node) except -1 nogil:
         """Record a node that ends complete matches."""
+        if self.traced:
+            self._trace_accepted(node)
         if self.accepted_count == self.accepted_room:
             self.accepted_room = 2 * self.accepted_room + 16
-            self.accepted = <Node**>longer(
-                self.accepted, self.accepted_room, sizeof(Node*), LACKING
+            self.accepted = <Node**>mem_grow(
+                self.accepted, self.accepted_room, sizeof(Node*), ALLOCATED_FOR
             )
         self.accepted[self.accepted_count] = node
         self.accepted_count += 1
+        return 0
+
+    def trace(self, tracer):
+        """Call `tracer` for every transition, in the order in which they take effect.
+
+        Its arguments are the address of the label of the step's last event, the number of the place
+        that the transition leads to (-1: the match is complete), and the registers there. Without a
+        tracer, tracing costs one branch per instant and per accepted node.
+        """
+        self.tracer, self.traced = tracer, tracer is not None
+
+    cdef int trace_pending(self) except -1 with gil:
+        """Report the transitions of the open instant that lead to a place."""
+        cdef uint32_t i, j
+        cdef const Pending* pending
+        cdef const Place* place
+        for i in range(self.pending_count):
+            pending = &self.pending[i]
+            place = &self.tables.places[pending.target]
+            values = [
+                self.pending_values[pending.values + j]
+                for j in range(place.live_end - place.live_first)
+            ]
+            self.tracer(<size_t>pending.node.label, pending.target, values)
+        return 0
+
+    cdef int _trace_accepted(self, const Node* node) except -1 with gil:
+        self.tracer(<size_t>node.label, -1, [])
         return 0
 
     cdef int make_room(self) except -1 nogil:
         """Make room for another pending partial match."""
         if self.pending_count == self.pending_room:
             self.pending_room = 2 * self.pending_room + 16
-            self.pending = <Pending*>longer(
-                self.pending, self.pending_room, sizeof(Pending), LACKING
+            self.pending = <Pending*>mem_grow(
+                self.pending, self.pending_room, sizeof(Pending), ALLOCATED_FOR
             )
         if self.value_count + self.cells >= self.value_room:
             self.value_room = 2 * (self.value_room + self.cells) + 16
-            self.pending_values = <term_t*>longer(
-                self.pending_values, self.value_room, sizeof(term_t), LACKING
+            self.pending_values = <term_t*>mem_grow(
+                self.pending_values, self.value_room, sizeof(term_t), ALLOCATED_FOR
             )
         return 0

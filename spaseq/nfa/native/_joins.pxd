@@ -5,17 +5,17 @@ from libc.stdint cimport uint32_t
 
 from spaseq.nfa.native._groups cimport Groups
 from spaseq.nfa.native._instant cimport OpenInstant
-from spaseq.nfa.native._conjunction cimport Conjunction, Seek
+from spaseq.nfa.native._conjunction cimport Conjunction, RowSearch
 from spaseq.nfa.native._event cimport CurrentEvent
 from spaseq.nfa.native._negation cimport Negation
 from spaseq.nfa.native._partitions cimport Partitions
-from spaseq.nfa.native._program cimport Place, Tables, Way
+from spaseq.nfa.native._program cimport Place, Tables, EdgeRef
 from spaseq.nfa.native._tecs cimport Label, Node, Tecs, instant_t, union_t
 from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
 
 # A beginning that is decided only when all events of its instant are counted.
-cdef struct Beginning:
+cdef struct DeferredStart:
     uint32_t edge
     uint32_t place
     Node* node          # node of its step
@@ -34,25 +34,31 @@ cdef class StepJoin:
     cdef term_t* before         # the environment of a partial match before the step
     cdef Label** step           # the labels of the current step, by instant
     cdef uint32_t step_count    # 0: the labels are not created yet
-    cdef Beginning* beginnings
-    cdef term_t* beginning_values   # their environments
-    cdef uint32_t beginning_count, beginning_room
+    cdef DeferredStart* deferred
+    cdef term_t* deferred_values    # their environments
+    cdef uint32_t deferred_count, deferred_room
 
-    cdef int take_guarded(
-        self, Way* way, uint32_t number, uint32_t width, Label** label
+    cdef int join_guarded(
+        self, EdgeRef* way, uint32_t number, uint32_t width, Label** label
     ) except -1 nogil
-    cdef int conjoin(self, Way* way) except -1 nogil
-    cdef int _conjoin_each(self, Groups groups, Way* way, Seek* seek) except -1 nogil
-    cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1 nogil
-    cdef int begin_put_off(self) except -1 nogil
-    cdef int pass_over(self, Groups groups) except -1 nogil
-    cdef int _begin(self, Way* way, Seek* seek) except -1 nogil
-    cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1 nogil
-    cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2 nogil
+    cdef int conjoin(self, EdgeRef* way) except -1 nogil
+    cdef int _conjoin_each(self, Groups groups, EdgeRef* way, RowSearch* seek) except -1 nogil
+    cdef int _conjoin_with(self, Groups groups, RowSearch* seek) except -1 nogil
+    cdef int begin_deferred(self) except -1 nogil
+    cdef int expire_strict(self, Groups groups) except -1 nogil
+    cdef int _begin(self, EdgeRef* way, RowSearch* seek) except -1 nogil
+    cdef int _join(self, EdgeRef* way, uint32_t number, RowSearch* seek) except -1 nogil
+    cdef instant_t _least_last_instant(
+        self, EdgeRef* way, uint32_t number, RowSearch* seek
+    ) except -2 nogil
     cdef int _follow(
-        self, Way* way, uint32_t number, Seek* seek, instant_t needed, Groups groups
+        self, EdgeRef* way, uint32_t number, RowSearch* seek, instant_t needed, Groups groups
     ) except -1 nogil
-    cdef Node* _node(self, Way* way, Seek* seek, union_t before, instant_t start) except NULL nogil
-    cdef int _label_step(self, Way* way, Seek* seek) except -1 nogil
-    cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1 nogil
-    cdef int put_off(self, Way* way, Node* node) except -1 nogil
+    cdef Node* _node(
+        self, EdgeRef* way, RowSearch* seek, union_t before, instant_t start
+    ) except NULL nogil
+    cdef int _label_step(self, EdgeRef* way, RowSearch* seek) except -1 nogil
+    cdef bint _start_is_forbidden(
+        self, uint32_t edge, Place* place, instant_t first
+    ) except -1 nogil
+    cdef int defer_start(self, EdgeRef* way, Node* node) except -1 nogil

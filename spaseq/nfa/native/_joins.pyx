@@ -16,22 +16,30 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa.native._window cimport bound_at, since_of
-from spaseq.nfa.native._event cimport spend
-from spaseq.nfa.native._groups cimport NOBODY, Dates, Group, Stretch, drop, floor_of, group_at
-from spaseq.nfa.native._negation cimport NEVER, earlier
-from spaseq.nfa.native._instant cimport arrive, touch
+from spaseq.nfa.native._event cimport count_group_step
+from spaseq.nfa.native._groups cimport (
+    NIL,
+    Dates,
+    Group,
+    InstantMembers,
+    floor_of,
+    group_at,
+    remove_group,
+)
+from spaseq.nfa.native._negation cimport NO_INSTANT, latest_rival
+from spaseq.nfa.native._instant cimport follow_links, mark_joined
 from spaseq.nfa.native._partitions cimport since_at
-from spaseq.nfa.native._program cimport Edge, Manner, Occurrence, place_at
-from spaseq.nfa.native._tecs cimport added, extended, size_of_label
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.nfa.native._program cimport Edge, PlaceFlags, Occurrence, place_at
+from spaseq.nfa.native._tecs cimport union_add, new_node, size_of_label
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
-cdef const char* LACKING = b"another beginning"
+cdef const char* ALLOCATED_FOR = b"another beginning"
 
 
 # The place and group that a conjunction is searched for.
 cdef struct Task:
     PyObject* join
-    Way* way
+    EdgeRef* way
     uint32_t number
 
 
@@ -43,69 +51,71 @@ cdef class StepJoin:
         self.partitions, self.instant = negation.partitions, instant
         self.tables, self.window, self.event = instant.tables, instant.window, instant.event
         self.tecs = instant.event.tecs
-        self.before = <term_t*>zeroed(self.tables.cells, sizeof(term_t))
-        self.step = <Label**>zeroed(self.conjunction.most_parts, sizeof(Label*))
+        self.before = <term_t*>mem_calloc(self.tables.cells, sizeof(term_t))
+        self.step = <Label**>mem_calloc(self.conjunction.most_parts, sizeof(Label*))
 
     def __dealloc__(self):
-        give_back(self.before)
-        give_back(self.step)
-        give_back(self.beginnings)
-        give_back(self.beginning_values)
+        mem_free(self.before)
+        mem_free(self.step)
+        mem_free(self.deferred)
+        mem_free(self.deferred_values)
 
-    cdef int take_guarded(
-        self, Way* way, uint32_t number, uint32_t width, Label** label
+    cdef int join_guarded(
+        self, EdgeRef* way, uint32_t number, uint32_t width, Label** label
     ) except -1 nogil:
         """Join the current row, which fits a group or a start, unless a guard forbids it."""
-        cdef Place* place = way.at
-        cdef Seek seek
+        cdef Place* place = way.place_at
+        cdef RowSearch seek
         cdef Group* group
-        cdef bint conjoined = place.manner & Manner.CONJOINED
-        memset(&seek, 0, sizeof(Seek))
+        cdef bint conjoined = place.flags & PlaceFlags.CONJOINED
+        memset(&seek, 0, sizeof(RowSearch))
         self.negation.begin()
-        if number == NOBODY and not self.window.counted and (
-            self._preceded(way.edge, place, self.window.now)
+        if number == NIL and not self.window.counted and (
+            self._start_is_forbidden(way.edge, place, self.window.now)
         ):
             return 0
         self.event.label_row(way, width, label)
         seek.edge, seek.count, seek.labels, seek.env = way.edge, 1, label, self.event.env
         seek.first = seek.last = self.window.now
         self.step[0], self.step_count = label[0], 1
-        if number != NOBODY:
+        if number != NIL:
             group = group_at(<Groups>self.instant.groups_at[way.place], number)
             self.instant.remember(
                 self.before, place, <Groups>self.instant.groups_at[way.place], number
             )
-            if place.operator == c";" and not conjoined and group.taken != self.window.now:
-                touch(self.instant, way.place, number, group)
+            if place.operator == c";" and not conjoined and group.joined_at != self.window.now:
+                mark_joined(self.instant, way.place, number, group)
             return self._join(way, number, &seek)
-        if self.window.counted and place.manner & Manner.GUARDED:
-            return self.put_off(way, extended(self.tecs, label[0], 0, self.window.now))
+        if self.window.counted and place.flags & PlaceFlags.GUARDED:
+            return self.defer_start(way, new_node(self.tecs, label[0], 0, self.window.now))
         place.joined += 1
-        return arrive(
-            self.instant, way.taken, extended(self.tecs, label[0], 0, self.window.now)
+        return follow_links(
+            self.instant, way.edge_at, new_node(self.tecs, label[0], 0, self.window.now)
         )
 
-    cdef int conjoin(self, Way* way) except -1 nogil:
+    cdef int conjoin(self, EdgeRef* way) except -1 nogil:
         """Search for the steps over several events that the current row completes."""
-        cdef Place* place = way.at
-        cdef Seek seek
+        cdef Place* place = way.place_at
+        cdef RowSearch seek
         cdef Task task
-        memset(&seek, 0, sizeof(Seek))
-        seek.edge, seek.fresh, seek.high = way.edge, self.conjunction.kept, self.window.now + 1
-        seek.fresh_gpm, seek.found, seek.task = self.conjunction.kept_gpm, _met, &task
-        task.join, task.way, task.number = <PyObject*>self, way, NOBODY
+        memset(&seek, 0, sizeof(RowSearch))
+        seek.edge, seek.high, seek.new_row = (
+            way.edge, self.window.now + 1, self.conjunction.last_label
+        )
+        seek.new_gpm, seek.found, seek.task = self.conjunction.last_gpm, _met, &task
+        task.join, task.way, task.number = <PyObject*>self, way, NIL
         self.negation.begin()
         if not place.operator:
             place.visited += 1
             seek.low = self.window.bound - 1
             memset(self.before, 0, self.tables.cells * sizeof(term_t))
-            return self.conjunction.each_edge(&seek, self.before)
+            return self.conjunction.search_edge(&seek, self.before)
         return self._conjoin_each(<Groups>self.instant.groups_at[way.place], way, &seek)
 
-    cdef int _conjoin_each(self, Groups groups, Way* way, Seek* seek) except -1 nogil:
+    cdef int _conjoin_each(self, Groups groups, EdgeRef* way, RowSearch* seek) except -1 nogil:
         """Search for the steps that the current row completes, for each waiting group."""
         cdef Task* task = <Task*>seek.task
-        cdef uint32_t i = groups.living
+        cdef uint32_t i = groups.live_count
         if not way.index:
             while i:
                 i -= 1
@@ -115,15 +125,15 @@ cdef class StepJoin:
         for i in range(way.key_first, way.key_end):
             self.event.key[i - way.key_first] = self.event.row[self.tables.numbers[i]]
         i = groups.first(way.index, self.event.key)
-        way.at.unjoined += i == NOBODY and groups.living > 0
-        while i != NOBODY:
+        way.place_at.unjoined += i == NIL and groups.live_count > 0
+        while i != NIL:
             task.number = i
             # The join may remove the group.
             i = groups.next_of(way.index, i, self.event.key)
             self._conjoin_with(groups, seek)
         return 0
 
-    cdef int _conjoin_with(self, Groups groups, Seek* seek) except -1 nogil:
+    cdef int _conjoin_with(self, Groups groups, RowSearch* seek) except -1 nogil:
         """Search for the steps that the current row completes, for one group."""
         cdef Task* task = <Task*>seek.task
         cdef Place* place = &self.tables.places[task.way.place]
@@ -132,36 +142,36 @@ cdef class StepJoin:
             place.outside += 1
             return 0
         if dates.newest.last < floor_of(dates, self.window.timestamp_start):
-            return drop(groups, task.number)
-        if not spend(self.event, task.way.place):
+            return remove_group(groups, task.number)
+        if not count_group_step(self.event, task.way.place):
             return 0
         place.visited += 1
         seek.low = dates.oldest
         self.instant.remember(self.before, place, groups, task.number)
-        return self.conjunction.each_edge(seek, self.before)
+        return self.conjunction.search_edge(seek, self.before)
 
-    cdef int _begin(self, Way* way, Seek* seek) except -1 nogil:
+    cdef int _begin(self, EdgeRef* way, RowSearch* seek) except -1 nogil:
         """Begin a match with a step over several events."""
-        cdef Place* place = way.at
+        cdef Place* place = way.place_at
         if seek.first < self.event.since:
             return 0
         memcpy(self.event.env, seek.env, self.tables.cells * sizeof(term_t))
         self.step_count = 0
-        if place.manner & Manner.GUARDED:
+        if place.flags & PlaceFlags.GUARDED:
             if self.window.counted:
-                return self.put_off(way, self._node(way, seek, 0, seek.first))
-            if self._preceded(way.edge, place, seek.first):
+                return self.defer_start(way, self._node(way, seek, 0, seek.first))
+            if self._start_is_forbidden(way.edge, place, seek.first):
                 return 0
         place.joined += 1
-        return arrive(self.instant, way.taken, self._node(way, seek, 0, seek.first))
+        return follow_links(self.instant, way.edge_at, self._node(way, seek, 0, seek.first))
 
-    cdef int _join(self, Way* way, uint32_t number, Seek* seek) except -1 nogil:
+    cdef int _join(self, EdgeRef* way, uint32_t number, RowSearch* seek) except -1 nogil:
         """Join a step to the members of a group, unless operator or guards exclude them."""
-        cdef Place* place = way.at
+        cdef Place* place = way.place_at
         cdef Dates* dates = &(<Groups>self.instant.groups_at[way.place]).dates[number]
-        cdef instant_t needed = self._taken_before(way, number, seek), found
+        cdef instant_t needed = self._least_last_instant(way, number, seek), found
         cdef instant_t passed = needed
-        if not place.manner & Manner.RELATIVE:
+        if not place.flags & PlaceFlags.RELATIVE:
             found = self.negation.forbidden_until(
                 way.edge, self.before, seek.env, dates.oldest, seek.first, False
             )
@@ -174,75 +184,81 @@ cdef class StepJoin:
             memcpy(self.event.env, seek.env, self.tables.cells * sizeof(term_t))
         return self._follow(way, number, seek, needed, <Groups>self.instant.groups_at[way.place])
 
-    cdef instant_t _taken_before(self, Way* way, uint32_t number, Seek* seek) except -2 nogil:
+    cdef instant_t _least_last_instant(
+        self, EdgeRef* way, uint32_t number, RowSearch* seek
+    ) except -2 nogil:
         """The least last instant of members that the operator admits."""
-        cdef Place* place = way.at
+        cdef Place* place = way.place_at
         cdef Dates* dates = &(<Groups>self.instant.groups_at[way.place]).dates[number]
         cdef instant_t needed = floor_of(dates, self.window.timestamp_start)
-        if place.operator == c"," and (place.manner & Manner.CONJOINED or self.tables.tracked):
-            return max(needed, self.negation.before_in(seek.env, seek.first))
-        if place.operator != c";" or not place.manner & Manner.CONJOINED:
+        if place.operator == c"," and (place.flags & PlaceFlags.CONJOINED or self.tables.tracked):
+            return max(needed, self.negation.instant_before(seek.env, seek.first))
+        if place.operator != c";" or not place.flags & PlaceFlags.CONJOINED:
             return needed
-        if place.manner & Manner.LOOKS_BACK:
-            return earlier(self.negation, way.place, seek, self.before, dates.oldest)
-        if place.manner & Manner.RIVALS:
+        if place.flags & PlaceFlags.SEARCHES_BACK:
+            return latest_rival(self.negation, way.place, seek, self.before, dates.oldest)
+        if place.flags & PlaceFlags.RIVALS:
             needed = max(
                 needed,
-                earlier(
+                latest_rival(
                     self.negation, way.place, seek, self.before, self.window.timestamp_start - 1
                 ),
             )
-        if dates.taken_in < self.window.timestamp_start:
-            dates.taken = -1
-        dates.taken_in = self.window.timestamp_start
-        dates.taken = max(dates.taken, seek.first)
+        if dates.joined_in < self.window.timestamp_start:
+            dates.joined = -1
+        dates.joined_in = self.window.timestamp_start
+        dates.joined = max(dates.joined, seek.first)
         return needed
 
     cdef int _follow(
-        self, Way* way, uint32_t number, Seek* seek, instant_t needed, Groups groups
+        self, EdgeRef* way, uint32_t number, RowSearch* seek, instant_t needed, Groups groups
     ) except -1 nogil:
         """Join a step to the members of a group whose last event is no older than `needed`."""
-        cdef Place* place = way.at
-        cdef Edge* edge = way.taken
+        cdef Place* place = way.place_at
+        cdef Edge* edge = way.edge_at
         cdef instant_t bound = self.event.since, latest = group_at(groups, number).latest
-        cdef Stretch* stretch = groups.dates[number].newest
-        cdef bint joined = False, asked = place.manner & Manner.RELATIVE
+        cdef InstantMembers* stretch = groups.dates[number].newest
+        cdef bint joined = False, asked = place.flags & PlaceFlags.RELATIVE
         if seek.count > 1:
             self.step_count = 0
         if needed <= groups.dates[number].oldest and stretch.last < seek.first and not asked:
             place.joined += 1
-            return arrive(
+            return follow_links(
                 self.instant, edge, self._node(way, seek, group_at(groups, number).members, latest)
             )
         while stretch != NULL and latest >= bound and stretch.last >= needed:
             if stretch.latest >= bound and stretch.last < seek.first and not (
                 asked and self.negation.forbidden_until(
                     way.edge, self.before, self.event.env, stretch.last, seek.first, False
-                ) != NEVER
+                ) != NO_INSTANT
             ):
                 joined = True
-                arrive(self.instant, edge, self._node(way, seek, stretch.members, stretch.latest))
+                follow_links(
+                    self.instant, edge, self._node(way, seek, stretch.members, stretch.latest)
+                )
             latest = stretch.older_latest
             stretch = stretch.older
         place.joined += joined
         place.forbidden += not joined
         return 0
 
-    cdef Node* _node(self, Way* way, Seek* seek, union_t before, instant_t start) except NULL nogil:
+    cdef Node* _node(
+        self, EdgeRef* way, RowSearch* seek, union_t before, instant_t start
+    ) except NULL nogil:
         """Create the nodes of a step on top of a union."""
         cdef Node* node
         cdef uint32_t i
         if self.step_count == 0:
             self._label_step(way, seek)
-        node = extended(self.tecs, self.step[0], before, start)
+        node = new_node(self.tecs, self.step[0], before, start)
         for i in range(1, self.step_count):
-            node = extended(
+            node = new_node(
                 self.tecs, self.step[i],
-                added(self.tecs, 0, -1, node, self.window.bound), node.latest,
+                union_add(self.tecs, 0, -1, node, self.window.bound), node.latest,
             )
         return node
 
-    cdef int _label_step(self, Way* way, Seek* seek) except -1 nogil:
+    cdef int _label_step(self, EdgeRef* way, RowSearch* seek) except -1 nogil:
         """Create the labels of a step over several events, ordered by instant."""
         cdef Label* label
         cdef Label* kept
@@ -270,71 +286,75 @@ cdef class StepJoin:
         self.step_count = seek.count
         return 0
 
-    cdef bint _preceded(self, uint32_t edge, Place* place, instant_t first) except -1 nogil:
+    cdef bint _start_is_forbidden(
+        self, uint32_t edge, Place* place, instant_t first
+    ) except -1 nogil:
         """Whether a step skipped before a start has occurred inside its window."""
         cdef instant_t low = bound_at(self.window, first) - 1
         cdef const term_t* env = self.event.env
-        if self.negation.forbidden_until(edge, env, env, low, first, True) == NEVER:
+        if self.negation.forbidden_until(edge, env, env, low, first, True) == NO_INSTANT:
             return False
         place.forbidden += 1
         return True
 
-    cdef int put_off(self, Way* way, Node* node) except -1 nogil:
+    cdef int defer_start(self, EdgeRef* way, Node* node) except -1 nogil:
         """Defer a beginning until all events of the instant are counted, which fixes the window."""
         cdef size_t size = self.tables.cells * sizeof(term_t)
         cdef term_t* values
-        if self.beginning_count == self.beginning_room:
-            self.beginning_room = 2 * self.beginning_room + 16
-            self.beginnings = <Beginning*>longer(
-                self.beginnings, self.beginning_room, sizeof(Beginning), LACKING
+        if self.deferred_count == self.deferred_room:
+            self.deferred_room = 2 * self.deferred_room + 16
+            self.deferred = <DeferredStart*>mem_grow(
+                self.deferred, self.deferred_room, sizeof(DeferredStart), ALLOCATED_FOR
             )
-            self.beginning_values = <term_t*>longer(
-                self.beginning_values, self.beginning_room, size, LACKING
+            self.deferred_values = <term_t*>mem_grow(
+                self.deferred_values, self.deferred_room, size, ALLOCATED_FOR
             )
-        self.beginnings[self.beginning_count].edge = way.edge
-        self.beginnings[self.beginning_count].place = way.place
-        self.beginnings[self.beginning_count].node = node
-        values = self.beginning_values + self.beginning_count * self.tables.cells
+        self.deferred[self.deferred_count].edge = way.edge
+        self.deferred[self.deferred_count].place = way.place
+        self.deferred[self.deferred_count].node = node
+        values = self.deferred_values + self.deferred_count * self.tables.cells
         memcpy(values, self.event.env, size)
-        self.beginning_count += 1
+        self.deferred_count += 1
         return 0
 
-    cdef int begin_put_off(self) except -1 nogil:
+    cdef int begin_deferred(self) except -1 nogil:
         """Process the deferred beginnings when the instant closes."""
         cdef uint32_t i
-        cdef Beginning* begun
-        for i in range(self.beginning_count):
-            begun = &self.beginnings[i]
+        cdef DeferredStart* begun
+        for i in range(self.deferred_count):
+            begun = &self.deferred[i]
             memcpy(
-                self.event.env, self.beginning_values + i * self.tables.cells,
+                self.event.env, self.deferred_values + i * self.tables.cells,
                 self.tables.cells * sizeof(term_t),
             )
             self.negation.begin()
             if begun.node.latest >= since_at(self.window, self.partitions, begun.node) and not (
-                self._preceded(begun.edge, &self.tables.places[begun.place], begun.node.latest)
+                self._start_is_forbidden(
+                    begun.edge, &self.tables.places[begun.place], begun.node.latest
+                )
             ):
                 place_at(self.tables, begun.place).joined += 1
-                arrive(self.instant, &self.tables.edges[begun.edge], begun.node)
-        self.beginning_count = 0
+                follow_links(self.instant, &self.tables.edges[begun.edge], begun.node)
+        self.deferred_count = 0
         return 0
 
-    cdef int pass_over(self, Groups groups) except -1 nogil:
+    cdef int expire_strict(self, Groups groups) except -1 nogil:
         """Remove the groups of a `,` place that no later step can follow, not even at this
         timestamp."""
-        cdef uint32_t i = groups.living
+        cdef uint32_t i = groups.live_count
         while i:
             i -= 1
             if group_at(groups, groups.alive[i]).latest < self.window.bound or (
                 groups.dates[groups.alive[i]].newest.last < self.window.timestamp_start - 1
             ):
-                drop(groups, groups.alive[i])
+                remove_group(groups, groups.alive[i])
         return 0
 
 
-cdef int _met(void* context, Seek* seek) except -1 nogil:
+cdef int _met(void* context, RowSearch* seek) except -1 nogil:
     """Callback: join a step over several events."""
     cdef Task* task = <Task*>context
-    if task.number == NOBODY:
+    if task.number == NIL:
         (<StepJoin>task.join)._begin(task.way, seek)
     else:
         (<StepJoin>task.join)._join(task.way, task.number, seek)

@@ -3,8 +3,8 @@ from spaseq.nfa.native.table_types import CoreTables
 from spaseq.rdf._dictionary import Dictionary
 
 class LazyJoin:
-    turns: int
-    worth: float
+    switches: int
+    min_rows: float
     def __init__(
         self, rows: CoreTables, transitions: Transitions, dictionary: Dictionary
     ) -> None: ...
@@ -13,5 +13,5 @@ class LazyJoin:
     @property
     def searched(self) -> int: ...
     @property
-    def tried(self) -> int: ...
+    def sampled(self) -> int: ...
     def join(self, lazily: bool | None) -> None: ...

@@ -13,7 +13,7 @@ The cheaper strategy depends on the rates of the rows. The run switches between 
 number of rows and groups each examines. The active strategy's cost is counted. The inactive one's
 is sampled, spending at most 1/8 of the active work, or taken from its last active period. A lazy
 search that would examine more than the groups would have cost is abandoned, and the groups are
-built (`turn_eager`).
+built (`switch_to_eager`).
 
 Invariants: the rows of the window are stored under either strategy; a search changes only its own
 scratch memory before it finds a match. Cost: storing a row is constant; a search costs the rows
@@ -23,48 +23,48 @@ examined.
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa.native._window cimport since_of
-from spaseq.nfa.native._event cimport take_row
+from spaseq.nfa.native._event cimport set_row
 from spaseq.nfa.native._groups cimport Groups
 from spaseq.nfa.native._row_buffer cimport (
     UNINDEXED,
-    newest_like,
-    older_like,
+    chain_newest,
+    chain_older,
     row_before,
     rows_add,
-    rows_forget,
+    rows_expire,
     rows_free,
-    rows_new,
+    rows_alloc,
 )
 from spaseq.nfa.native._ranges cimport (
-    LEVELS,
+    ZONE_LEVELS,
     block_start,
     box_of,
     ends_block,
     ranges_add,
     ranges_free,
-    ranges_new,
+    ranges_alloc,
 )
 from spaseq.nfa.native._program cimport Occurrence, bind, filter_holds, place_at
-from spaseq.nfa.native._tecs cimport Node, added, extended, size_of_label
+from spaseq.nfa.native._tecs cimport Node, union_add, new_node, size_of_label
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._effort cimport resume_effort, spent_of, take_step
+from spaseq.rdf._effort cimport resume_effort, steps_of, count_step
 from spaseq.rdf._intervals cimport Box
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 
 from spaseq.rdf.limits import NO_LIMIT
 
 cdef uint64_t UNLIMITED = NO_LIMIT
 
 # The lazy strategy is chosen if it examines so many times fewer rows.
-cdef double MARGIN = 4
+cdef double LAZY_MIN_GAIN = 4
 # The share of the eager work that trials may spend.
-cdef double TRIALS = 0.125
+cdef double SAMPLING_SHARE = 0.125
 # Decay of the counts per window.
-cdef double LASTING = 7.0 / 8
+cdef double COUNT_DECAY_PER_WINDOW = 7.0 / 8
 # Decay per window of the eager cost while it is inactive, so that it is tried again.
-cdef double FADING = 63.0 / 64
+cdef double EAGER_DECAY_PER_WINDOW = 63.0 / 64
 # Estimated selectivity of an index or a filter: one row in so many.
-cdef uint32_t LEAVES = 8
+cdef uint32_t ROWS_PER_SELECTED_ROW = 8
 
 
 cdef class LazyJoin:
@@ -81,33 +81,33 @@ cdef class LazyJoin:
         self.chain_length = <uint32_t>len(found.steps)
         if not self.chain_length:
             return
-        self.chain = <ChainStep*>zeroed(self.chain_length, sizeof(ChainStep))
-        self.step_at = <uint32_t*>zeroed(self.tables.place_count, sizeof(uint32_t))
+        self.chain = <ChainStep*>mem_calloc(self.chain_length, sizeof(ChainStep))
+        self.step_at = <uint32_t*>mem_calloc(self.tables.place_count, sizeof(uint32_t))
         for i, (place, occurrence) in enumerate(found.steps):
             way = [taken[0] for taken in rows.ways].index(place)
             self.chain[i] = ChainStep(place, occurrence, way)
             self.step_at[<uint32_t>place] = i
         self.chain_test_count = <uint32_t>len(found.tests)
-        self.chain_tests = <ChainTest*>zeroed(self.chain_test_count, sizeof(ChainTest))
+        self.chain_tests = <ChainTest*>mem_calloc(self.chain_test_count, sizeof(ChainTest))
         for i, (number, needs) in enumerate(found.tests):
             self.chain_tests[i] = ChainTest(number, needs)
-        self.step_rows = <KeptRows**>zeroed(self.chain_length, sizeof(KeptRows*))
-        self.registers = Registers(self.event.terms, dictionary)
-        self.step_ranges = <Ranges**>zeroed(self.chain_length, sizeof(Ranges*))
+        self.step_rows = <RowBuffer**>mem_calloc(self.chain_length, sizeof(RowBuffer*))
+        self.registers = TermResolver(self.event.terms, dictionary)
+        self.step_ranges = <Ranges**>mem_calloc(self.chain_length, sizeof(Ranges*))
         for i, columns in enumerate(found.ranged[: self.chain_length - 1]):
             if columns:
                 first = self.tables.occurrences[self.chain[i].occurrence].binding_first
                 registers = [self.tables.bindings[<uint32_t>(first + c)].register for c in columns]
-                self.step_ranges[i] = ranges_new(columns, registers)
-        self.chain_taken = <uint64_t*>zeroed(self.chain_length, sizeof(uint64_t))
+                self.step_ranges[i] = ranges_alloc(columns, registers)
+        self.replay_next = <uint64_t*>mem_calloc(self.chain_length, sizeof(uint64_t))
         for i, columns in enumerate(found.columns[: self.chain_length - 1]):
-            self.step_rows[i] = rows_new(columns)
-        self.chain_env = <term_t*>zeroed(
+            self.step_rows[i] = rows_alloc(columns)
+        self.chain_env = <term_t*>mem_calloc(
             (self.chain_length + 1) * self.tables.cells, sizeof(term_t)
         )
-        self.chain_labels = <Label**>zeroed(self.chain_length, sizeof(Label*))
-        self.one, self.match_worth = found.one, found.match_worth
-        self.weights.settled, self.worth = -1, 1024
+        self.chain_labels = <Label**>mem_calloc(self.chain_length, sizeof(Label*))
+        self.one, self.match_rows = found.one, found.match_rows
+        self.weights.settled, self.min_rows = -1, 1024
 
     def __dealloc__(self):
         cdef uint32_t i
@@ -117,21 +117,21 @@ cdef class LazyJoin:
         if self.step_ranges != NULL:
             for i in range(self.chain_length):
                 ranges_free(self.step_ranges[i])
-        give_back(self.step_rows)
-        give_back(self.step_ranges)
-        give_back(self.chain_taken)
-        give_back(self.chain)
-        give_back(self.step_at)
-        give_back(self.chain_tests)
-        give_back(self.chain_env)
-        give_back(self.chain_labels)
+        mem_free(self.step_rows)
+        mem_free(self.step_ranges)
+        mem_free(self.replay_next)
+        mem_free(self.chain)
+        mem_free(self.step_at)
+        mem_free(self.chain_tests)
+        mem_free(self.chain_env)
+        mem_free(self.chain_labels)
 
     # ---------------------------------------------------------------- rows
 
     cdef bint may_follow(self, uint32_t gpm) noexcept nogil:
         """Whether a row of a GPM may be part of a match: the step before has a row."""
         cdef uint32_t i, step
-        cdef KeptRows* before
+        cdef RowBuffer* before
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
             step = self.step_at[self.tables.ways[i].place]
             if step == 0:
@@ -141,24 +141,24 @@ cdef class LazyJoin:
                 return True
         return False
 
-    cdef KeptRows* rows_before(self, uint32_t step) noexcept nogil:
+    cdef RowBuffer* rows_before(self, uint32_t step) noexcept nogil:
         """The unexpired rows of the step before one."""
-        cdef KeptRows* rows = self.step_rows[step - 1]
-        rows_forget(rows, self.window.bound)
+        cdef RowBuffer* rows = self.step_rows[step - 1]
+        rows_expire(rows, self.window.bound)
         return rows
 
-    cdef int keep_step(self, Way* way, uint32_t width, Label** label) except -1 nogil:
+    cdef int store_step(self, EdgeRef* way, uint32_t width, Label** label) except -1 nogil:
         """Store the current row with those of its step."""
         cdef uint32_t step = self.step_at[way.place]
-        cdef KeptRows* rows
-        if not self.event.row_kept:
-            self.event.keep_row(width)
+        cdef RowBuffer* rows
+        if not self.event.row_stored:
+            self.event.store_row(width)
         label[0] = self.tecs.label(width)
         memcpy(label[0], &self.event.label, size_of_label(0))
         label[0].edge, label[0].width = way.edge, width
         memcpy(label[0].row, self.event.row, width * sizeof(term_t))
         rows = self.step_rows[step]
-        rows_forget(rows, self.window.bound)
+        rows_expire(rows, self.window.bound)
         if self.lazy and step == 0:
             place_at(self.tables, way.place).joined += 1
             place_at(self.tables, self.chain[1].place).reached += 1
@@ -170,7 +170,7 @@ cdef class LazyJoin:
             ranges_add(self.step_ranges[step], self.step_rows[step], self.registers)
         return 0
 
-    cdef int put_step(self, uint32_t gpm, Label* label) except -1 nogil:
+    cdef int load_step(self, uint32_t gpm, Label* label) except -1 nogil:
         """Restore a saved row, of an instant not before that of the last one."""
         cdef uint32_t i, step
         cdef Label* copy
@@ -185,7 +185,7 @@ cdef class LazyJoin:
 
     # ---------------------------------------------------------------- searching
 
-    cdef int search(self, Way* way, uint32_t width, bint trial, uint64_t most) except -1 nogil:
+    cdef int search(self, EdgeRef* way, uint32_t width, bint trial, uint64_t most) except -1 nogil:
         """Join the current row, of the last step, examining at most `most` rows; 0 if abandoned.
 
         Its results are complete matches; an abandoned search yields none.
@@ -199,8 +199,8 @@ cdef class LazyJoin:
         for i in range(1, self.chain_length):
             if self.rows_before(i).first == self.rows_before(i).end:
                 return 1
-        if not self.event.row_kept:
-            self.event.keep_row(width)
+        if not self.event.row_stored:
+            self.event.store_row(width)
         self.chain_way, self.chain_width = way, width
         self.trial, self.left = trial, most
         memset(self.chain_labels, 0, self.chain_length * sizeof(Label*))
@@ -215,7 +215,7 @@ cdef class LazyJoin:
         finally:
             self.tables.conditions.uncounted = False
             if trial:
-                self.tried += most - self.left - (self.charged - charged)
+                self.sampled += most - self.left - (self.charged - charged)
             else:
                 self.searched += most - self.left - (self.charged - charged)
         if status == 0:
@@ -230,16 +230,16 @@ cdef class LazyJoin:
         cdef uint32_t slot
         cdef instant_t low, high
         cdef term_t term
-        cdef KeptRows* rows
+        cdef RowBuffer* rows
         if depth == self.chain_length:
-            return self._chained()
+            return self._complete_match()
         step = self._next_step(joined)
         rows = self.step_rows[step]
-        self._between(step, &low, &high)
+        self._instant_range(step, &low, &high)
         index = self._index(step, self.chain_env + depth * self.tables.cells, &term)
         if index == <uint32_t>UNINDEXED:
             return self._join_between(depth, joined, step, low, high)
-        number = newest_like(rows, index, term)
+        number = chain_newest(rows, index, term)
         while number >= rows.first:
             slot = number & (rows.room - 1)
             if rows.instants[slot] <= low:
@@ -248,18 +248,18 @@ cdef class LazyJoin:
                 if self.left == 0:
                     return 0
                 self.left -= 1
-                take_step(&self.event.effort)
+                count_step(&self.event.effort)
                 status = self._try_row(depth, joined, step, rows.labels[slot])
                 if status != 1:
                     return status
-            number = older_like(rows, index, number)
+            number = chain_older(rows, index, number)
         return 1
 
     cdef int _join_between(
         self, uint32_t depth, uint64_t joined, uint32_t step, instant_t low, instant_t high
     ) except -1 nogil:
         """Join the rows of a step between two instants; as `_join_more`."""
-        cdef KeptRows* rows = self.step_rows[step]
+        cdef RowBuffer* rows = self.step_rows[step]
         cdef uint64_t number = row_before(rows, high), last = row_before(rows, low + 1), passed
         cdef bint ranged = self.step_ranges[step] != NULL and self._filtered(joined, step)
         cdef bint first = ranged
@@ -268,9 +268,9 @@ cdef class LazyJoin:
             if self.left == 0:
                 return 0
             self.left -= 1
-            take_step(&self.event.effort)
+            count_step(&self.event.effort)
             if first or (ranged and ends_block(number, 0)):
-                passed = self._passed(depth, joined, step, number, last, first)
+                passed = self._excluded_rows(depth, joined, step, number, last, first)
                 first = False
                 if passed:
                     number -= passed
@@ -281,7 +281,7 @@ cdef class LazyJoin:
             number -= 1
         return 1
 
-    cdef uint64_t _passed(
+    cdef uint64_t _excluded_rows(
         self, uint32_t depth, uint64_t joined, uint32_t step, uint64_t number, uint64_t last,
         bint first,
     ) noexcept nogil:
@@ -290,7 +290,7 @@ cdef class LazyJoin:
         Blocks are tested at their newest row; `first`: at this row, wherever it lies in them.
         """
         cdef uint64_t own = <uint64_t>1 << step, rows
-        cdef uint32_t level = LEVELS, i
+        cdef uint32_t level = ZONE_LEVELS, i
         cdef ChainTest* test
         cdef Box box
         while level:
@@ -316,7 +316,7 @@ cdef class LazyJoin:
         cdef uint64_t count, fewest = <uint64_t>-1
         cdef instant_t low, high
         cdef term_t term
-        cdef KeptRows* rows
+        cdef RowBuffer* rows
         for step in range(self.chain_length):
             if (joined >> step) & 1:
                 depth += 1
@@ -328,12 +328,12 @@ cdef class LazyJoin:
             if (joined >> step) & 1:
                 continue
             rows = self.step_rows[step]
-            self._between(step, &low, &high)
+            self._instant_range(step, &low, &high)
             count = row_before(rows, high) - row_before(rows, low + 1)
             if self._index(step, self.chain_env + depth * self.tables.cells, &term) != (
                 <uint32_t>UNINDEXED
             ) or self._filtered(joined, step):
-                count //= LEAVES
+                count //= ROWS_PER_SELECTED_ROW
             if count < fewest:
                 fewest, best = count, step
         return best
@@ -349,7 +349,7 @@ cdef class LazyJoin:
                 return True
         return False
 
-    cdef int _between(self, uint32_t step, instant_t* low, instant_t* high) noexcept nogil:
+    cdef int _instant_range(self, uint32_t step, instant_t* low, instant_t* high) noexcept nogil:
         """The instants that a row of a step must lie strictly between."""
         cdef uint32_t i = step
         low[0] = self.event.since - 1
@@ -367,7 +367,7 @@ cdef class LazyJoin:
 
     cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept nogil:
         """An index of a step's rows by a bound term, or UNINDEXED."""
-        cdef KeptRows* rows = self.step_rows[step]
+        cdef RowBuffer* rows = self.step_rows[step]
         cdef uint32_t columns = self.tables.occurrences[self.chain[step].occurrence].binding_first
         cdef uint32_t i
         for i in range(rows.index_count):
@@ -411,10 +411,10 @@ cdef class LazyJoin:
                     return _raised() if status < 0 else False
         return True
 
-    cdef int _chained(self) except -1 nogil:
+    cdef int _complete_match(self) except -1 nogil:
         """Complete a match, since all steps are joined."""
         cdef uint32_t i, last = self.chain_length - 1
-        cdef uint64_t charged = min(self.left, self.match_worth)
+        cdef uint64_t charged = min(self.left, self.match_rows)
         cdef Node* node
         self.left -= charged
         self.charged += charged
@@ -422,12 +422,12 @@ cdef class LazyJoin:
             return 2 if self.one else 1
         if self.chain_labels[last] == NULL:
             self.event.label_row(self.chain_way, self.chain_width, &self.chain_labels[last])
-        node = extended(self.tecs, self.chain_labels[0], 0, self.chain_labels[0].instant)
+        node = new_node(self.tecs, self.chain_labels[0], 0, self.chain_labels[0].instant)
         for i in range(1, self.chain_length):
-            node = extended(
+            node = new_node(
                 self.tecs,
                 self.chain_labels[i],
-                added(self.tecs, 0, -1, node, self.window.bound),
+                union_add(self.tecs, 0, -1, node, self.window.bound),
                 node.latest,
             )
         self.instant.accept(node)
@@ -438,48 +438,48 @@ cdef class LazyJoin:
 
     # ---------------------------------------------------------------- turning
 
-    cdef int take_chained(self, Way* way, uint32_t width) except -1 nogil:
+    cdef int join_chained(self, EdgeRef* way, uint32_t width) except -1 nogil:
         """Process the current row of a chain: store it, and join it by the active strategy."""
         cdef uint32_t step = self.step_at[way.place]
         cdef bint last = step + 1 == self.chain_length
         cdef uint64_t before = 0, seen = self.searched + self.charged
         cdef Label* label = NULL
-        if self.lazy and self.fixed and not self.wanted:
-            self.turn_eager(width)
+        if self.lazy and self.strategy_fixed and not self.fixed_lazy:
+            self.switch_to_eager(width)
         if step:
             before = self.rows_before(step).end - self.rows_before(step).first
         if not last and (before or not step) and (self.lazy or not self.bounded):
-            self.keep_step(way, width, &label)
+            self.store_step(way, width, &label)
         if self.lazy:
             self.weights.eager += self.weights.each * before
-            if not last or self.search(way, width, False, self.allowed()):
+            if not last or self.search(way, width, False, self.row_budget()):
                 self.weights.lazy += self.searched + self.charged - seen
                 return 0
-            self.turn_eager(width)
-        elif last and not self.fixed:
-            self.try_lazily(way, width)
+            self.switch_to_eager(width)
+        elif last and not self.strategy_fixed:
+            self.sample_lazy_cost(way, width)
         seen = self.tables.places[way.place].visited
-        self.transitions.meet(way, width, &label)
+        self.transitions.join_place(way, width, &label)
         if step:
             self.weights.rows += before
             self.weights.eager += self.tables.places[way.place].visited - seen
         return 0
 
-    cdef int turn_eager(self, uint32_t width) except -1 nogil:
+    cdef int switch_to_eager(self, uint32_t width) except -1 nogil:
         """Switch to the eager strategy: build the groups of the earlier rows of the window."""
         cdef instant_t now = self.window.now, since = self.event.since
-        cdef const term_t* given = self.event.given
-        cdef uint64_t steps = spent_of(&self.event.effort), most = self.event.effort.most
-        self.lazy, self.event.effort.most = False, UNLIMITED
-        self.instant.turned = ~<uint64_t>0
+        cdef const term_t* given = self.event.batch_row
+        cdef uint64_t steps = steps_of(&self.event.effort), most = self.event.effort.max_steps
+        self.lazy, self.event.effort.max_steps = False, UNLIMITED
+        self.instant.changed_places = ~<uint64_t>0
         self._make_groups()
         if self.window.now != now:
-            self.transitions.show(0)
-        self.window.now, self.event.since, self.event.effort.most = now, since, most
+            self.transitions.show_pending(0)
+        self.window.now, self.event.since, self.event.effort.max_steps = now, since, most
         resume_effort(&self.event.effort, steps)
-        take_row(self.event, given, width)
-        self.event.keep_row(width)
-        self.turns += 1
+        set_row(self.event, given, width)
+        self.event.store_row(width)
+        self.switches += 1
         self.weights.settled = now
         self.weights.eager = self.weights.lazy = self.weights.rows = self.weights.trial = 0
         return 0
@@ -489,9 +489,9 @@ cdef class LazyJoin:
         cdef uint32_t i, step = 0
         cdef uint64_t number
         cdef instant_t instant
-        cdef KeptRows* rows
+        cdef RowBuffer* rows
         cdef Label* label
-        cdef uint64_t* taken = self.chain_taken
+        cdef uint64_t* taken = self.replay_next
         for i in range(self.chain_length - 1):
             taken[i] = self.step_rows[i].first
         while True:
@@ -505,84 +505,86 @@ cdef class LazyJoin:
             if instant < 0:
                 return 0
             if instant != self.window.now:
-                self.transitions.show(0)
+                self.transitions.show_pending(0)
                 self.window.now = instant
             rows, number = self.step_rows[step], taken[step]
             taken[step] = number + 1
             if instant < self.window.bound:
                 continue
             label = rows.labels[number & (rows.room - 1)]
-            take_row(self.event, label.row, label.width)
-            self.event.row_kept = True
+            set_row(self.event, label.row, label.width)
+            self.event.row_stored = True
             self.event.since = since_of(self.window)
             if self.tables.apart:
                 self.event.since = self.partitions.since_at(label)
-            self.transitions.meet(&self.tables.ways[self.chain[step].way], label.width, &label)
+            self.transitions.join_place(
+                &self.tables.ways[self.chain[step].way], label.width, &label
+            )
 
-    cdef int turn_lazy(self) except -1 nogil:
+    cdef int switch_to_lazy(self) except -1 nogil:
         """Switch to the lazy strategy: remove the groups, since the rows are stored."""
         cdef uint32_t i
         for i in range(1, self.chain_length):
             (<Groups>self.instant.groups_at[self.chain[i].place]).clear()
         self.instant.pending_count = self.instant.value_count = 0
-        self.lazy, self.instant.turned = True, ~<uint64_t>0
-        self.turns += 1
+        self.lazy, self.instant.changed_places = True, ~<uint64_t>0
+        self.switches += 1
         if self.weights.rows:
             self.weights.each = self.weights.eager / self.weights.rows
         return 0
 
     def join(self, lazily):
         """Fix the strategy: lazy or eager; None: choose by cost."""
-        self.fixed = lazily is not None
-        self.wanted = bool(lazily)
-        if self.wanted and self.chain_length and not self.lazy:
-            self.turn_lazy()
+        self.strategy_fixed = lazily is not None
+        self.fixed_lazy = bool(lazily)
+        if self.fixed_lazy and self.chain_length and not self.lazy:
+            self.switch_to_lazy()
 
     # ---------------------------------------------------------------- weighing
 
-    cdef int try_lazily(self, Way* way, uint32_t width) except -1 nogil:
+    cdef int sample_lazy_cost(self, EdgeRef* way, uint32_t width) except -1 nogil:
         """Sample the cost of joining the current row, of the last step, lazily."""
         cdef Weights* weights = &self.weights
-        cdef double most = TRIALS * weights.eager + self.worth, spent
+        cdef double most = SAMPLING_SHARE * weights.eager + self.min_rows, spent
         cdef bint fits
-        cdef uint64_t before = self.tried + self.charged, tried
+        cdef uint64_t before = self.sampled + self.charged, tried
         if weights.trial >= most:
             weights.lazy += weights.mean
             return 0
         fits = self.search(way, width, True, <uint64_t>(most - weights.trial) + 1)
-        tried = self.tried + self.charged - before
+        tried = self.sampled + self.charged - before
         weights.trial += tried
-        spent = tried if fits else MARGIN * tried   # a lower bound
+        spent = tried if fits else LAZY_MIN_GAIN * tried # a lower bound
         weights.mean = spent if weights.mean == 0 else (3 * weights.mean + spent) / 4
         weights.lazy += spent
         return 0
 
-    cdef uint64_t allowed(self) noexcept nogil:
+    cdef uint64_t row_budget(self) noexcept nogil:
         """The number of rows that a search may examine before it exceeds the eager cost."""
-        if self.fixed:
+        if self.strategy_fixed:
             return <uint64_t>-1
-        return <uint64_t>max(self.weights.eager + self.worth - self.weights.lazy, 0)
+        return <uint64_t>max(self.weights.eager + self.min_rows - self.weights.lazy, 0)
 
     cdef bint prefers_lazy(self) noexcept nogil:
         """Whether to switch to the lazy strategy now."""
         cdef Weights* weights = &self.weights
         return (
-            not self.fixed and not self.lazy and weights.settled < self.window.bound
-            and weights.eager >= self.worth and MARGIN * weights.lazy <= weights.eager
+            not self.strategy_fixed and not self.lazy and weights.settled < self.window.bound
+            and weights.eager >= self.min_rows and LAZY_MIN_GAIN * weights.lazy <= weights.eager
         )
 
-    cdef int grow_old(self) noexcept nogil:
+    cdef int decay_counts(self) noexcept nogil:
         """Decay the counts once per window."""
         cdef Weights* weights = &self.weights
         if self.window.bound <= weights.since:
             return 0
         weights.since = self.window.now
-        weights.eager *= LASTING
-        weights.lazy *= LASTING
-        weights.rows *= LASTING
-        weights.trial *= LASTING
+        weights.eager *= COUNT_DECAY_PER_WINDOW
+        weights.lazy *= COUNT_DECAY_PER_WINDOW
+        weights.rows *= COUNT_DECAY_PER_WINDOW
+        weights.trial *= COUNT_DECAY_PER_WINDOW
         if self.lazy:
-            weights.each *= FADING
+            weights.each *= EAGER_DECAY_PER_WINDOW
         return 0
 
 

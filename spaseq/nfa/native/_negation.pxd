@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from spaseq.nfa.native._frontier cimport Frontier
 from spaseq.nfa.native._partitions cimport Partitions
-from spaseq.nfa.native._conjunction cimport Conjunction, Range, Seek
+from spaseq.nfa.native._conjunction cimport Conjunction, Range, RowSearch
 from spaseq.nfa.native._program cimport Edge, Place, Tables
 from spaseq.nfa.native._event cimport CurrentEvent
 from spaseq.nfa.native._tecs cimport instant_t
@@ -13,7 +13,7 @@ from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
 
 cdef enum:
-    NEVER = -1
+    NO_INSTANT = -1
     DONE = -2           # target of a link: the guarded unit has occurred
 
 cdef struct Guard:
@@ -48,19 +48,21 @@ cdef class Negation:
         self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
         instant_t high, bint starting,
     ) except -2 nogil
-    cdef instant_t latest(
+    cdef instant_t latest_occurrence(
         self, Check* check, const term_t* before, const term_t* after, instant_t low,
         instant_t high, bint starting,
     ) except -2 nogil
-    cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept nogil
+    cdef instant_t instant_before(self, const term_t* env, instant_t instant) noexcept nogil
     cdef bint forbids(
         self, Range checks, const term_t* env, instant_t low, instant_t high
     ) except -1 nogil
-    cdef int completes(self, Seek* begun, void* watched) except -1 nogil
+    cdef int completes(self, RowSearch* begun, void* watched) except -1 nogil
     cdef Frontier* frontier(self) except NULL nogil
-    cdef int go_on(self, Seek* seek, instant_t high, Frontier* frontier) except -1 nogil
+    cdef int follow_unit_links(
+        self, RowSearch* seek, instant_t high, Frontier* frontier
+    ) except -1 nogil
 
 
-cdef instant_t earlier(
-    Negation negation, uint32_t place, Seek* candidate, const term_t* before, instant_t low
+cdef instant_t latest_rival(
+    Negation negation, uint32_t place, RowSearch* candidate, const term_t* before, instant_t low
 ) except -2 nogil

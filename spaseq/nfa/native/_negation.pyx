@@ -12,14 +12,14 @@ from libc.string cimport memcpy, memset
 
 from spaseq.nfa.native._window cimport bound_at
 from spaseq.nfa.native._frontier cimport Frontier, frontier_clear, frontier_free, frontier_push
-from spaseq.nfa.native._groups cimport NOBODY
+from spaseq.nfa.native._groups cimport NIL
 from spaseq.nfa.native._conjunction cimport ranges_of
-from spaseq.nfa.native._program cimport Link, bind, enter, numbers_of, open_to
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.nfa.native._program cimport Link, bind, begin_iterations, numbers_of, bounds_admit
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 
-# The state of a search of `latest`.
-cdef struct Watch:
+# The state of a search of `latest_occurrence`.
+cdef struct GuardSearch:
     PyObject* negation
     Check* check
     const term_t* context
@@ -33,7 +33,7 @@ cdef struct Watch:
 
 
 # A search for the next step inside a guarded unit.
-cdef struct Advance:
+cdef struct UnitSearch:
     PyObject* negation
     Frontier* frontier
     uint32_t place
@@ -57,11 +57,11 @@ cdef class Negation:
         self.edge_checks = ranges_of(found.edge_checks)
         self.link_checks = ranges_of(found.link_checks)
         self.place_checks = ranges_of(found.place_checks)
-        self.guards = <Guard*>zeroed(len(found.guards), sizeof(Guard))
+        self.guards = <Guard*>mem_calloc(len(found.guards), sizeof(Guard))
         for i, (negated, first, end) in enumerate(found.guards):
             self.guards[i].negated = negated
             self.guards[i].starts = Range(first, end)
-        self.checks = <Check*>zeroed(len(found.checks), sizeof(Check))
+        self.checks = <Check*>mem_calloc(len(found.checks), sizeof(Check))
         for i, (guard, first, end) in enumerate(found.checks):
             self.checks[i].guard = guard
             self.checks[i].restored = Range(first, end)
@@ -70,15 +70,15 @@ cdef class Negation:
         cdef uint32_t i
         for i in range(self.frontier_count):
             frontier_free(self.frontiers[i])
-            give_back(self.frontiers[i])
-        give_back(self.frontiers)
-        give_back(self.guards)
-        give_back(self.checks)
-        give_back(self.starts)
-        give_back(self.restored)
-        give_back(self.edge_checks)
-        give_back(self.link_checks)
-        give_back(self.place_checks)
+            mem_free(self.frontiers[i])
+        mem_free(self.frontiers)
+        mem_free(self.guards)
+        mem_free(self.checks)
+        mem_free(self.starts)
+        mem_free(self.restored)
+        mem_free(self.edge_checks)
+        mem_free(self.link_checks)
+        mem_free(self.place_checks)
 
     cdef int begin(self) noexcept nogil:
         """Reset the scratch memory for a new search."""
@@ -96,9 +96,9 @@ cdef class Negation:
         unit is searched in a window of its own.
         """
         cdef uint32_t i
-        cdef instant_t best = NEVER, found
+        cdef instant_t best = NO_INSTANT, found
         for i in range(self.edge_checks[edge].first, self.edge_checks[edge].end):
-            found = self.latest(&self.checks[i], before, after, low, high, starting)
+            found = self.latest_occurrence(&self.checks[i], before, after, low, high, starting)
             if found > best:
                 best = found
         return best
@@ -109,35 +109,35 @@ cdef class Negation:
         """Whether a forbidden unit begins strictly between two instants."""
         cdef uint32_t i
         for i in range(checks.first, checks.end):
-            if self.latest(&self.checks[i], env, env, low, high, False) != NEVER:
+            if self.latest_occurrence(&self.checks[i], env, env, low, high, False) != NO_INSTANT:
                 return True
         return False
 
-    cdef instant_t latest(
+    cdef instant_t latest_occurrence(
         self, Check* check, const term_t* before, const term_t* after, instant_t low,
         instant_t high, bint starting,
     ) except -2 nogil:
-        """The latest start of an occurrence of one guard, or NEVER."""
+        """The latest start of an occurrence of one guard, or NO_INSTANT."""
         cdef Guard* guard = &self.guards[check.guard]
         cdef uint32_t i, place, level = self.conjunction.depth
         cdef term_t* context
         cdef Range edges
-        cdef Watch watch
-        cdef Seek seek
+        cdef GuardSearch watch
+        cdef RowSearch seek
         if high - low < 2:
-            return NEVER
+            return NO_INSTANT
         watch.negation = <PyObject*>self
-        watch.check, watch.context, watch.best = check, after, NEVER
+        watch.check, watch.context, watch.best = check, after, NO_INSTANT
         watch.low, watch.high = low, high
         watch.negated, watch.starting, watch.frontier = guard.negated, starting, NULL
         if check.restored.first < check.restored.end:
-            self.conjunction.deepen()
+            self.conjunction.push_level()
             context = self.conjunction.levels[level]
             memcpy(context, after, self.tables.cells * sizeof(term_t))
             for i in range(check.restored.first, check.restored.end):
                 context[self.restored[i]] = before[self.restored[i]]
             watch.context = context
-        memset(&seek, 0, sizeof(Seek))
+        memset(&seek, 0, sizeof(RowSearch))
         seek.negated, seek.found, seek.task = guard.negated, _begun, &watch
         for i in range(guard.starts.first, guard.starts.end):
             place = watch.place = self.starts[i]
@@ -146,42 +146,42 @@ cdef class Negation:
                 seek.low, seek.high = low, high
                 if watch.best > low:
                     seek.low = watch.best
-                self.conjunction.each_edge(&seek, watch.context)
+                self.conjunction.search_edge(&seek, watch.context)
         self.conjunction.depth = level
         self.frontier_depth -= watch.frontier != NULL
         return watch.best
 
-    cdef instant_t before_in(self, const term_t* env, instant_t instant) noexcept nogil:
+    cdef instant_t instant_before(self, const term_t* env, instant_t instant) noexcept nogil:
         """The latest instant before `instant` with an event of the partition of `env`, if any."""
         if self.tables.tracked:
             return self.partitions.before_in(self.event.batch, env, instant)
         return instant - 1
 
-    cdef int completes(self, Seek* begun, void* watched) except -1 nogil:
+    cdef int completes(self, RowSearch* begun, void* watched) except -1 nogil:
         """Whether a guarded unit with this beginning completes in time.
 
-        Two paths that wait in one place since one instant with equal registers continue alike,
+        Two paths that wait in one place since one instant with equal registers continue bucket,
         however they began. The second is not followed, so iterations inside the unit cost at most
         pairs of rows.
         """
-        cdef Watch* watch = <Watch*>watched
+        cdef GuardSearch* watch = <GuardSearch*>watched
         cdef Frontier* frontier
-        cdef Advance task
+        cdef UnitSearch task
         cdef Range edges
-        cdef Seek seek
+        cdef RowSearch seek
         cdef term_t* env
         cdef uint32_t level = self.conjunction.depth
         cdef int done
         if watch.frontier == NULL:
             watch.frontier = self.frontier()
         frontier = watch.frontier
-        done = self.go_on(begun, watch.high, frontier)
-        memset(&seek, 0, sizeof(Seek))
+        done = self.follow_unit_links(begun, watch.high, frontier)
+        memset(&seek, 0, sizeof(RowSearch))
         task.negation = <PyObject*>self
         task.frontier, task.high = watch.frontier, watch.high
         while not done and frontier.next < frontier.count:
             self.conjunction.depth = level
-            self.conjunction.deepen()
+            self.conjunction.push_level()
             env = self.conjunction.levels[level]
             memcpy(
                 env, frontier.values + <size_t>frontier.next * self.tables.cells,
@@ -195,7 +195,7 @@ cdef class Negation:
             edges = self.conjunction.place_edges[task.place]
             for seek.edge in range(edges.first, edges.end):
                 seek.low, seek.high = task.last, watch.high
-                if self.conjunction.each_edge(&seek, task.before):
+                if self.conjunction.search_edge(&seek, task.before):
                     done = 1
                     break
         if done:
@@ -207,11 +207,11 @@ cdef class Negation:
         """Acquire an empty frontier for the current search."""
         cdef Frontier* made
         if self.frontier_depth == self.frontier_count:
-            self.frontiers = <Frontier**>longer(
+            self.frontiers = <Frontier**>mem_grow(
                 self.frontiers, self.frontier_count + 1, sizeof(Frontier*),
                 b"what a guard looks for",
             )
-            made = <Frontier*>zeroed(1, sizeof(Frontier))
+            made = <Frontier*>mem_calloc(1, sizeof(Frontier))
             made.cells = self.tables.cells
             self.frontiers[self.frontier_count] = made
             self.frontier_count += 1
@@ -220,7 +220,9 @@ cdef class Negation:
         self.frontier_depth += 1
         return made
 
-    cdef int go_on(self, Seek* seek, instant_t high, Frontier* frontier) except -1 nogil:
+    cdef int follow_unit_links(
+        self, RowSearch* seek, instant_t high, Frontier* frontier
+    ) except -1 nogil:
         """Follow the links of an edge inside a guard: 1 if the unit is complete."""
         cdef const Edge* edge = &self.tables.edges[seek.edge]
         cdef const Link* link
@@ -228,7 +230,7 @@ cdef class Negation:
         cdef uint32_t i
         for i in range(<uint32_t>(edge.link_end - edge.link)):
             link = edge.link + i
-            if not open_to(self.tables, link, seek.env):
+            if not bounds_admit(self.tables, link, seek.env):
                 continue
             if link.target == DONE:
                 if not self.forbids(
@@ -244,25 +246,25 @@ cdef class Negation:
         return 0
 
 
-cdef int _begun(void* watch, Seek* seek) except -1 nogil:
-    return _begin(<Negation>(<Watch*>watch).negation, seek)
+cdef int _begun(void* watch, RowSearch* seek) except -1 nogil:
+    return _begin(<Negation>(<GuardSearch*>watch).negation, seek)
 
 
-cdef int _begin(Negation negation, Seek* seek) except -1 nogil:
+cdef int _begin(Negation negation, RowSearch* seek) except -1 nogil:
     """Callback: a step that may begin a guarded unit."""
-    cdef Watch* watch = <Watch*>seek.task
+    cdef GuardSearch* watch = <GuardSearch*>seek.task
     cdef bint lone = seek.count == 1
     cdef instant_t low = bound_at(negation.window, seek.first) - 1 if watch.starting else watch.low
     if seek.first <= watch.best:
         return lone
     if negation.tables.places[watch.place].operator == c";" and not watch.starting and (
-        earlier(negation, watch.place, seek, watch.context, watch.low) > watch.low
+        latest_rival(negation, watch.place, seek, watch.context, watch.low) > watch.low
     ):
         return 0
     if negation.edge_checks[seek.edge].first < negation.edge_checks[seek.edge].end and (
         negation.forbidden_until(
             seek.edge, watch.context, seek.env, low, seek.first, watch.starting
-        ) != NEVER
+        ) != NO_INSTANT
     ):
         return 0
     if not negation.completes(seek, watch):
@@ -271,29 +273,29 @@ cdef int _begin(Negation negation, Seek* seek) except -1 nogil:
     return lone
 
 
-cdef int _followed(void* task, Seek* seek) except -1 nogil:
-    return _follow(<Negation>(<Advance*>task).negation, seek)
+cdef int _followed(void* task, RowSearch* seek) except -1 nogil:
+    return _follow(<Negation>(<UnitSearch*>task).negation, seek)
 
 
-cdef int _follow(Negation negation, Seek* seek) except -1 nogil:
+cdef int _follow(Negation negation, RowSearch* seek) except -1 nogil:
     """Callback: a step that may continue a guarded unit."""
-    cdef Advance* task = <Advance*>seek.task
+    cdef UnitSearch* task = <UnitSearch*>seek.task
     cdef char mark = negation.tables.places[task.place].operator
     cdef instant_t needed = negation.forbidden_until(
         seek.edge, task.before, seek.env, task.last, seek.first, False
     )
     if mark == c",":
-        needed = max(needed, negation.before_in(seek.env, seek.first))
+        needed = max(needed, negation.instant_before(seek.env, seek.first))
     elif mark == c";" and needed <= task.last:
-        needed = earlier(negation, task.place, seek, task.before, task.last)
+        needed = latest_rival(negation, task.place, seek, task.before, task.last)
     if needed > task.last:
         return 0
-    return negation.go_on(seek, task.high, task.frontier)
+    return negation.follow_unit_links(seek, task.high, task.frontier)
 
 
 # Earlier steps that a `;` place would have joined instead of a candidate.
-cdef struct Rival:
-    Seek* candidate
+cdef struct RivalSearch:
+    RowSearch* candidate
     bint together
     bint alone          # the search is for one operand of an any-order group
     uint32_t operand    # operand of the candidate that the rival replaces
@@ -301,8 +303,8 @@ cdef struct Rival:
     instant_t best
 
 
-cdef instant_t earlier(
-    Negation negation, uint32_t place, Seek* candidate, const term_t* before, instant_t low
+cdef instant_t latest_rival(
+    Negation negation, uint32_t place, RowSearch* candidate, const term_t* before, instant_t low
 ) except -2 nogil:
     """The latest start of a step that a `;` place would have joined before a candidate.
 
@@ -310,18 +312,18 @@ cdef instant_t earlier(
     an any-order group represents its side of a disjunction.
     """
     cdef Range edges = negation.conjunction.place_edges[place]
-    cdef Rival rival
-    cdef Seek seek
-    memset(&seek, 0, sizeof(Seek))
-    memset(&rival, 0, sizeof(Rival))
-    rival.candidate, rival.best, rival.micros = candidate, NEVER, _micros(candidate)
+    cdef RivalSearch rival
+    cdef RowSearch seek
+    memset(&seek, 0, sizeof(RowSearch))
+    memset(&rival, 0, sizeof(RivalSearch))
+    rival.candidate, rival.best, rival.micros = candidate, NO_INSTANT, _micros(candidate)
     rival.together = candidate.count > 1 and not negation.conjunction.any_order[candidate.edge]
     seek.found, seek.task = _rivals, &rival
     for seek.edge in range(edges.first, edges.end):
         seek.low, seek.high = low, candidate.first
         rival.alone = negation.conjunction.any_order[seek.edge]
         if not rival.alone:
-            negation.conjunction.each_edge(&seek, before)
+            negation.conjunction.search_edge(&seek, before)
             continue
         if seek.edge == candidate.edge:
             _operands(negation, &seek, before, low, candidate)
@@ -331,20 +333,20 @@ cdef instant_t earlier(
 
 
 cdef int _operands(
-    Negation negation, Seek* seek, const term_t* before, instant_t low, Seek* candidate
+    Negation negation, RowSearch* seek, const term_t* before, instant_t low, RowSearch* candidate
 ) except -1 nogil:
     """Search the rows of each operand of an any-order group, alone or with a candidate's others."""
     cdef Range choices, operands = negation.conjunction.edge_operands[seek.edge]
-    cdef Rival* rival = <Rival*>seek.task
+    cdef RivalSearch* rival = <RivalSearch*>seek.task
     cdef uint32_t i, j, level = negation.conjunction.depth
     cdef term_t* env
     cdef instant_t high = rival.candidate.first
-    negation.conjunction.deepen()
+    negation.conjunction.push_level()
     env = negation.conjunction.levels[level]
     for i in range(operands.first, operands.end):
         memcpy(env, before, negation.tables.cells * sizeof(term_t))
-        enter(negation.tables, &negation.tables.edges[seek.edge], env)
-        rival.operand = NOBODY
+        begin_iterations(negation.tables, &negation.tables.edges[seek.edge], env)
+        rival.operand = NIL
         if candidate != NULL:
             rival.operand = i - operands.first
             high = candidate.last + 1
@@ -363,20 +365,20 @@ cdef int _operands(
         choices = negation.conjunction.operand_choices[i]
         for j in range(choices.first, choices.end):
             seek.choices.first, seek.choices.end = j, j + 1
-            negation.conjunction.each(seek)
+            negation.conjunction.search(seek)
     negation.conjunction.depth = level
     return 0
 
 
-cdef int _rivals(void* task, Seek* seek) except -1 nogil:
+cdef int _rivals(void* task, RowSearch* seek) except -1 nogil:
     """Callback: an earlier step that a `;` place would have joined."""
-    cdef Rival* rival = <Rival*>task
-    cdef Seek* candidate = rival.candidate
+    cdef RivalSearch* rival = <RivalSearch*>task
+    cdef RowSearch* candidate = rival.candidate
     cdef uint32_t i, j
     # Two conjunctions with one timestamp are unordered.
     if not rival.alone and rival.together and seek.count > 1 and _micros(seek) >= rival.micros:
         return 0
-    if rival.alone and rival.operand != NOBODY:
+    if rival.alone and rival.operand != NIL:
         for i in range(candidate.count):
             if candidate.parts[i].operand == rival.operand:
                 continue
@@ -391,7 +393,7 @@ cdef int _rivals(void* task, Seek* seek) except -1 nogil:
     return seek.count == 1
 
 
-cdef int64_t _micros(const Seek* seek) noexcept nogil:
+cdef int64_t _micros(const RowSearch* seek) noexcept nogil:
     """The least time, in microseconds, of the rows of a combination."""
     cdef uint32_t i
     cdef int64_t least = seek.labels[0].micros

@@ -31,7 +31,7 @@ cdef class Partitions:
     cdef Partition* partitions      # by number
     cdef uint32_t room
     cdef uint32_t sweep_at
-    cdef uint32_t* column_first     # per GPM, into `columns`; NOBODY: no key
+    cdef uint32_t* column_first     # per GPM, into `columns`; NIL: no key
     cdef uint32_t* columns          # columns of its rows that hold a key
     cdef uint32_t* gpm_first        # per edge of the automaton, into `gpm_of`
     cdef uint32_t* gpm_of           # per graph pattern of its step
@@ -41,21 +41,21 @@ cdef class Partitions:
                                     # now
     cdef instant_t since            # the least start of a match of its partition
 
-    cdef int note(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1 nogil
-    cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept nogil
+    cdef int record_event(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1 nogil
+    cdef int set_current(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept nogil
     cdef instant_t before_in(
         self, EventBatch batch, const term_t* env, instant_t instant
     ) noexcept nogil
     cdef instant_t since_at(self, const Label* label) noexcept nogil
     cdef int skip_at(self, const Label* label, instant_t first) except -1 nogil
     cdef uint32_t _find(self) noexcept nogil
-    cdef uint32_t _made(self) except? 0xFFFFFFFF nogil
-    cdef bint _gone(self, uint32_t number) noexcept nogil
+    cdef uint32_t _find_or_create(self) except? 0xFFFFFFFF nogil
+    cdef bint _is_out_of_reach(self, uint32_t number) noexcept nogil
     cdef tuple key_at(self, const Label* label)
     cdef bint _key_of(self, const Label* label) noexcept nogil
     cdef instant_t _before(self, const Partition* partition, instant_t instant) noexcept nogil
-    cdef int _come(self, Partition* partition, instant_t instant) except -1 nogil
-    cdef int _widen(self, Partition* partition) except -1 nogil
+    cdef int _record_instant(self, Partition* partition, instant_t instant) except -1 nogil
+    cdef int _grow(self, Partition* partition) except -1 nogil
     cdef int _sweep(self) except -1 nogil
 
 

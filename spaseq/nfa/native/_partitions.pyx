@@ -15,15 +15,15 @@ about an earlier one.
 
 from libc.string cimport memset
 
-from spaseq.nfa.native._groups cimport NOBODY, drop, find, make, values_of
-from spaseq.nfa.native._range_index cimport Registers
+from spaseq.nfa.native._groups cimport NIL, remove_group, find_group, create_group, values_of
+from spaseq.nfa.native._range_index cimport TermResolver
 from spaseq.nfa.native._program cimport numbers_of
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._memory cimport give_back, resized, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_calloc
 
 from itertools import accumulate, pairwise
 
-cdef uint32_t FEWEST_SWEPT = 256
+cdef uint32_t SWEEP_MIN_PARTITIONS = 256
 
 
 cdef class Partitions:
@@ -38,11 +38,11 @@ cdef class Partitions:
         self.recorded = tables.recorded
         self.window = window
         self.terms = terms
-        self.keys = Groups(tables.width, [], Registers(terms, dictionary))
-        self.sweep_at = FEWEST_SWEPT
-        self.key = <term_t*>zeroed(tables.width, sizeof(term_t))
-        self.column_first = <uint32_t*>zeroed(len(tables.partition), sizeof(uint32_t))
-        self.columns = <uint32_t*>zeroed(
+        self.keys = Groups(tables.width, [], TermResolver(terms, dictionary))
+        self.sweep_at = SWEEP_MIN_PARTITIONS
+        self.key = <term_t*>mem_calloc(tables.width, sizeof(term_t))
+        self.column_first = <uint32_t*>mem_calloc(len(tables.partition), sizeof(uint32_t))
+        self.columns = <uint32_t*>mem_calloc(
             len(tables.partition) * tables.width, sizeof(uint32_t)
         )
         self.registers = numbers_of(tables.partition_registers)
@@ -51,49 +51,49 @@ cdef class Partitions:
         )
         self.gpm_of = numbers_of([gpm for gpms in tables.edge_gpms for gpm in gpms])
         for i, columns in enumerate(tables.partition):
-            self.column_first[i] = i * self.keys.width if columns else NOBODY
+            self.column_first[i] = i * self.keys.width if columns else NIL
             for j, column in enumerate(columns):
                 self.columns[i * self.keys.width + <uint32_t>j] = column
 
     def __dealloc__(self):
         cdef uint32_t i
         for i in range(self.room):
-            give_back(self.partitions[i].instants)
-        give_back(self.partitions)
-        give_back(self.column_first)
-        give_back(self.columns)
-        give_back(self.registers)
-        give_back(self.gpm_first)
-        give_back(self.gpm_of)
-        give_back(self.key)
+            mem_free(self.partitions[i].instants)
+        mem_free(self.partitions)
+        mem_free(self.column_first)
+        mem_free(self.columns)
+        mem_free(self.registers)
+        mem_free(self.gpm_first)
+        mem_free(self.gpm_of)
+        mem_free(self.key)
 
-    cdef int note(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1 nogil:
+    cdef int record_event(self, EventBatch batch, uint32_t gpm, const term_t* row) except -1 nogil:
         """Record that the current event has a row of a GPM, before any filter."""
         cdef uint32_t i
         cdef uint32_t* columns
-        if self.column_first[gpm] == NOBODY:
+        if self.column_first[gpm] == NIL:
             return 0
         columns = self.columns + self.column_first[gpm]
         for i in range(self.keys.width):
             if row[columns[i]] == 0:
                 return 0
         for i in range(self.keys.width):
-            self.key[i] = self.terms.keep(batch, row[columns[i]])
-        return self._come(&self.partitions[self._made()], self.window.now)
+            self.key[i] = self.terms.intern(batch, row[columns[i]])
+        return self._record_instant(&self.partitions[self._find_or_create()], self.window.now)
 
-    cdef int meet(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept nogil:
+    cdef int set_current(self, EventBatch batch, uint32_t gpm, const term_t* row) noexcept nogil:
         """Set `before` and `since` to those of the partition of a row, if it has one."""
         cdef uint32_t* columns = self.columns + self.column_first[gpm]
         cdef uint32_t i, number
         cdef Partition* partition
         self.before = -1
         self.since = self.window.bound
-        if self.column_first[gpm] == NOBODY:
+        if self.column_first[gpm] == NIL:
             return 0
         for i in range(self.keys.width):
-            self.key[i] = self.terms.seek(batch, row[columns[i]])
+            self.key[i] = self.terms.lookup(batch, row[columns[i]])
         number = self._find()
-        if number == NOBODY:
+        if number == NIL:
             return 0
         partition = &self.partitions[number]
         self.before = partition.before if partition.last == self.window.now else partition.last
@@ -107,9 +107,9 @@ cdef class Partitions:
         """The latest instant before `instant` with an event of the partition of `env`, or -1."""
         cdef uint32_t i, number
         for i in range(self.keys.width):
-            self.key[i] = self.terms.seek(batch, env[self.registers[i]])
+            self.key[i] = self.terms.lookup(batch, env[self.registers[i]])
         number = self._find()
-        return -1 if number == NOBODY else self._before(&self.partitions[number], instant)
+        return -1 if number == NIL else self._before(&self.partitions[number], instant)
 
     cdef instant_t _before(self, const Partition* partition, instant_t instant) noexcept nogil:
         """The latest recorded instant of a partition before `instant`, or -1."""
@@ -128,7 +128,7 @@ cdef class Partitions:
             return -1
         return partition.instants[(partition.first + low - 1) & (partition.room - 1)]
 
-    cdef int _come(self, Partition* partition, instant_t instant) except -1 nogil:
+    cdef int _record_instant(self, Partition* partition, instant_t instant) except -1 nogil:
         """Record an event of a partition at an instant, not before its last one."""
         if partition.last >= instant:
             return 0
@@ -142,18 +142,18 @@ cdef class Partitions:
             partition.first += 1
             partition.count -= 1
         if partition.count == partition.room:
-            self._widen(partition)
+            self._grow(partition)
         partition.instants[(partition.first + partition.count) & (partition.room - 1)] = instant
         partition.count += 1
         return 0
 
-    cdef int _widen(self, Partition* partition) except -1 nogil:
+    cdef int _grow(self, Partition* partition) except -1 nogil:
         """Double the ring of instants."""
         cdef uint32_t i, room = 2 * partition.room if partition.room else 8
-        cdef instant_t* wider = <instant_t*>zeroed(room, sizeof(instant_t))
+        cdef instant_t* wider = <instant_t*>mem_calloc(room, sizeof(instant_t))
         for i in range(partition.count):
             wider[i] = partition.instants[(partition.first + i) & (partition.room - 1)]
-        give_back(partition.instants)
+        mem_free(partition.instants)
         partition.instants, partition.room, partition.first = wider, room, 0
         return 0
 
@@ -164,7 +164,7 @@ cdef class Partitions:
             return self.window.bound
         self._key_of(label)
         number = self._find()
-        if number == NOBODY or self.partitions[number].skipped < self.window.bound:
+        if number == NIL or self.partitions[number].skipped < self.window.bound:
             return self.window.bound
         return self.partitions[number].skipped
 
@@ -172,7 +172,7 @@ cdef class Partitions:
         """Raise the least start in a label's partition to `first`."""
         cdef Partition* partition
         self._key_of(label)
-        partition = &self.partitions[self._made()]
+        partition = &self.partitions[self._find_or_create()]
         partition.skipped = max(partition.skipped, first)
         return 0
 
@@ -190,26 +190,26 @@ cdef class Partitions:
             self.key[i] = label.row[columns[i]]
         return True
 
-    cdef bint _gone(self, uint32_t number) noexcept nogil:
+    cdef bint _is_out_of_reach(self, uint32_t number) noexcept nogil:
         """Whether a partition is out of reach."""
         cdef Partition* partition = &self.partitions[number]
         return partition.last < self.window.reach and partition.skipped <= self.window.bound
 
     cdef uint32_t _find(self) noexcept nogil:
-        """The partition of `key`, or NOBODY."""
-        cdef uint32_t number = find(self.keys, self.key)
-        return NOBODY if number != NOBODY and self._gone(number) else number
+        """The partition of `key`, or NIL."""
+        cdef uint32_t number = find_group(self.keys, self.key)
+        return NIL if number != NIL and self._is_out_of_reach(number) else number
 
-    cdef uint32_t _made(self) except? 0xFFFFFFFF nogil:
+    cdef uint32_t _find_or_create(self) except? 0xFFFFFFFF nogil:
         """The partition of `key`, created if necessary."""
-        cdef uint32_t number = find(self.keys, self.key)
+        cdef uint32_t number = find_group(self.keys, self.key)
         cdef Partition* longer
-        if number == NOBODY:
-            if self.keys.living > self.sweep_at:
+        if number == NIL:
+            if self.keys.live_count > self.sweep_at:
                 self._sweep()
-            number = make(self.keys, self.key)
+            number = create_group(self.keys, self.key)
             if self.keys.room > self.room:
-                longer = <Partition*>resized(
+                longer = <Partition*>mem_realloc(
                     self.partitions, self.keys.room * sizeof(Partition)
                 )
                 if longer == NULL:
@@ -217,19 +217,19 @@ cdef class Partitions:
                 self.partitions = longer
                 memset(&longer[self.room], 0, (self.keys.room - self.room) * sizeof(Partition))
                 self.room = self.keys.room
-        elif not self._gone(number):
+        elif not self._is_out_of_reach(number):
             return number
         self.partitions[number].last = self.partitions[number].before = -1
         self.partitions[number].skipped = self.partitions[number].count = 0
         return number
 
     cdef int _sweep(self) except -1 nogil:
-        cdef uint32_t i = self.keys.living
+        cdef uint32_t i = self.keys.live_count
         while i:
             i -= 1
-            if self._gone(self.keys.alive[i]):
-                drop(self.keys, self.keys.alive[i])
-        self.sweep_at = 2 * self.keys.living + FEWEST_SWEPT
+            if self._is_out_of_reach(self.keys.alive[i]):
+                remove_group(self.keys, self.keys.alive[i])
+        self.sweep_at = 2 * self.keys.live_count + SWEEP_MIN_PARTITIONS
         return 0
 
     # ---------------------------------------------------------------- for Python
@@ -247,18 +247,18 @@ cdef class Partitions:
         cdef uint32_t number
         self._key_of(<const Label*>label)
         number = self._find()
-        return number == NOBODY or all(
+        return number == NIL or all(
             self._before(&self.partitions[number], later) <= earlier
             for earlier, later in pairwise(instants)
         )
 
-    def known(self):
+    def dump(self):
         """(key, instants, least start) of each partition within reach."""
         cdef uint32_t i, j, number
         cdef Partition* at
-        for i in range(self.keys.living):
+        for i in range(self.keys.live_count):
             number = self.keys.alive[i]
-            if not self._gone(number):
+            if not self._is_out_of_reach(number):
                 key = [values_of(self.keys, number)[j] for j in range(self.keys.width)]
                 at = &self.partitions[number]
                 some = [at.before, at.last]
@@ -268,13 +268,13 @@ cdef class Partitions:
                     ]
                 yield key, [instant for instant in some if instant >= self.window.reach], at.skipped
 
-    def put(self, key, instants, instant_t skipped):
-        """Load one item of `known`; 0 marks unknown terms."""
+    def load(self, key, instants, instant_t skipped):
+        """Load one item of `dump`; 0 marks unknown terms."""
         cdef uint32_t i, number
         for i, term in enumerate(key):
             self.key[i] = term
-        number = self._made()
+        number = self._find_or_create()
         for instant in instants:
-            self._come(&self.partitions[number], instant)
+            self._record_instant(&self.partitions[number], instant)
         if skipped > self.partitions[number].skipped:
             self.partitions[number].skipped = skipped

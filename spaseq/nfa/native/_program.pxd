@@ -55,12 +55,12 @@ cdef enum Following:
     STATE       # of an aggregate
 
 # Flags of a place.
-cdef enum Manner:
+cdef enum PlaceFlags:
     DATED = 1       # its groups hold their members by last instant
     GUARDED = 2     # of a start: a step skipped before it must not have occurred
     RELATIVE = 4    # the result of a guard depends on the last instant
     CONJOINED = 8   # some edge consumes several events
-    LOOKS_BACK = 16 # an earlier candidate is searched in the window
+    SEARCHES_BACK = 16 # an earlier candidate is searched in the window
     RIVALS = 32     # an earlier candidate may have the same timestamp
 
 # The effect of an edge on a register, applied before the row is bound.
@@ -87,7 +87,7 @@ cdef struct Agreement:
 cdef enum Origin:
     ROW
     GROUP
-    GIVEN
+    CONSTANT
 
 cdef struct Source:
     Origin origin
@@ -107,7 +107,7 @@ cdef enum Relation:
     GREATER
 
 cdef struct Edge:
-    uint32_t occurrence # NOBODY: the edge consumes several events
+    uint32_t occurrence # NIL: the edge consumes several events
     uint32_t effect_first
     uint32_t effect_end
     const Link* link
@@ -144,17 +144,17 @@ cdef struct Occurrence:
                             # rows
     uint32_t count_first    # registers that count its rows
     uint32_t count_end
-    uint32_t more           # More: steps beyond binding its columns
+    uint32_t flags          # OccurrenceFlags: steps beyond binding its columns
     uint64_t disagreed      # rows that disagreed with a partial match
 
-cdef enum More:
-    KEEPS = 1       # its terms enter the window before the row is bound
+cdef enum OccurrenceFlags:
+    STORES_TERMS = 1 # its terms enter the window before the row is bound
     COUNTS = 2      # registers count its rows
     ASSIGNS = 4     # it has BINDs
     TESTS = 8       # it has residual filters
 
 # A guard decided on sight: rows of its GPM remove the groups that wait in the place.
-cdef struct Sighting:
+cdef struct EagerGuard:
     uint32_t place
     uint32_t occurrence
     uint32_t index      # of the groups' indexes, 0: all groups are visited
@@ -167,9 +167,9 @@ cdef struct Place:
     uint32_t live_first
     uint32_t live_end
     uint32_t edge_first
-    uint32_t manner     # Manner: flags that `spaseq.nfa.native._conjunction` reads
+    uint32_t flags      # PlaceFlags: flags that `spaseq.nfa.native._conjunction` reads
     bint contiguous     # `,` within a partition: another event of it passes over the groups
-    uint64_t reached    # diagnostic counters, see spaseq.nfa.counters.PlaceStanding
+    uint64_t reached    # diagnostic counters, see spaseq.nfa.counters.PlaceCounters
     uint64_t early
     uint64_t unkeyed
     uint64_t unjoined
@@ -183,12 +183,12 @@ cdef struct Place:
     uint64_t shed       # groups shed under a limit
 
 # An edge that rows of a GPM may take.
-cdef struct Way:
+cdef struct EdgeRef:
     uint32_t gpm
     uint32_t place
     uint32_t edge
-    Place* at           # the same place and edge, as pointers
-    Edge* taken
+    Place* place_at     # the same place and edge, as pointers
+    Edge* edge_at
     uint32_t index      # index by which the last row of a conjunction finds groups, 0: none
     uint32_t key_first
     uint32_t key_end
@@ -212,9 +212,9 @@ cdef class Tables:
     cdef Conditions* conditions
     cdef uint32_t* numbers      # live registers, key columns
     cdef uint32_t* way_first    # per GPM and one more, into `ways`
-    cdef Way* ways
-    cdef uint32_t* sighting_first   # per GPM and one more, into `sightings`
-    cdef Sighting* sightings
+    cdef EdgeRef* ways
+    cdef uint32_t* eager_first      # per GPM and one more, into `eager_guards`
+    cdef EagerGuard* eager_guards
     cdef uint32_t* firsts       # pairs: iteration register, the cell that says whether it is 1
     cdef uint32_t first_count
     cdef uint32_t cells         # cells of an environment: registers, then views
@@ -249,7 +249,7 @@ cdef inline int filter_holds(Tables tables, uint32_t number, term_t* env) noexce
     return tables.conditions.test(tables.conditions.context, number, env)
 
 
-cdef inline int enter(Tables tables, const Edge* edge, term_t* env) noexcept nogil:
+cdef inline int begin_iterations(Tables tables, const Edge* edge, term_t* env) noexcept nogil:
     """Begin the iterations that an edge begins."""
     cdef Effect* effect
     cdef uint32_t i
@@ -297,13 +297,13 @@ cdef inline int bind(
         env[tables.firsts[2 * i + 1]] = (
             tables.truth if env[tables.firsts[2 * i]] == 1 else tables.falsehood
         )
-    if occurrence.more & More.COUNTS:
+    if occurrence.flags & OccurrenceFlags.COUNTS:
         for i in range(occurrence.count_first, occurrence.count_end):
             env[tables.numbers[i]] += 1
     return 1
 
 
-cdef inline bint agrees(
+cdef inline bint agreements_hold(
     const Edge* edge, const term_t* row, const term_t* values
 ) noexcept nogil:
     """Whether a row and a group with these registers satisfy the conditions of a straight edge."""
@@ -319,7 +319,7 @@ cdef inline bint agrees(
     return True
 
 
-cdef inline bint open_to(Tables tables, const Link* link, const term_t* env) noexcept nogil:
+cdef inline bint bounds_admit(Tables tables, const Link* link, const term_t* env) noexcept nogil:
     """Whether the iteration numbers satisfy the bounds of a link."""
     cdef uint32_t i
     cdef term_t number

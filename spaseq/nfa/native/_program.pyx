@@ -6,7 +6,7 @@ They are built from those of `spaseq.nfa.native.table_types`.
 Invariant: only counters change after construction.
 """
 
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 
 
 cdef enum:
@@ -23,7 +23,7 @@ cdef class Tables:
         self.way_first = numbers_of(rows.way_first)
         self.required_first = numbers_of(rows.required_first)
         self.required = numbers_of(rows.required)
-        self.sighting_first = numbers_of(rows.sighting_first)
+        self.eager_first = numbers_of(rows.eager_first)
         self.compared_first = numbers_of(rows.compared_first)
         self.compared = numbers_of(rows.compared)
         self.firsts = numbers_of([n for pair in rows.firsts for n in pair])
@@ -34,33 +34,33 @@ cdef class Tables:
     def _enter(self, rows):
         cdef uint32_t i
         self.place_count = <uint32_t>len(rows.places)
-        self.places = <Place*>zeroed(self.place_count, sizeof(Place))
+        self.places = <Place*>mem_calloc(self.place_count, sizeof(Place))
         for i, (operator, first, end, _, edge_first) in enumerate(rows.places):
             self.places[i].edge_first = edge_first
             self.places[i].operator = 0 if operator is None else ord(operator)
             self.places[i].live_first = first
             self.places[i].live_end = end
-        self.edges = <Edge*>zeroed(len(rows.edges), sizeof(Edge))
-        self.bounds = <Bound*>zeroed(len(rows.bounds), sizeof(Bound))
+        self.edges = <Edge*>mem_calloc(len(rows.edges), sizeof(Edge))
+        self.bounds = <Bound*>mem_calloc(len(rows.bounds), sizeof(Bound))
         for i, entry in enumerate(rows.bounds):
             self.bounds[i].register, self.bounds[i].least, self.bounds[i].below = entry
-        self.effects = <Effect*>zeroed(len(rows.effects), sizeof(Effect))
+        self.effects = <Effect*>mem_calloc(len(rows.effects), sizeof(Effect))
         for i, (change, register, other) in enumerate(rows.effects):
             self.effects[i].change = <Change><int>change
             self.effects[i].register = register
             self.effects[i].other = other
-        self.bindings = <Binding*>zeroed(len(rows.bindings), sizeof(Binding))
+        self.bindings = <Binding*>mem_calloc(len(rows.bindings), sizeof(Binding))
         for i, entry in enumerate(rows.bindings):
             (
                 self.bindings[i].column, self.bindings[i].register,
                 self.bindings[i].follower_first, self.bindings[i].follower_end,
             ) = entry
-        self.followers = <Follower*>zeroed(len(rows.followers), sizeof(Follower))
+        self.followers = <Follower*>mem_calloc(len(rows.followers), sizeof(Follower))
         for i, (how, register) in enumerate(rows.followers):
             self.followers[i].how = <Following><int>how
             self.followers[i].register = register
         self.occurrence_count = <uint32_t>len(rows.occurrences)
-        self.occurrences = <Occurrence*>zeroed(self.occurrence_count, sizeof(Occurrence))
+        self.occurrences = <Occurrence*>mem_calloc(self.occurrence_count, sizeof(Occurrence))
         for i, entry in enumerate(rows.occurrences):
             (
                 self.occurrences[i].binding_first, self.occurrences[i].binding_end,
@@ -68,35 +68,37 @@ cdef class Tables:
                 self.occurrences[i].count_end, keeps, tests,
             ) = entry
             if tests:
-                self.occurrences[i].more |= More.TESTS
+                self.occurrences[i].flags |= OccurrenceFlags.TESTS
             if keeps:
-                self.occurrences[i].more |= More.KEEPS
+                self.occurrences[i].flags |= OccurrenceFlags.STORES_TERMS
             if self.occurrences[i].count_first < self.occurrences[i].count_end:
-                self.occurrences[i].more |= More.COUNTS
+                self.occurrences[i].flags |= OccurrenceFlags.COUNTS
             if self.occurrences[i].binding_end < self.occurrences[i].assigned_end:
-                self.occurrences[i].more |= More.ASSIGNS
+                self.occurrences[i].flags |= OccurrenceFlags.ASSIGNS
             self.most_assigned = max(
                 self.most_assigned,
                 self.occurrences[i].assigned_end - self.occurrences[i].binding_end,
             )
-        self.sightings = <Sighting*>zeroed(len(rows.sightings), sizeof(Sighting))
-        for i, entry in enumerate(rows.sightings):
+        self.eager_guards = <EagerGuard*>mem_calloc(len(rows.eager_guards), sizeof(EagerGuard))
+        for i, entry in enumerate(rows.eager_guards):
             (
-                self.sightings[i].place, self.sightings[i].occurrence, self.sightings[i].index,
-                self.sightings[i].key_first, self.sightings[i].key_end, self.sightings[i].negated,
+                self.eager_guards[i].place, self.eager_guards[i].occurrence,
+                self.eager_guards[i].index, self.eager_guards[i].key_first,
+                self.eager_guards[i].key_end, self.eager_guards[i].negated,
             ) = entry
-        self.ways = <Way*>zeroed(len(rows.ways), sizeof(Way))
+        self.ways = <EdgeRef*>mem_calloc(len(rows.ways), sizeof(EdgeRef))
         for i, entry in enumerate(rows.ways):
             (
                 self.ways[i].place, self.ways[i].edge, self.ways[i].index,
                 self.ways[i].key_first, self.ways[i].key_end,
             ) = entry
-            self.ways[i].at = &self.places[self.ways[i].place]
-            self.ways[i].taken = &self.edges[self.ways[i].edge]
-        for i, manner in enumerate(rows.search.manners):
-            self.places[i].manner = manner
+            self.ways[i].place_at = &self.places[self.ways[i].place]
+            self.ways[i].edge_at = &self.edges[self.ways[i].edge]
+        for i, flags in enumerate(rows.search.manners):
+            self.places[i].flags = flags
             self.places[i].contiguous = (
-                self.tracked and self.places[i].operator == c"," and not manner & Manner.CONJOINED
+                self.tracked and self.places[i].operator == c","
+                and not flags & PlaceFlags.CONJOINED
             )
         for gpm in range(len(rows.way_first) - 1):
             for i in range(self.way_first[<uint32_t>gpm], self.way_first[<uint32_t>gpm + 1]):
@@ -104,13 +106,13 @@ cdef class Tables:
 
     def _enter_edges(self, rows):
         cdef uint32_t i, first, end, key_first, key_end
-        self.agreements = <Agreement*>zeroed(len(rows.straight.agreements), sizeof(Agreement))
+        self.agreements = <Agreement*>mem_calloc(len(rows.straight.agreements), sizeof(Agreement))
         for i, entry in enumerate(rows.straight.agreements):
             self.agreements[i].column, self.agreements[i].position = entry
-        self.sources = <Source*>zeroed(len(rows.straight.sources), sizeof(Source))
+        self.sources = <Source*>mem_calloc(len(rows.straight.sources), sizeof(Source))
         for i, (origin, number) in enumerate(rows.straight.sources):
             self.sources[i] = Source(<Origin><int>origin, number)
-        self.links = <Link*>zeroed(len(rows.links), sizeof(Link))
+        self.links = <Link*>mem_calloc(len(rows.links), sizeof(Link))
         for i, entry in enumerate(rows.links):
             self.links[i].target, self.links[i].bound_first, self.links[i].bound_end = entry
         for i, (first, end) in enumerate(rows.straight.links):
@@ -138,26 +140,26 @@ cdef class Tables:
             )
 
     def __dealloc__(self):
-        give_back(self.places)
-        give_back(self.edges)
-        give_back(self.links)
-        give_back(self.bounds)
-        give_back(self.agreements)
-        give_back(self.sources)
-        give_back(self.effects)
-        give_back(self.bindings)
-        give_back(self.followers)
-        give_back(self.occurrences)
-        give_back(self.numbers)
-        give_back(self.way_first)
-        give_back(self.ways)
-        give_back(self.sighting_first)
-        give_back(self.sightings)
-        give_back(self.firsts)
-        give_back(self.required_first)
-        give_back(self.required)
-        give_back(self.compared_first)
-        give_back(self.compared)
+        mem_free(self.places)
+        mem_free(self.edges)
+        mem_free(self.links)
+        mem_free(self.bounds)
+        mem_free(self.agreements)
+        mem_free(self.sources)
+        mem_free(self.effects)
+        mem_free(self.bindings)
+        mem_free(self.followers)
+        mem_free(self.occurrences)
+        mem_free(self.numbers)
+        mem_free(self.way_first)
+        mem_free(self.ways)
+        mem_free(self.eager_first)
+        mem_free(self.eager_guards)
+        mem_free(self.firsts)
+        mem_free(self.required_first)
+        mem_free(self.required)
+        mem_free(self.compared_first)
+        mem_free(self.compared)
 
     def shed(self):
         """The number of groups shed under a limit."""
@@ -168,7 +170,7 @@ cdef class Tables:
         return found
 
     def counters(self, uint32_t place):
-        """The counters of a place: see `spaseq.nfa.counters.PlaceStanding`."""
+        """The counters of a place: see `spaseq.nfa.counters.PlaceCounters`."""
         cdef Place* at = &self.places[place]
         return {
             "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
@@ -246,7 +248,7 @@ cdef int _raised() except -1 nogil:
 
 
 cdef uint32_t* numbers_of(numbers) except NULL:
-    cdef uint32_t* block = <uint32_t*>zeroed(len(numbers), sizeof(uint32_t))
+    cdef uint32_t* block = <uint32_t*>mem_calloc(len(numbers), sizeof(uint32_t))
     for i, number in enumerate(numbers):
         block[<size_t>i] = number
     return block

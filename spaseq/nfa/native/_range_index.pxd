@@ -6,15 +6,15 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._tecs cimport instant_t, union_t
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._memory cimport LINE, Lines
+from spaseq.rdf._memory cimport LINE_BYTES, Lines
 from spaseq.rdf._numerals cimport is_numeral, real_of
 from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
 from spaseq.rdf._values cimport Kind
 from spaseq.rdf._window_terms cimport WindowTerms
 
 cdef enum:
-    NOBODY = 0xFFFFFFFF     # no group, and no block
-    LONE = 0x80000000       # tag of a root that is a single group
+    NIL = 0xFFFFFFFF        # no group, and no block
+    SINGLE_GROUP = 0x80000000 # tag of a root that is a single group
     DISTINCT_DIGITS = 15    # decimals of at most so many digits differ as doubles
 
 cdef extern from *:
@@ -37,7 +37,7 @@ cdef inline uint64_t class_of(uint32_t hash, Rank rank) noexcept nogil:
 
 
 @cython.final
-cdef class Registers:
+cdef class TermResolver:
     cdef WindowTerms window
     cdef Dictionary dictionary
 
@@ -61,7 +61,7 @@ cdef inline bint is_distinct(const TermRecord* record, double value) noexcept no
     return <int>(record.kind == Kind.INTEGER) & <int>(fabs(value) < 1e15)
 
 
-cdef inline TermRecord* record_in(Registers registers, term_t term) noexcept nogil:
+cdef inline TermRecord* record_in(TermResolver registers, term_t term) noexcept nogil:
     """The record of a register's term: permanent or of the window, not a numeral."""
     if term & WINDOWED:
         return &registers.window.store.records[term ^ WINDOWED]
@@ -69,7 +69,7 @@ cdef inline TermRecord* record_in(Registers registers, term_t term) noexcept nog
 
 
 cdef inline Rank rank_in(
-    Registers registers, term_t term, double* value, bint* distinct
+    TermResolver registers, term_t term, double* value, bint* distinct
 ) noexcept nogil:
     """The rank and value of a register's term; `distinct`: not a number, or `is_distinct`."""
     cdef TermRecord* record
@@ -87,16 +87,16 @@ cdef inline Rank rank_in(
 
 
 # The position of a group.
-cdef struct Place:
-    uint64_t alike      # the bucket: hash of the equality key, and rank
+cdef struct GroupEntry:
+    uint64_t bucket     # the bucket: hash of the equality key, and rank
     double value
-    uint32_t block      # NOBODY: the group is alone
+    uint32_t block      # NIL: the group is alone
 
 # A run of neighbouring groups, from its own (value, group) position to the next block's. A block's
 # number is that of the cache line where it begins. Behind the header lie `room` values, then `room`
 # groups; the entries of both begin at `first`, in order.
 cdef struct Block:
-    uint64_t alike          # bucket of all its groups
+    uint64_t bucket         # bucket of all its groups
     double low              # its first position
     uint32_t low_group
     uint32_t[2] child       # subtrees before it, and after
@@ -104,13 +104,13 @@ cdef struct Block:
     uint32_t after
     uint32_t serial         # unique
     uint16_t count          # groups: at least one
-    uint16_t room           # FEW, SOME or MANY
+    uint16_t room           # SMALL_BLOCK, MEDIUM_BLOCK or LARGE_BLOCK
     uint16_t first
 
 cdef enum:
-    FEW = 6         # groups: two cache lines
-    SOME = 16       # groups: four cache lines
-    MANY = 64       # groups: thirteen cache lines
+    SMALL_BLOCK = 6 # groups: two cache lines
+    MEDIUM_BLOCK = 16 # groups: four cache lines
+    LARGE_BLOCK = 64 # groups: thirteen cache lines
 
 # The union of some groups, see _sums.pyx.
 cdef struct Union:
@@ -124,7 +124,7 @@ cdef struct Subtotal:
     Union subtree
 
 # A cursor over the groups of a range of values: ascending, or descending from the greatest.
-cdef struct Span:
+cdef struct RangeCursor:
     const Block* block      # NULL: at a lone group, or past the end
     const double* at        # the current entry
     const double* end       # behind the last entry of the block
@@ -170,7 +170,7 @@ cdef extern from *:
     """
     #include <string.h>
     /* The next greater double of one that is finite. */
-    static inline double spaseq_above(double value) {
+    static inline double spaseq_next_double(double value) {
         int64_t bits;
         value += 0.0;   /* no zero has a sign then */
         memcpy(&bits, &value, 8);
@@ -179,12 +179,12 @@ cdef extern from *:
         return value;
     }
     """
-    double above "spaseq_above"(double value) noexcept nogil
+    double next_double "spaseq_next_double"(double value) noexcept nogil
 
 
 @cython.final
-cdef class Order:
-    cdef Place* places          # per group
+cdef class RangeIndex:
+    cdef GroupEntry* places     # per group
     cdef bint distinct          # all numbers ever inserted were distinct
     cdef bint infinite          # some number was out of a double's range
     cdef Subtotal* subtotals    # per block; NULL: no union was requested yet
@@ -192,47 +192,51 @@ cdef class Order:
     cdef uint32_t mask
     cdef Lines blocks
     cdef uint32_t line_count, line_room
-    cdef uint32_t[3] free       # free blocks of FEW, SOME and MANY, linked by `after`
+    cdef uint32_t[3] free       # free blocks of each size, linked by `after`
     cdef uint32_t block_count, subtotal_room
 
-    cdef int widen(self, uint32_t room) except -1 nogil
-    cdef int reserve(self, uint32_t room) except -1 nogil
-    cdef int keep_subtotals(self) except -1 nogil
-    cdef int spoil(self, uint32_t group) noexcept nogil
-    cdef int put(self, uint32_t group) except -1 nogil
-    cdef int take_out(self, uint32_t group) noexcept nogil
+    cdef int alloc_room(self, uint32_t room) except -1 nogil
+    cdef int reset(self, uint32_t room) except -1 nogil
+    cdef int enable_subtotals(self) except -1 nogil
+    cdef int invalidate(self, uint32_t group) noexcept nogil
+    cdef int insert_entry(self, uint32_t group) except -1 nogil
+    cdef int remove_entry(self, uint32_t group) noexcept nogil
     cdef uint32_t seek(
-        self, Span* span, uint32_t hash, Rank rank, double least, double most
+        self, RangeCursor* span, uint32_t hash, Rank rank, double least, double most
     ) noexcept nogil
-    cdef uint32_t hop(self, Span* span) noexcept nogil
+    cdef uint32_t next_block(self, RangeCursor* span) noexcept nogil
     cdef uint32_t search(
-        self, uint32_t node, uint64_t alike, double value, uint32_t group
+        self, uint32_t node, uint64_t bucket, double value, uint32_t group
     ) noexcept nogil
-    cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil
-    cdef uint32_t _begin(self, const Place* place, uint32_t group) except? 0xFFFFFFFF nogil
-    cdef uint32_t _place_in(self, const Block* block, double value, uint32_t group) noexcept nogil
+    cdef uint32_t _alloc_block(self, uint32_t room) except? 0xFFFFFFFF nogil
+    cdef uint32_t _new_bucket(
+        self, const GroupEntry* place, uint32_t group
+    ) except? 0xFFFFFFFF nogil
+    cdef uint32_t _position_in(
+        self, const Block* block, double value, uint32_t group
+    ) noexcept nogil
     cdef int _add(self, uint32_t number, uint32_t group) noexcept nogil
-    cdef int _settle(self, uint32_t* root) except -1 nogil
-    cdef int _free(self, uint32_t number) noexcept nogil
-    cdef uint32_t _widened(self, uint32_t number) except? 0xFFFFFFFF nogil
+    cdef int _make_block(self, uint32_t* root) except -1 nogil
+    cdef int _free_block(self, uint32_t number) noexcept nogil
+    cdef uint32_t _enlarged(self, uint32_t number) except? 0xFFFFFFFF nogil
     cdef uint32_t _split(
         self, uint32_t number, double value, uint32_t group
     ) except? 0xFFFFFFFF nogil
-    cdef int _move(self, uint32_t number, uint32_t other, uint32_t from_on) noexcept nogil
-    cdef int _spoil(self, uint32_t serial) noexcept nogil
-    cdef int _spoil_path(self, uint32_t number) noexcept nogil
-    cdef int _hang(self, uint32_t number) noexcept nogil
-    cdef int _unhang(self, uint32_t number) noexcept nogil
+    cdef int _move_groups(self, uint32_t number, uint32_t other, uint32_t from_on) noexcept nogil
+    cdef int _invalidate_block(self, uint32_t serial) noexcept nogil
+    cdef int _invalidate_path(self, uint32_t number) noexcept nogil
+    cdef int _treap_insert(self, uint32_t number) noexcept nogil
+    cdef int _treap_remove(self, uint32_t number) noexcept nogil
 
 
-cdef inline uint32_t* root_of(Order order, uint64_t alike) noexcept nogil:
+cdef inline uint32_t* root_of(RangeIndex order, uint64_t bucket) noexcept nogil:
     """The root of a bucket; other buckets may share it."""
-    return &order.roots[<uint32_t>(alike >> 2) & order.mask]
+    return &order.roots[<uint32_t>(bucket >> 2) & order.mask]
 
 
-cdef inline Block* block_at(Order order, uint32_t number) noexcept nogil:
+cdef inline Block* block_at(RangeIndex order, uint32_t number) noexcept nogil:
     """The block of a number; valid until a block is created."""
-    return <Block*>(order.blocks.first + <size_t>number * LINE)
+    return <Block*>(order.blocks.first + <size_t>number * LINE_BYTES)
 
 
 cdef inline bint lies_before(
@@ -243,17 +247,17 @@ cdef inline bint lies_before(
 
 
 cdef inline uint32_t block_of(
-    Order order, uint32_t root, uint64_t alike, double value, uint32_t group
+    RangeIndex order, uint32_t root, uint64_t bucket, double value, uint32_t group
 ) noexcept nogil:
     """The last block of a bucket that begins at or before a position, else its first block.
 
-    NOBODY if the tree has no block of the bucket.
+    NIL if the tree has no block of the bucket.
     """
     cdef const Block* block = block_at(order, root)
     # Most trees are one block.
-    if block.child[0] & block.child[1] != NOBODY:
-        return order.search(root, alike, value, group)
-    return root if block.alike == alike else <uint32_t>NOBODY
+    if block.child[0] & block.child[1] != NIL:
+        return order.search(root, bucket, value, group)
+    return root if block.bucket == bucket else <uint32_t>NIL
 
 
 cdef inline bint add_at_end(Block* block, double value, uint32_t group) noexcept nogil:
@@ -276,38 +280,38 @@ cdef inline bint add_at_end(Block* block, double value, uint32_t group) noexcept
     return True
 
 
-cdef inline int enter(
-    Order order, uint32_t group, uint32_t hash, Rank rank, double value, bint distinct
+cdef inline int index_insert(
+    RangeIndex order, uint32_t group, uint32_t hash, Rank rank, double value, bint distinct
 ) except -1 nogil:
     """Insert a group; see `rank_in`."""
-    cdef Place* place = &order.places[group]
+    cdef GroupEntry* place = &order.places[group]
     cdef uint32_t* root
     cdef Block* block
     if not distinct:
         order.distinct = False
         order.infinite |= fabs(value) > GREATEST
-    place.alike, place.value = class_of(hash, rank), value
-    root = root_of(order, place.alike)
-    if root[0] == NOBODY:
-        root[0], place.block = LONE | group, NOBODY
+    place.bucket, place.value = class_of(hash, rank), value
+    root = root_of(order, place.bucket)
+    if root[0] == NIL:
+        root[0], place.block = SINGLE_GROUP | group, NIL
         return 0
-    if not root[0] & LONE and order.subtotals == NULL:
-        place.block = block_of(order, root[0], place.alike, value, group)
-        if place.block != NOBODY:
+    if not root[0] & SINGLE_GROUP and order.subtotals == NULL:
+        place.block = block_of(order, root[0], place.bucket, value, group)
+        if place.block != NIL:
             block = block_at(order, place.block)
             if not lies_before(value, group, block.low, block.low_group) and (
                 add_at_end(block, value, group)
             ):
                 return 0
-    return order.put(group)
+    return order.insert_entry(group)
 
 
-cdef inline int leave(Order order, uint32_t group) noexcept nogil:
+cdef inline int index_remove(RangeIndex order, uint32_t group) noexcept nogil:
     """Remove a group."""
-    cdef Place* place = &order.places[group]
+    cdef GroupEntry* place = &order.places[group]
     cdef Block* block
-    if place.block == NOBODY:
-        root_of(order, place.alike)[0] = NOBODY
+    if place.block == NIL:
+        root_of(order, place.bucket)[0] = NIL
         return 0
     block = block_at(order, place.block)
     if block.count > 1 and order.subtotals == NULL:
@@ -318,24 +322,24 @@ cdef inline int leave(Order order, uint32_t group) noexcept nogil:
             block.first += 1
             block.count -= 1
             return 0
-    return order.take_out(group)
+    return order.remove_entry(group)
 
 
-cdef inline uint32_t group_of(Span* span) noexcept nogil:
-    """The current group of a cursor; NOBODY if its value is outside of the range."""
+cdef inline uint32_t group_of(RangeCursor* span) noexcept nogil:
+    """The current group of a cursor; NIL if its value is outside of the range."""
     cdef double value = span.at[0]
     if value < span.least or value > span.most:
         span.block = NULL
-        return NOBODY
+        return NIL
     span.value = value
     return groups_in(span.block)[span.at - values_in(span.block)]
 
 
-cdef inline uint32_t next_of(Order order, Span* span) noexcept nogil:
-    """The next group of a cursor, or NOBODY."""
+cdef inline uint32_t next_of(RangeIndex order, RangeCursor* span) noexcept nogil:
+    """The next group of a cursor, or NIL."""
     if span.block == NULL:
-        return NOBODY
+        return NIL
     span.at += span.step
     if span.at == span.end:
-        return order.hop(span)
+        return order.next_block(span)
     return group_of(span)

@@ -20,13 +20,13 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memmove, memset
 
 from spaseq.rdf._literals cimport decode_record
-from spaseq.rdf._memory cimport LINE, give_back, lines_grow, longer
+from spaseq.rdf._memory cimport LINE_BYTES, mem_free, lines_grow, mem_grow
 from spaseq.rdf._terms cimport UNDECODED
 
-cdef const char* LACKING = b"another group of partial matches"
+cdef const char* ALLOCATED_FOR = b"another group of partial matches"
 
 cdef enum:
-    SPARSE = 4      # roots per group slot: few keys share one
+    ROOTS_PER_SLOT = 4 # roots per group slot: few keys share one
 
 
 cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil:
@@ -45,7 +45,7 @@ cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil:
     return Rank.NUMERIC
 
 
-cdef class Registers:
+cdef class TermResolver:
     """Resolves the terms that registers hold."""
 
     def __cinit__(self, WindowTerms window not None, Dictionary dictionary not None):
@@ -54,7 +54,7 @@ cdef class Registers:
 
 
 cdef inline uint32_t _size(uint32_t room) noexcept nogil:
-    return <int>(room > FEW) + <int>(room > SOME)
+    return <int>(room > SMALL_BLOCK) + <int>(room > MEDIUM_BLOCK)
 
 
 cdef inline uint32_t _priority(const Block* block) noexcept nogil:
@@ -72,98 +72,102 @@ cdef inline int _shift(Block* block, uint32_t first) noexcept nogil:
 
 
 cdef inline bint _precedes(const Block* one, const Block* other) noexcept nogil:
-    if one.alike != other.alike:
-        return one.alike < other.alike
+    if one.bucket != other.bucket:
+        return one.bucket < other.bucket
     return lies_before(one.low, one.low_group, other.low, other.low_group)
 
 
-cdef class Order:
+cdef class RangeIndex:
     """The groups of one place, ordered by one register within each hash of the equality key."""
 
     def __cinit__(self):
         self.distinct = True
 
     def __dealloc__(self):
-        give_back(self.blocks.block)
-        give_back(self.places)
-        give_back(self.subtotals)
-        give_back(self.roots)
+        mem_free(self.blocks.block)
+        mem_free(self.places)
+        mem_free(self.subtotals)
+        mem_free(self.roots)
 
-    cdef int widen(self, uint32_t room) except -1 nogil:
+    cdef int alloc_room(self, uint32_t room) except -1 nogil:
         """Allocate room for groups numbered below `room`, a power of two; not used yet."""
-        self.places = <Place*>longer(self.places, room, sizeof(Place), LACKING)
-        self.roots = <uint32_t*>longer(self.roots, SPARSE * room, sizeof(uint32_t), LACKING)
+        self.places = <GroupEntry*>mem_grow(self.places, room, sizeof(GroupEntry), ALLOCATED_FOR)
+        self.roots = <uint32_t*>mem_grow(
+            self.roots, ROOTS_PER_SLOT * room, sizeof(uint32_t), ALLOCATED_FOR
+        )
         return 0
 
-    cdef int reserve(self, uint32_t room) except -1 nogil:
+    cdef int reset(self, uint32_t room) except -1 nogil:
         """Empty the index and use all allocated room."""
-        self.mask = SPARSE * room - 1
-        memset(self.roots, 0xFF, SPARSE * room * sizeof(uint32_t))
-        self.free[0] = self.free[1] = self.free[2] = NOBODY
+        self.mask = ROOTS_PER_SLOT * room - 1
+        memset(self.roots, 0xFF, ROOTS_PER_SLOT * room * sizeof(uint32_t))
+        self.free[0] = self.free[1] = self.free[2] = NIL
         self.line_count = self.block_count = 0
         return 0
 
-    cdef int keep_subtotals(self) except -1 nogil:
+    cdef int enable_subtotals(self) except -1 nogil:
         """Store unions of blocks and subtrees from now on."""
         cdef uint32_t i
         if self.subtotals != NULL:
             return 0
         self.subtotal_room = self.block_count + 16
-        self.subtotals = <Subtotal*>longer(NULL, self.subtotal_room, sizeof(Subtotal), LACKING)
+        self.subtotals = <Subtotal*>mem_grow(
+            NULL, self.subtotal_room, sizeof(Subtotal), ALLOCATED_FOR
+        )
         for i in range(self.block_count):
-            self._spoil(i)
+            self._invalidate_block(i)
         return 0
 
-    cdef int spoil(self, uint32_t group) noexcept nogil:
+    cdef int invalidate(self, uint32_t group) noexcept nogil:
         """Mark the unions that contain a group as stale, after its members changed."""
-        if self.subtotals != NULL and self.places[group].block != NOBODY:
-            self._spoil_path(self.places[group].block)
+        if self.subtotals != NULL and self.places[group].block != NIL:
+            self._invalidate_path(self.places[group].block)
         return 0
 
-    cdef int put(self, uint32_t group) except -1 nogil:
+    cdef int insert_entry(self, uint32_t group) except -1 nogil:
         """Insert a group whose key and value are known."""
-        cdef Place* place = &self.places[group]
-        cdef uint32_t* root = root_of(self, place.alike)
+        cdef GroupEntry* place = &self.places[group]
+        cdef uint32_t* root = root_of(self, place.bucket)
         cdef uint32_t number
         cdef Block* block
-        if root[0] == NOBODY:
-            root[0] = LONE | group
-            place.block = NOBODY
+        if root[0] == NIL:
+            root[0] = SINGLE_GROUP | group
+            place.block = NIL
             return 0
-        if root[0] & LONE:
-            self._settle(root)
-        number = block_of(self, root[0], place.alike, place.value, group)
-        if number == NOBODY:
-            number = self._begin(place, group)
+        if root[0] & SINGLE_GROUP:
+            self._make_block(root)
+        number = block_of(self, root[0], place.bucket, place.value, group)
+        if number == NIL:
+            number = self._new_bucket(place, group)
             self._add(number, group)
-            return self._hang(number)
+            return self._treap_insert(number)
         block = block_at(self, number)
         if block.count == block.room:
-            number = self._widened(number) if block.room < MANY else self._split(
+            number = self._enlarged(number) if block.room < LARGE_BLOCK else self._split(
                 number, place.value, group
             )
             block = block_at(self, number)
         if lies_before(place.value, group, block.low, block.low_group):
-            assert block.before == NOBODY
+            assert block.before == NIL
             block.low, block.low_group = place.value, group
         if self.subtotals != NULL:
-            self._spoil_path(number)
+            self._invalidate_path(number)
         return self._add(number, group)
 
-    cdef int take_out(self, uint32_t group) noexcept nogil:
+    cdef int remove_entry(self, uint32_t group) noexcept nogil:
         """Remove a group from its block."""
-        cdef Place* place = &self.places[group]
+        cdef GroupEntry* place = &self.places[group]
         cdef Block* block = block_at(self, place.block)
         cdef double* values = values_in(block)
         cdef uint32_t* groups = groups_in(block)
         cdef uint32_t i, behind
         if self.subtotals != NULL:
-            self._spoil_path(place.block)
+            self._invalidate_path(place.block)
         if block.count == 1:
             assert groups[0] == group
-            self._unhang(place.block)
-            return self._free(place.block)
-        i = self._place_in(block, place.value, group)
+            self._treap_remove(place.block)
+            return self._free_block(place.block)
+        i = self._position_in(block, place.value, group)
         assert groups[i] == group
         block.count -= 1
         behind = block.count - i
@@ -177,32 +181,32 @@ cdef class Order:
         return 0
 
     cdef uint32_t seek(
-        self, Span* span, uint32_t hash, Rank rank, double least, double most
+        self, RangeCursor* span, uint32_t hash, Rank rank, double least, double most
     ) noexcept nogil:
-        """The first group with a hash, a rank and a value from `least` to `most`, or NOBODY.
+        """The first group with a hash, a rank and a value from `least` to `most`, or NIL.
 
         The span is valid for `next_of` until a group is inserted or removed.
         """
-        cdef uint64_t alike = class_of(hash, rank)
-        cdef uint32_t found = root_of(self, alike)[0]
+        cdef uint64_t bucket = class_of(hash, rank)
+        cdef uint32_t found = root_of(self, bucket)[0]
         cdef bint down = most == INFINITY and least > -INFINITY
-        cdef Place* place
+        cdef GroupEntry* place
         cdef const double* values
         span.block = NULL
-        if found == NOBODY:
-            return NOBODY
-        if found & LONE:
-            found ^= LONE
+        if found == NIL:
+            return NIL
+        if found & SINGLE_GROUP:
+            found ^= SINGLE_GROUP
             place = &self.places[found]
             span.value = place.value
-            if place.alike != alike or place.value < least or place.value > most:
-                return NOBODY
+            if place.bucket != bucket or place.value < least or place.value > most:
+                return NIL
             return found
         found = block_of(
-            self, found, alike, INFINITY if down else least, NOBODY if down else 0
+            self, found, bucket, INFINITY if down else least, NIL if down else 0
         )
-        if found == NOBODY:
-            return NOBODY
+        if found == NIL:
+            return NIL
         span.block, span.least, span.most = block_at(self, found), least, most
         values = values_in(span.block)
         if down:
@@ -212,16 +216,16 @@ cdef class Order:
             if least > values[0]:
                 span.at += below(span.block, least)
                 if span.at == span.end:
-                    return self.hop(span)
+                    return self.next_block(span)
         return group_of(span)
 
-    cdef uint32_t hop(self, Span* span) noexcept nogil:
-        """The first group of the next block, or NOBODY."""
+    cdef uint32_t next_block(self, RangeCursor* span) noexcept nogil:
+        """The first group of the next block, or NIL."""
         cdef uint32_t next = span.block.after if span.step > 0 else span.block.before
         cdef const double* values
-        if next == NOBODY:
+        if next == NIL:
             span.block = NULL
-            return NOBODY
+            return NIL
         span.block = block_at(self, next)
         values = values_in(span.block)
         if span.step > 0:
@@ -233,41 +237,41 @@ cdef class Order:
     # ---------------------------------------------------------------- blocks
 
     cdef uint32_t search(
-        self, uint32_t node, uint64_t alike, double value, uint32_t group
+        self, uint32_t node, uint64_t bucket, double value, uint32_t group
     ) noexcept nogil:
         """As `block_of`, in a tree of several blocks."""
-        cdef uint32_t before = NOBODY, after = NOBODY
+        cdef uint32_t before = NIL, after = NIL
         cdef const Block* block
-        while node != NOBODY:
+        while node != NIL:
             block = block_at(self, node)
-            if block.alike != alike:
-                node = block.child[block.alike < alike]
+            if block.bucket != bucket:
+                node = block.child[block.bucket < bucket]
             elif lies_before(value, group, block.low, block.low_group):
                 after = node
                 node = block.child[0]
             else:
                 before = node
                 node = block.child[1]
-        return after if before == NOBODY else before
+        return after if before == NIL else before
 
-    cdef uint32_t _new(self, uint32_t room) except? 0xFFFFFFFF nogil:
+    cdef uint32_t _alloc_block(self, uint32_t room) except? 0xFFFFFFFF nogil:
         """Create an empty block outside of any tree."""
         cdef uint32_t number = self.free[_size(room)]
         cdef uint32_t lines = (
-            sizeof(Block) + room * (sizeof(double) + sizeof(uint32_t)) + LINE - 1
-        ) // LINE
+            sizeof(Block) + room * (sizeof(double) + sizeof(uint32_t)) + LINE_BYTES - 1
+        ) // LINE_BYTES
         cdef Block* block
-        if number != NOBODY:
+        if number != NIL:
             block = block_at(self, number)
             self.free[_size(room)] = block.after
         else:
             if self.line_count + lines > self.line_room:
-                lines_grow(&self.blocks, self.line_count, 2 * self.line_room + 16, LACKING)
+                lines_grow(&self.blocks, self.line_count, 2 * self.line_room + 16, ALLOCATED_FOR)
                 self.line_room = 2 * self.line_room + 16
             if self.subtotals != NULL and self.block_count == self.subtotal_room:
                 self.subtotal_room *= 2
-                self.subtotals = <Subtotal*>longer(
-                    self.subtotals, self.subtotal_room, sizeof(Subtotal), LACKING
+                self.subtotals = <Subtotal*>mem_grow(
+                    self.subtotals, self.subtotal_room, sizeof(Subtotal), ALLOCATED_FOR
                 )
             number = self.line_count
             block = block_at(self, number)
@@ -277,15 +281,17 @@ cdef class Order:
         block.count, block.first = 0, room // 2
         return number
 
-    cdef uint32_t _begin(self, const Place* place, uint32_t group) except? 0xFFFFFFFF nogil:
+    cdef uint32_t _new_bucket(
+        self, const GroupEntry* place, uint32_t group
+    ) except? 0xFFFFFFFF nogil:
         """Create a block for a group, the first of its bucket."""
-        cdef uint32_t number = self._new(FEW)
+        cdef uint32_t number = self._alloc_block(SMALL_BLOCK)
         cdef Block* block = block_at(self, number)
-        block.alike, block.low, block.low_group = place.alike, place.value, group
-        block.before = block.after = NOBODY
+        block.bucket, block.low, block.low_group = place.bucket, place.value, group
+        block.before = block.after = NIL
         return number
 
-    cdef uint32_t _place_in(
+    cdef uint32_t _position_in(
         self, const Block* block, double value, uint32_t group
     ) noexcept nogil:
         """The number of groups of a block before a (value, group) position."""
@@ -299,14 +305,14 @@ cdef class Order:
     cdef int _add(self, uint32_t number, uint32_t group) noexcept nogil:
         """Insert a group into a block that has room."""
         cdef Block* block = block_at(self, number)
-        cdef Place* place = &self.places[group]
+        cdef GroupEntry* place = &self.places[group]
         cdef double* values = values_in(block)
         cdef uint32_t* groups = groups_in(block)
         cdef uint32_t i, behind
         place.block = number
         if block.count and add_at_end(block, place.value, group):
             return 0
-        i = self._place_in(block, place.value, group)
+        i = self._position_in(block, place.value, group)
         behind = block.count - i
         if i < behind:
             if block.first == 0:
@@ -327,77 +333,81 @@ cdef class Order:
         block.count += 1
         return 0
 
-    cdef int _settle(self, uint32_t* root) except -1 nogil:
+    cdef int _make_block(self, uint32_t* root) except -1 nogil:
         """Give a lone group a block, since another group arrives."""
-        cdef uint32_t group = root[0] ^ LONE
-        cdef uint32_t number = self._begin(&self.places[group], group)
+        cdef uint32_t group = root[0] ^ SINGLE_GROUP
+        cdef uint32_t number = self._new_bucket(&self.places[group], group)
         self._add(number, group)
-        root[0] = NOBODY
-        return self._hang(number)
+        root[0] = NIL
+        return self._treap_insert(number)
 
-    cdef int _free(self, uint32_t number) noexcept nogil:
+    cdef int _free_block(self, uint32_t number) noexcept nogil:
         """Free a block that nothing refers to."""
         cdef Block* block = block_at(self, number)
         block.after = self.free[_size(block.room)]
         self.free[_size(block.room)] = number
         return 0
 
-    cdef uint32_t _widened(self, uint32_t number) except? 0xFFFFFFFF nogil:
+    cdef uint32_t _enlarged(self, uint32_t number) except? 0xFFFFFFFF nogil:
         """Replace a full block by a larger one; its number."""
-        cdef uint32_t other = self._new(SOME if block_at(self, number).room == FEW else MANY)
+        cdef uint32_t other = self._alloc_block(
+            MEDIUM_BLOCK if block_at(self, number).room == SMALL_BLOCK else LARGE_BLOCK
+        )
         cdef Block* block = block_at(self, number)
         cdef Block* larger = block_at(self, other)
-        cdef uint32_t* where = root_of(self, block.alike)
+        cdef uint32_t* where = root_of(self, block.bucket)
         while where[0] != number:
             where = &block_at(self, where[0]).child[_precedes(block_at(self, where[0]), block)]
         where[0] = other
         # Serial numbers determine the shape of the tree, so the larger block inherits it.
         block.serial, larger.serial = larger.serial, block.serial
-        larger.alike, larger.low, larger.low_group = block.alike, block.low, block.low_group
+        larger.bucket, larger.low, larger.low_group = block.bucket, block.low, block.low_group
         larger.child[0], larger.child[1] = block.child[0], block.child[1]
         larger.before, larger.after = block.before, block.after
-        if block.before != NOBODY:
+        if block.before != NIL:
             block_at(self, block.before).after = other
-        if block.after != NOBODY:
+        if block.after != NIL:
             block_at(self, block.after).before = other
-        self._move(number, other, 0)
-        self._free(number)
+        self._move_groups(number, other, 0)
+        self._free_block(number)
         return other
 
     cdef uint32_t _split(
         self, uint32_t number, double value, uint32_t group
     ) except? 0xFFFFFFFF nogil:
         """Split a full block; the number of the half that covers a position."""
-        cdef uint32_t other = self._new(MANY)
+        cdef uint32_t other = self._alloc_block(LARGE_BLOCK)
         cdef Block* block = block_at(self, number)
         cdef Block* behind = block_at(self, other)
-        cdef uint32_t half = MANY // 2
+        cdef uint32_t half = LARGE_BLOCK // 2
         cdef bint rises
-        behind.alike = block.alike
+        behind.bucket = block.bucket
         if lies_before(value, group, block.low, block.low_group):
             # Descending insertions leave full blocks behind, and so do ascending ones.
             behind.low, behind.low_group = value, group
             behind.before, behind.after = block.before, number
             block.before = other
-            self._hang(other)
+            self._treap_insert(other)
             return other
-        rises = lies_before(values_in(block)[MANY - 1], groups_in(block)[MANY - 1], value, group)
+        rises = lies_before(
+            values_in(block)[LARGE_BLOCK - 1], groups_in(block)[LARGE_BLOCK - 1], value, group
+        )
         if rises:
             behind.low, behind.low_group = value, group
         else:
             behind.low, behind.low_group = values_in(block)[half], groups_in(block)[half]
         behind.before, behind.after = number, block.after
-        if block.after != NOBODY:
+        if block.after != NIL:
             block_at(self, block.after).before = other
         block.after = other
         if self.subtotals != NULL:
-            self._spoil_path(number)
+            self._invalidate_path(number)
         if not rises:
-            self._move(number, other, half)
-        self._hang(other)
+            self._move_groups(number, other, half)
+        self._treap_insert(other)
         return number if lies_before(value, group, behind.low, behind.low_group) else other
 
-    cdef int _move(self, uint32_t number, uint32_t other, uint32_t from_on) noexcept nogil:
+    cdef int _move_groups(self, uint32_t number, uint32_t other, uint32_t from_on) noexcept nogil:
         """Move the groups of a block from a position on into an empty block."""
         cdef Block* block = block_at(self, number)
         cdef Block* to = block_at(self, other)
@@ -412,12 +422,12 @@ cdef class Order:
 
     # ---------------------------------------------------------------- trees of blocks
 
-    cdef int _spoil(self, uint32_t serial) noexcept nogil:
+    cdef int _invalidate_block(self, uint32_t serial) noexcept nogil:
         """Mark both unions of a block as stale."""
         self.subtotals[serial].own.stale = self.subtotals[serial].subtree.stale = True
         return 0
 
-    cdef int _spoil_path(self, uint32_t number) noexcept nogil:
+    cdef int _invalidate_path(self, uint32_t number) noexcept nogil:
         """Mark the unions that contain a block as stale, up to the root."""
         cdef Block* block = block_at(self, number)
         cdef Block* node
@@ -425,7 +435,7 @@ cdef class Order:
         self.subtotals[block.serial].own.stale = True
         if self.subtotals[block.serial].subtree.stale:
             return 0
-        place = root_of(self, block.alike)[0]
+        place = root_of(self, block.bucket)[0]
         while place != number:
             node = block_at(self, place)
             self.subtotals[node.serial].subtree.stale = True
@@ -433,16 +443,16 @@ cdef class Order:
         self.subtotals[block.serial].subtree.stale = True
         return 0
 
-    cdef int _hang(self, uint32_t number) noexcept nogil:
+    cdef int _treap_insert(self, uint32_t number) noexcept nogil:
         """Insert a block into its tree."""
         cdef Block* block = block_at(self, number)
-        cdef uint32_t* where = root_of(self, block.alike)
+        cdef uint32_t* where = root_of(self, block.bucket)
         cdef uint32_t priority = _priority(block)
         cdef uint32_t* hooks[2]     # where the next node after, or before, the block attaches
         cdef Block* node
         cdef bint before
         cdef bint kept = self.subtotals != NULL
-        while where[0] != NOBODY:
+        while where[0] != NIL:
             node = block_at(self, where[0])
             if _priority(node) <= priority:
                 break
@@ -451,10 +461,10 @@ cdef class Order:
             where = &node.child[_precedes(node, block)]
         # Split the subtree here into the blocks before and after.
         if kept:
-            self._spoil(block.serial)
+            self._invalidate_block(block.serial)
         number, where[0] = where[0], number
         hooks[0], hooks[1] = &block.child[1], &block.child[0]
-        while number != NOBODY:
+        while number != NIL:
             node = block_at(self, number)
             if kept:
                 self.subtotals[node.serial].subtree.stale = True
@@ -462,20 +472,20 @@ cdef class Order:
             hooks[before][0] = number
             hooks[before] = &node.child[before]
             number = hooks[before][0]
-        hooks[0][0] = hooks[1][0] = NOBODY
+        hooks[0][0] = hooks[1][0] = NIL
         return 0
 
-    cdef int _unhang(self, uint32_t number) noexcept nogil:
+    cdef int _treap_remove(self, uint32_t number) noexcept nogil:
         """Remove a block from its tree, and from between its neighbours."""
         cdef Block* block = block_at(self, number)
-        cdef uint32_t* where = root_of(self, block.alike)
+        cdef uint32_t* where = root_of(self, block.bucket)
         cdef uint32_t[2] sides
         cdef Block* ends[2]
         cdef bint after
         while where[0] != number:
             where = &block_at(self, where[0]).child[_precedes(block_at(self, where[0]), block)]
         sides[0], sides[1] = block.child[0], block.child[1]
-        while sides[0] != NOBODY and sides[1] != NOBODY:
+        while sides[0] != NIL and sides[1] != NIL:
             ends[0], ends[1] = block_at(self, sides[0]), block_at(self, sides[1])
             if self.subtotals != NULL:
                 self.subtotals[ends[0].serial].subtree.stale = True
@@ -484,9 +494,9 @@ cdef class Order:
             where[0] = sides[after]
             where = &ends[after].child[1 - <int>after]
             sides[after] = where[0]
-        where[0] = sides[sides[0] == NOBODY]
-        if block.before != NOBODY:
+        where[0] = sides[sides[0] == NIL]
+        if block.before != NIL:
             block_at(self, block.before).after = block.after
-        if block.after != NOBODY:
+        if block.after != NIL:
             block_at(self, block.after).before = block.before
         return 0

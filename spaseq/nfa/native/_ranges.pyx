@@ -14,18 +14,18 @@ from libc.math cimport INFINITY
 
 from spaseq.nfa.native._range_index cimport record_in
 from spaseq.rdf._intervals cimport real_at
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._numerals cimport is_numeral, real_of
 from spaseq.rdf._terms cimport term_t
 
 
-cdef Ranges* ranges_new(columns, registers) except NULL:
+cdef Ranges* ranges_alloc(columns, registers) except NULL:
     """Create the zone maps of a buffer, for some columns and the registers that take them."""
-    cdef Ranges* ranges = <Ranges*>zeroed(1, sizeof(Ranges))
+    cdef Ranges* ranges = <Ranges*>mem_calloc(1, sizeof(Ranges))
     cdef uint32_t i
     ranges.width = <uint32_t>len(columns)
-    ranges.columns = <uint32_t*>zeroed(ranges.width, sizeof(uint32_t))
-    ranges.registers = <uint32_t*>zeroed(ranges.width, sizeof(uint32_t))
+    ranges.columns = <uint32_t*>mem_calloc(ranges.width, sizeof(uint32_t))
+    ranges.registers = <uint32_t*>mem_calloc(ranges.width, sizeof(uint32_t))
     for i in range(ranges.width):
         ranges.columns[i], ranges.registers[i] = columns[i], registers[i]
     return ranges
@@ -36,15 +36,15 @@ cdef int ranges_free(Ranges* ranges) noexcept nogil:
     cdef uint32_t level
     if ranges == NULL:
         return 0
-    give_back(ranges.columns)
-    give_back(ranges.registers)
-    for level in range(LEVELS):
-        give_back(ranges.levels[level])
-    give_back(ranges)
+    mem_free(ranges.columns)
+    mem_free(ranges.registers)
+    for level in range(ZONE_LEVELS):
+        mem_free(ranges.levels[level])
+    mem_free(ranges)
     return 0
 
 
-cdef int ranges_add(Ranges* ranges, const KeptRows* rows, Registers registers) except -1 nogil:
+cdef int ranges_add(Ranges* ranges, const RowBuffer* rows, TermResolver registers) except -1 nogil:
     """Extend the blocks of the newest row by its values."""
     cdef uint64_t number = rows.end - 1
     cdef const term_t* row
@@ -57,7 +57,7 @@ cdef int ranges_add(Ranges* ranges, const KeptRows* rows, Registers registers) e
     row = rows.labels[number & (rows.room - 1)].row
     for i in range(ranges.width):
         known = _real_of(registers, row[ranges.columns[i]], &real)
-        for level in range(LEVELS):
+        for level in range(ZONE_LEVELS):
             interval = block_of(ranges, number, level) + i
             if block_start(number, level) == number:
                 interval.low, interval.high = INFINITY, -INFINITY
@@ -66,7 +66,7 @@ cdef int ranges_add(Ranges* ranges, const KeptRows* rows, Registers registers) e
     return 0
 
 
-cdef inline bint _real_of(Registers registers, term_t term, double* real) noexcept nogil:
+cdef inline bint _real_of(TermResolver registers, term_t term, double* real) noexcept nogil:
     """The number that a stored term denotes; False if an interval cannot hold it."""
     if is_numeral(term):
         real[0] = real_of(term)
@@ -74,24 +74,24 @@ cdef inline bint _real_of(Registers registers, term_t term, double* real) noexce
     return term != 0 and real_at(record_in(registers, term), real)
 
 
-cdef int _grow(Ranges* ranges, const KeptRows* rows) except -1 nogil:
+cdef int _grow(Ranges* ranges, const RowBuffer* rows) except -1 nogil:
     """Follow the growth of the buffer: copy the blocks of the older rows."""
     cdef Ranges wider = ranges[0]
     cdef uint64_t number, size, count, newest = rows.end - 2
     cdef uint32_t level, i
     wider.room = rows.room
-    for level in range(LEVELS):
+    for level in range(ZONE_LEVELS):
         count = block_count(wider.room, level) * wider.width
-        wider.levels[level] = <Interval*>zeroed(count, sizeof(Interval))
+        wider.levels[level] = <Interval*>mem_calloc(count, sizeof(Interval))
         for number in range(count):
             wider.levels[level][number] = Interval(INFINITY, -INFINITY)
-    for level in range(LEVELS):
-        size = <uint64_t>1 << WIDER * (level + 1)
+    for level in range(ZONE_LEVELS):
+        size = <uint64_t>1 << ZONE_BITS * (level + 1)
         number = block_start(rows.first, level)
         while ranges.room and number <= newest:
             for i in range(wider.width):
                 block_of(&wider, number, level)[i] = block_of(ranges, number, level)[i]
             number += size
-        give_back(ranges.levels[level])
+        mem_free(ranges.levels[level])
     ranges[0] = wider
     return 0

@@ -15,7 +15,7 @@ cdef struct Index:
     uint64_t* older     # per row
 
 
-cdef struct KeptRows:
+cdef struct RowBuffer:
     Label** labels          # a ring of `room`: rows first … end - 1
     instant_t* instants     # instants of the rows
     uint8_t* keyed          # whether the rows bind all partition variables
@@ -25,11 +25,11 @@ cdef struct KeptRows:
     Index* indexes
     uint32_t index_count
 
-cdef KeptRows* rows_new(columns) except NULL
-cdef int rows_free(KeptRows* rows) noexcept nogil
-cdef int rows_add(KeptRows* rows, Label* label, bint keyed) except -1 nogil
-cdef int rows_forget(KeptRows* rows, instant_t bound) noexcept nogil
-cdef uint64_t row_before(const KeptRows* rows, instant_t high) noexcept nogil
-cdef uint64_t row_until(const KeptRows* rows, int64_t micros) noexcept nogil
-cdef uint64_t newest_like(const KeptRows* rows, uint32_t index, term_t term) noexcept nogil
-cdef uint64_t older_like(const KeptRows* rows, uint32_t index, uint64_t number) noexcept nogil
+cdef RowBuffer* rows_alloc(columns) except NULL
+cdef int rows_free(RowBuffer* rows) noexcept nogil
+cdef int rows_add(RowBuffer* rows, Label* label, bint keyed) except -1 nogil
+cdef int rows_expire(RowBuffer* rows, instant_t bound) noexcept nogil
+cdef uint64_t row_before(const RowBuffer* rows, instant_t high) noexcept nogil
+cdef uint64_t row_until(const RowBuffer* rows, int64_t micros) noexcept nogil
+cdef uint64_t chain_newest(const RowBuffer* rows, uint32_t index, term_t term) noexcept nogil
+cdef uint64_t chain_older(const RowBuffer* rows, uint32_t index, uint64_t number) noexcept nogil

@@ -10,42 +10,42 @@ the row numbers along a chain fall. Cost: adding and removing are constant (amor
 start of a time range is logarithmic.
 """
 
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 
 
 cdef inline uint32_t _bucket(term_t term) noexcept nogil:
     return <uint32_t>((<uint64_t>term * 0x9E3779B97F4A7C15u) >> 32)
 
 
-cdef KeptRows* rows_new(columns) except NULL:
+cdef RowBuffer* rows_alloc(columns) except NULL:
     """Create an empty buffer with an index for each of `columns`."""
-    cdef KeptRows* rows = <KeptRows*>zeroed(1, sizeof(KeptRows))
+    cdef RowBuffer* rows = <RowBuffer*>mem_calloc(1, sizeof(RowBuffer))
     cdef uint32_t i
     rows.first = rows.end = 1
-    rows.indexes = <Index*>zeroed(len(columns), sizeof(Index))
+    rows.indexes = <Index*>mem_calloc(len(columns), sizeof(Index))
     rows.index_count = <uint32_t>len(columns)
     for i, column in enumerate(columns):
         rows.indexes[i].column = column
     return rows
 
 
-cdef int rows_free(KeptRows* rows) noexcept nogil:
+cdef int rows_free(RowBuffer* rows) noexcept nogil:
     """Free a buffer and its indexes; NULL is allowed."""
     cdef uint32_t i
     if rows == NULL:
         return 0
     for i in range(rows.index_count):
-        give_back(rows.indexes[i].newest)
-        give_back(rows.indexes[i].older)
-    give_back(rows.indexes)
-    give_back(rows.labels)
-    give_back(rows.instants)
-    give_back(rows.keyed)
-    give_back(rows)
+        mem_free(rows.indexes[i].newest)
+        mem_free(rows.indexes[i].older)
+    mem_free(rows.indexes)
+    mem_free(rows.labels)
+    mem_free(rows.instants)
+    mem_free(rows.keyed)
+    mem_free(rows)
     return 0
 
 
-cdef int _enter(KeptRows* rows, Index* index, uint64_t number) noexcept nogil:
+cdef int _chain_row(RowBuffer* rows, Index* index, uint64_t number) noexcept nogil:
     cdef uint32_t slot = number & (rows.room - 1)
     cdef uint32_t bucket = _bucket(rows.labels[slot].row[index.column]) & (rows.room - 1)
     index.older[slot] = index.newest[bucket]
@@ -53,12 +53,12 @@ cdef int _enter(KeptRows* rows, Index* index, uint64_t number) noexcept nogil:
     return 0
 
 
-cdef int _grow(KeptRows* rows) except -1 nogil:
+cdef int _grow(RowBuffer* rows) except -1 nogil:
     """Double the ring and rebuild the chains."""
     cdef uint32_t room = 2 * rows.room if rows.room else 64
-    cdef Label** labels = <Label**>zeroed(room, sizeof(Label*))
-    cdef instant_t* instants = <instant_t*>zeroed(room, sizeof(instant_t))
-    cdef uint8_t* keyed = <uint8_t*>zeroed(room, sizeof(uint8_t))
+    cdef Label** labels = <Label**>mem_calloc(room, sizeof(Label*))
+    cdef instant_t* instants = <instant_t*>mem_calloc(room, sizeof(instant_t))
+    cdef uint8_t* keyed = <uint8_t*>mem_calloc(room, sizeof(uint8_t))
     cdef uint64_t number
     cdef uint32_t i, old, new
     for number in range(rows.first, rows.end):
@@ -66,23 +66,23 @@ cdef int _grow(KeptRows* rows) except -1 nogil:
         labels[new] = rows.labels[old]
         instants[new] = rows.instants[old]
         keyed[new] = rows.keyed[old]
-    give_back(rows.labels)
-    give_back(rows.instants)
-    give_back(rows.keyed)
+    mem_free(rows.labels)
+    mem_free(rows.instants)
+    mem_free(rows.keyed)
     rows.labels, rows.instants, rows.keyed = labels, instants, keyed
     rows.room = room
     for i in range(rows.index_count):
-        give_back(rows.indexes[i].newest)
-        give_back(rows.indexes[i].older)
+        mem_free(rows.indexes[i].newest)
+        mem_free(rows.indexes[i].older)
         rows.indexes[i].newest = rows.indexes[i].older = NULL
-        rows.indexes[i].newest = <uint64_t*>zeroed(room, sizeof(uint64_t))
-        rows.indexes[i].older = <uint64_t*>zeroed(room, sizeof(uint64_t))
+        rows.indexes[i].newest = <uint64_t*>mem_calloc(room, sizeof(uint64_t))
+        rows.indexes[i].older = <uint64_t*>mem_calloc(room, sizeof(uint64_t))
         for number in range(rows.first, rows.end):
-            _enter(rows, &rows.indexes[i], number)
+            _chain_row(rows, &rows.indexes[i], number)
     return 0
 
 
-cdef int rows_add(KeptRows* rows, Label* label, bint keyed) except -1 nogil:
+cdef int rows_add(RowBuffer* rows, Label* label, bint keyed) except -1 nogil:
     """Add a row, of an instant not before that of the last one."""
     cdef uint64_t number = rows.end
     cdef uint32_t slot, i
@@ -97,18 +97,18 @@ cdef int rows_add(KeptRows* rows, Label* label, bint keyed) except -1 nogil:
     rows.keyed[slot] = keyed
     rows.end += 1
     for i in range(rows.index_count):
-        _enter(rows, &rows.indexes[i], number)
+        _chain_row(rows, &rows.indexes[i], number)
     return 0
 
 
-cdef int rows_forget(KeptRows* rows, instant_t bound) noexcept nogil:
+cdef int rows_expire(RowBuffer* rows, instant_t bound) noexcept nogil:
     """Remove the rows of instants before `bound`."""
     while rows.first < rows.end and rows.instants[rows.first & (rows.room - 1)] < bound:
         rows.first += 1
     return 0
 
 
-cdef uint64_t row_before(const KeptRows* rows, instant_t high) noexcept nogil:
+cdef uint64_t row_before(const RowBuffer* rows, instant_t high) noexcept nogil:
     """The number of the newest row of an instant before `high`, or `first` - 1."""
     cdef uint64_t low = rows.first, above = rows.end, middle
     if low < above and rows.instants[(above - 1) & (rows.room - 1)] < high:
@@ -122,7 +122,7 @@ cdef uint64_t row_before(const KeptRows* rows, instant_t high) noexcept nogil:
     return low - 1
 
 
-cdef uint64_t row_until(const KeptRows* rows, int64_t micros) noexcept nogil:
+cdef uint64_t row_until(const RowBuffer* rows, int64_t micros) noexcept nogil:
     """The number of the newest row not after a time, in microseconds, or `first` - 1."""
     cdef uint64_t low = rows.first, above = rows.end, middle
     while low < above:
@@ -134,13 +134,13 @@ cdef uint64_t row_until(const KeptRows* rows, int64_t micros) noexcept nogil:
     return low - 1
 
 
-cdef uint64_t newest_like(const KeptRows* rows, uint32_t index, term_t term) noexcept nogil:
+cdef uint64_t chain_newest(const RowBuffer* rows, uint32_t index, term_t term) noexcept nogil:
     """The newest row whose column may hold a term; 0 if there is none."""
     if rows.room == 0:
         return 0
     return rows.indexes[index].newest[_bucket(term) & (rows.room - 1)]
 
 
-cdef uint64_t older_like(const KeptRows* rows, uint32_t index, uint64_t number) noexcept nogil:
-    """The next older row in the chain of a row that `newest_like` or `older_like` returned."""
+cdef uint64_t chain_older(const RowBuffer* rows, uint32_t index, uint64_t number) noexcept nogil:
+    """The next older row in the chain of a row that `chain_newest` or `chain_older` returned."""
     return rows.indexes[index].older[number & (rows.room - 1)]

@@ -1,12 +1,12 @@
 # cython: language_level=3
 """Selection for `EMIT`: enumerates only the selected ones of the complete matches.
 
-A match is the list of its events. All matches that end in one node end alike, so the best lists
+A match is the list of its events. All matches that end in one node end bucket, so the best lists
 below a node or union are computed once from those below it, as far as the window reaches:
 
-- `NEXT` selects the least list of events: a common continuation preserves the order of two lists; -
-`MAX` selects the sets contained in no other: events added to both change nothing; - `LAST` selects
-the greatest list from last to first.
+- `NEXT` selects the least list of events: a common continuation preserves the order of two lists;
+- `MAX` selects the sets contained in no other: events added to both change nothing;
+- `LAST` selects the greatest list from last to first.
 
 Then the matches of the selected lists are enumerated, following only nodes that hold them.
 
@@ -19,7 +19,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._tecs cimport UNION, Cell, Node, cell_of, instant_t
-from spaseq.rdf._effort cimport heed
+from spaseq.rdf._effort cimport check_signals
 
 from spaseq.rdf.limits import LimitReached
 
@@ -39,7 +39,7 @@ cdef class Best:
     cdef str mode
     cdef uint32_t streams
     cdef instant_t bound
-    cdef dict kept_of       # per node and cell, by address: its best lists
+    cdef dict lists_of      # per node and cell, by address: its best lists
     cdef dict bits          # under MAX: a bit for each event
     cdef uint64_t left      # matches that may still be enumerated
     cdef readonly uint64_t looked   # nodes and unions visited so far
@@ -49,11 +49,11 @@ cdef class Best:
         if mode not in ("MAX", "NEXT", "LAST"):
             raise ValueError(f"no choice among sets of events is called {mode}")
         self.core = core
-        core.event.lasting = True
+        core.event.stores_final_nodes = True
         self.mode = mode
         self.streams = streams
 
-    def take(self):
+    def pop_selected(self):
         """The selected ones of the matches completed since the last call.
 
         Returns (start, addresses of the labels, first to last) of each.
@@ -61,8 +61,8 @@ cdef class Best:
         cdef uint32_t i
         cdef dict groups = {}
         cdef list found = []
-        self.core.event.turn += 1
-        self.left = self.core.event.effort.most
+        self.core.event.match_generation += 1
+        self.left = self.core.event.effort.max_steps
         for i in range(self.core.instant.accepted_count):
             bound = self.core.since_at(self.core.instant.accepted[i])
             if self.core.instant.accepted[i].latest >= bound:
@@ -70,7 +70,7 @@ cdef class Best:
                     (bound, <size_t>self.core.instant.accepted[i])
                 )
         for ends in groups.values():
-            found += self._chosen(ends)
+            found += self._selected(ends)
         self.core.instant.accepted_count = 0
         self.listed += len(found)
         return found
@@ -82,7 +82,7 @@ cdef class Best:
 
     # ---------------------------------------------------------------- choosing
 
-    cdef list _chosen(self, list ends):
+    cdef list _selected(self, list ends):
         """The selected matches that end in some nodes, (least start, node) each."""
         cdef list best = []
         cdef set wanted
@@ -92,38 +92,38 @@ cdef class Best:
         for bound, node in ends:
             if bound not in of_bound:
                 of_bound[bound] = {}
-            self.bound, self.kept_of = bound, of_bound[bound]
-            best += self._kept(node, True)
+            self.bound, self.lists_of = bound, of_bound[bound]
+            best += self._best_lists(node, True)
         wanted = set(self._reduced(best))
         for bound, node in ends:
-            self.bound, self.kept_of = bound, of_bound[bound]
-            found += self._listed([(node, k) for k in self.kept_of[node] if k in wanted])
+            self.bound, self.lists_of = bound, of_bound[bound]
+            found += self._listed([(node, k) for k in self.lists_of[node] if k in wanted])
         return found
 
-    cdef list _kept(self, size_t top, bint is_node):
+    cdef list _best_lists(self, size_t top, bint is_node):
         """The best lists of a node or union; computed bottom-up without recursion."""
         cdef list todo = [(top, is_node)]
         cdef list parts
         while todo:
             address, is_node = todo[len(todo) - 1]
-            if address in self.kept_of:
+            if address in self.lists_of:
                 todo.pop()
                 continue
             parts = self._parts(address, is_node)
-            missing = [part for part in parts if part[0] not in self.kept_of]
+            missing = [part for part in parts if part[0] not in self.lists_of]
             if missing:
                 todo += missing
                 continue
             todo.pop()
             self.looked += 1
-            heed()
+            check_signals()
             if is_node:
-                self.kept_of[address] = self._extended(address, parts)
+                self.lists_of[address] = self._extended(address, parts)
             else:
-                self.kept_of[address] = self._reduced(
-                    [key for part in parts for key in self.kept_of[part[0]]]
+                self.lists_of[address] = self._reduced(
+                    [key for part in parts for key in self.lists_of[part[0]]]
                 )
-        return self.kept_of[top]
+        return self.lists_of[top]
 
     cdef list _parts(self, size_t address, bint is_node):
         """The parts below a node or a union: (address, whether it is a node)."""
@@ -147,7 +147,7 @@ cdef class Best:
         """The best lists of a node: those below it, extended by its own event."""
         if not parts:
             return [self._added(address, None)]
-        return [self._added(address, key) for key in self.kept_of[parts[0][0]]]
+        return [self._added(address, key) for key in self.lists_of[parts[0][0]]]
 
     cdef object _added(self, size_t address, key):
         """The events of a partial match, extended by those of a node."""
@@ -201,7 +201,7 @@ cdef class Best:
         cdef list stack = [(end, kept, ()) for end, kept in ends]
         cdef Node* node
         while stack:
-            heed()
+            check_signals()
             address, key, after = stack.pop()
             node = <Node*><size_t>address
             path = (<size_t>node.label, *after)
@@ -212,17 +212,17 @@ cdef class Best:
                 self.left -= 1
                 found.append((node.latest, path))
             else:
-                stack += [(member, rest, path) for member in self._keeping(address, rest)]
+                stack += [(member, rest, path) for member in self._nodes_holding(address, rest)]
         return found
 
-    cdef list _keeping(self, size_t address, rest):
+    cdef list _nodes_holding(self, size_t address, rest):
         """The nodes before a node that hold a list."""
         cdef list found = []
         cdef list todo = self._parts(address, True)
         while todo:
             part, is_node = todo.pop()
             self.looked += 1
-            if rest in self.kept_of[part]:
+            if rest in self.lists_of[part]:
                 if is_node:
                     found.append(part)
                 else:

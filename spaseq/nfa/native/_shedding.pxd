@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint64_t
 from spaseq.nfa.native._program cimport Tables
 from spaseq.nfa.native._window cimport Window
 
-cdef uint64_t held(
+cdef uint64_t count_held(
     Tables tables, Window window, list groups, int64_t only
 ) noexcept with gil
 cdef int shed(

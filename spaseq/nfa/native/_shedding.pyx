@@ -11,10 +11,10 @@ Cost: linear in the groups and in the instants of the window.
 from libc.stdint cimport uint32_t
 
 from spaseq.nfa.native._window cimport Awaited
-from spaseq.nfa.native._groups cimport Group, Groups, drop, group_at
+from spaseq.nfa.native._groups cimport Group, Groups, remove_group, group_at
 from spaseq.nfa.native._program cimport CLOSING
 from spaseq.nfa.native._tecs cimport instant_t
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 
 
 cdef inline bint _counts(Tables tables, uint32_t place, int64_t only) noexcept nogil:
@@ -24,7 +24,7 @@ cdef inline bint _counts(Tables tables, uint32_t place, int64_t only) noexcept n
     return tables.places[place].operator != 0 and tables.places[place].operator != CLOSING
 
 
-cdef uint64_t held(Tables tables, Window window, list groups, int64_t only) noexcept with gil:
+cdef uint64_t count_held(Tables tables, Window window, list groups, int64_t only) noexcept with gil:
     """The number of unexpired groups and waiting matches, or of the groups of one place."""
     cdef uint64_t found = 0 if only >= 0 else window.awaited_count
     cdef uint32_t i, j
@@ -32,7 +32,7 @@ cdef uint64_t held(Tables tables, Window window, list groups, int64_t only) noex
     for i in range(tables.place_count):
         if _counts(tables, i, only):
             some = <Groups>groups[i]
-            for j in range(some.living):
+            for j in range(some.live_count):
                 found += group_at(some, some.alive[j]).latest >= window.bound
     return found
 
@@ -42,7 +42,7 @@ cdef int shed(
 ) except -1 with gil:
     """Shed the `surplus` oldest, of one place or of all (`only` < 0)."""
     cdef size_t length = <size_t>(window.now - window.bound + 1)
-    cdef uint64_t* starts = <uint64_t*>zeroed(length, sizeof(uint64_t))
+    cdef uint64_t* starts = <uint64_t*>mem_calloc(length, sizeof(uint64_t))
     cdef instant_t last = window.bound
     cdef uint64_t left = surplus
     cdef uint32_t i, j
@@ -52,7 +52,7 @@ cdef int shed(
         for i in range(tables.place_count):
             if _counts(tables, i, only):
                 some = <Groups>groups[i]
-                for j in range(some.living):
+                for j in range(some.live_count):
                     group = group_at(some, some.alive[j])
                     if group.latest >= window.bound:
                         starts[group.latest - window.bound] += 1
@@ -62,13 +62,13 @@ cdef int shed(
             left -= starts[last - window.bound]
             last += 1
     finally:
-        give_back(starts)
+        mem_free(starts)
     # Shed all starts before `last`, and `left` of those at `last`.
     for i in range(tables.place_count):
         if not _counts(tables, i, only):
             continue
         some = <Groups>groups[i]
-        j = some.living
+        j = some.live_count
         while j:
             j -= 1
             group = group_at(some, some.alive[j])
@@ -78,7 +78,7 @@ cdef int shed(
                 if left == 0:
                     continue
                 left -= 1
-            drop(some, some.alive[j])
+            remove_group(some, some.alive[j])
             tables.places[i].shed += 1
     if only < 0:
         _shed_awaited(window, last, left)

@@ -27,6 +27,6 @@ cdef class CoreParts:
     cdef Dictionary dictionary
 
     cdef tuple _dates(self, Dates* dates, bint over)
-    cdef int _put_dates(self, Dates* dates, told) except -1
+    cdef int _load_dates(self, Dates* dates, saved) except -1
     cdef int _set_key(self, values) except -1
     cpdef object term(self, term_t number)

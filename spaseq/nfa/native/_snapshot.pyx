@@ -11,30 +11,30 @@ from spaseq.nfa.native._lazy_join cimport Weights
 from spaseq.nfa.native._window cimport Awaited
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._groups cimport (
-    NOBODY,
+    NIL,
     Dates,
     Group,
     Groups,
-    Stretch,
-    find,
+    InstantMembers,
+    find_group,
     group_at,
-    make,
+    create_group,
     values_of,
 )
-from spaseq.nfa.native._instant cimport touch, wait
-from spaseq.nfa.native._joins cimport Beginning
-from spaseq.nfa.native._row_buffer cimport KeptRows, rows_add, rows_forget
-from spaseq.nfa.native._program cimport CLOSING, Place, Way
+from spaseq.nfa.native._instant cimport mark_joined, add_pending_env
+from spaseq.nfa.native._joins cimport DeferredStart
+from spaseq.nfa.native._row_buffer cimport RowBuffer, rows_add, rows_expire
+from spaseq.nfa.native._program cimport CLOSING, Place, EdgeRef
 from spaseq.nfa.native._tecs cimport (
     UNION,
     Cell,
     Label,
     Node,
-    added,
+    union_add,
     cell_of,
-    extended,
+    new_node,
     instant_t,
-    piece_of,
+    tecs_alloc,
     start_of,
     union_t,
 )
@@ -107,7 +107,7 @@ cdef class CoreParts:
             times, bounds,
         )
 
-    def set_clock(
+    def load_clock(
         self, instant_t now, instant_t bound, instant_t start, int64_t micros, inside, bounds
     ):
         """Restore the clock of another run."""
@@ -118,7 +118,7 @@ cdef class CoreParts:
             self.window.reach = min(known, default=bound)
         for i in range(self.window.reach, now + 1 if times or known else self.window.reach):
             self.window.now = i
-            self.window.widen_times()
+            self.window.grow_ring()
             self.window.times[i & self.window.times_mask] = times.get(i, 0)
             self.window.awaited[i & self.window.times_mask] = NULL
             self.window.total += times.get(i, 0) if self.window.counted else 0
@@ -134,7 +134,7 @@ cdef class CoreParts:
         """The groups: (place, registers, address of the union, whether joined just now, dates).
 
         `over`: the last timestamp is complete. For a dated place, dates are (oldest last instant,
-        floor, taken, taken in, [(last instant, greatest start, union)] from the newest on), see
+        floor, joined, joined in, [(last instant, greatest start, union)] from the newest on), see
         _groups.pxd; otherwise None.
         """
         cdef Groups groups
@@ -144,7 +144,7 @@ cdef class CoreParts:
             if not self.tables.places[i].operator or self.tables.places[i].operator == CLOSING:
                 continue
             groups = <Groups>self.instant.groups_at[i]
-            for j in range(groups.living):
+            for j in range(groups.live_count):
                 number = groups.alive[j]
                 group = group_at(groups, number)
                 if group.latest < self.window.bound:
@@ -156,30 +156,30 @@ cdef class CoreParts:
                     if not stretches or stretches[0][0] < dates[1]:
                         continue  # all members have been joined
                 values = [values_of(groups, number)[k] for k in range(groups.width)]
-                taken = group.taken == self.window.now and self.instant.touched_count > 0
+                taken = group.joined_at == self.window.now and self.instant.touched_count > 0
                 yield i, values, group.members, taken, dates
 
     cdef tuple _dates(self, Dates* dates, bint over):
-        cdef Stretch* stretch = dates.newest
+        cdef InstantMembers* stretch = dates.newest
         cdef instant_t start = self.window.now + 1 if over else self.window.timestamp_start
-        cdef bint before = dates.taken_in < start
+        cdef bint before = dates.joined_in < start
         stretches = []
         while stretch != NULL:
             if stretch.latest >= self.window.bound:
                 stretches.append((stretch.last, stretch.latest, stretch.members))
             stretch = stretch.older if stretch.older_latest >= self.window.bound else NULL
         return (
-            dates.oldest, max(dates.floor, dates.taken) if before else dates.floor,
-            -1 if before else dates.taken, -1 if before else dates.taken_in, stretches,
+            dates.oldest, max(dates.floor, dates.joined) if before else dates.floor,
+            -1 if before else dates.joined, -1 if before else dates.joined_in, stretches,
         )
 
-    def arrived(self, uint32_t place, uint64_t since, uint32_t most):
+    def created_since(self, uint32_t place, uint64_t since, uint32_t most):
         """The number of groups a place ever created, and the registers of those after `since`.
 
         Examines the last `most` of the present groups.
         """
         cdef Groups groups = <Groups>self.instant.groups[place]
-        cdef uint32_t i, k, end = groups.living
+        cdef uint32_t i, k, end = groups.live_count
         cdef Group* group
         cdef const term_t* values
         found = []
@@ -192,7 +192,7 @@ cdef class CoreParts:
         found.reverse()
         return groups.made, found
 
-    def pended(self):
+    def pending(self):
         """The pending partial matches of the open instant: (place, registers, node)."""
         cdef uint32_t i, j
         cdef Place* place
@@ -219,7 +219,9 @@ cdef class CoreParts:
             while match != NULL:
                 groups = <Groups>self.instant.groups_at[match.place]
                 group = group_at(groups, match.group)
-                if group.alive and group.serial == match.serial and group.taken != self.window.now:
+                if group.alive and group.serial == match.serial and (
+                    group.joined_at != self.window.now
+                ):
                     values = [values_of(groups, match.group)[i] for i in range(groups.width)]
                     labels = [<size_t>match.labels[i] for i in range(match.length)]
                     yield match.place, values, start, labels
@@ -251,13 +253,13 @@ cdef class CoreParts:
         """The time, in microseconds, of an instant inside the window."""
         return self.window.times[instant & self.window.times_mask]
 
-    def kept(self):
+    def buffered_rows(self):
         """The buffered rows: (graph pattern, whether keyed, label).
 
         Keyed: the row binds all partition variables. Includes the rows of a chain, those of each
         graph pattern once.
         """
-        cdef KeptRows* rows
+        cdef RowBuffer* rows
         cdef uint64_t number
         cdef uint32_t step
         seen = set()
@@ -269,16 +271,16 @@ cdef class CoreParts:
                 yield gpm, True, <size_t>rows.labels[number & (rows.room - 1)]
             seen.add(gpm)
         for gpm in range(self.conjunction.gpm_count):
-            rows = self.conjunction.kept_rows[<uint32_t>gpm]
+            rows = self.conjunction.row_buffers[<uint32_t>gpm]
             if rows == NULL:
                 continue
-            rows_forget(rows, self.window.reach)
+            rows_expire(rows, self.window.reach)
             for number in range(rows.first, rows.end):
                 step = <uint32_t>(number & (rows.room - 1))
                 yield gpm, bool(rows.keyed[step]), <size_t>rows.labels[step]
 
-    def chained(self):
-        """The strategy of a lazy join and its counts, to be restored beside the `kept` rows.
+    def strategy(self):
+        """The strategy of a lazy join and its counts, to be restored beside `buffered_rows`.
 
         None if not all rows are stored.
         """
@@ -290,14 +292,14 @@ cdef class CoreParts:
             weights.trial, weights.mean, weights.since, weights.settled,
         ]
 
-    def begun(self):
+    def deferred(self):
         """The deferred beginnings of the open instant: (place, environment, node)."""
         cdef uint32_t i, j
-        cdef Beginning* begun
-        for i in range(self.joins.beginning_count):
-            begun = &self.joins.beginnings[i]
+        cdef DeferredStart* begun
+        for i in range(self.joins.deferred_count):
+            begun = &self.joins.deferred[i]
             values = [
-                self.joins.beginning_values[i * self.tables.cells + j]
+                self.joins.deferred_values[i * self.tables.cells + j]
                 for j in range(self.tables.cells)
             ]
             yield begun.place, values, <size_t>begun.node
@@ -329,7 +331,7 @@ cdef class CoreParts:
             cell.right if right else 0,
         )
 
-    def put_label(
+    def load_label(
         self, uint32_t place, uint32_t position, instant_t instant, int64_t micros,
         uint32_t domain, uint64_t line, uint32_t stream, uint32_t file, uint32_t ordinal,
         term_t name, term_t stamp, uint8_t part, uint8_t parts, row,
@@ -345,16 +347,16 @@ cdef class CoreParts:
             label.row[<uint32_t>i] = term
         return <size_t>label
 
-    def put_node(self, size_t label, size_t before, instant_t start):
+    def load_node(self, size_t label, size_t before, instant_t start):
         """Create a node on top of a union (0: of nothing); its address."""
-        return <size_t>extended(self.core.tecs, <Label*>label, before, start)
+        return <size_t>new_node(self.core.tecs, <Label*>label, before, start)
 
-    def put_union(self, instant_t latest, size_t node, size_t left, size_t right):
+    def load_union(self, instant_t latest, size_t node, size_t left, size_t right):
         """Create a union from the values that `union` returns; its address."""
         cdef Cell* cell
         if not left and not right:
             return node
-        cell = <Cell*>piece_of(self.core.tecs, sizeof(Cell))
+        cell = <Cell*>tecs_alloc(self.core.tecs, sizeof(Cell))
         cell.latest, cell.node = latest, <Node*>node
         cell.before = (<Node*>node).before if node else 0
         cell.left, cell.right = left, right
@@ -362,28 +364,28 @@ cdef class CoreParts:
         cell.right_latest = start_of(right) if right else -1
         return <size_t>cell | UNION
 
-    def put_group(self, uint32_t place, values, size_t union, bint taken, dates):
+    def load_group(self, uint32_t place, values, size_t union, bint taken, dates):
         """Create a group from an item of `groups`; its registers must be new to the place."""
         cdef Groups groups = <Groups>self.instant.groups_at[place]
         cdef uint32_t number
         self._set_key(values)
-        if find(groups, self.event.key) != NOBODY:
+        if find_group(groups, self.event.key) != NIL:
             raise ValueError(f"two groups of place {place} have the same registers")
-        number = make(groups, self.event.key)
+        number = create_group(groups, self.event.key)
         group_at(groups, number).members = union
         group_at(groups, number).latest = start_of(union)
-        self.transitions.most_living += 1
+        self.transitions.max_live += 1
         if dates is not None:
-            self._put_dates(&groups.dates[number], dates)
+            self._load_dates(&groups.dates[number], dates)
         if taken:
-            touch(self.instant, place, number, group_at(groups, number))
+            mark_joined(self.instant, place, number, group_at(groups, number))
 
-    cdef int _put_dates(self, Dates* dates, told) except -1:
-        cdef Stretch* newest = NULL
-        cdef Stretch* stretch
-        dates.oldest, dates.floor, dates.taken, dates.taken_in, stretches = told
+    cdef int _load_dates(self, Dates* dates, saved) except -1:
+        cdef InstantMembers* newest = NULL
+        cdef InstantMembers* stretch
+        dates.oldest, dates.floor, dates.joined, dates.joined_in, stretches = saved
         for last, latest, union in reversed(stretches):
-            stretch = <Stretch*>piece_of(self.core.tecs, sizeof(Stretch))
+            stretch = <InstantMembers*>tecs_alloc(self.core.tecs, sizeof(InstantMembers))
             stretch.last, stretch.latest = last, latest
             stretch.members, stretch.older = union, newest
             stretch.older_latest = -1
@@ -399,32 +401,32 @@ cdef class CoreParts:
             self.event.key[i] = value
         return 0
 
-    def put_pended(self, uint32_t place, values, size_t node):
+    def load_pending(self, uint32_t place, values, size_t node):
         """Add a node that enters a place when the instant closes."""
         cdef uint32_t i
         for i, value in enumerate(values):
             self.event.env[self.tables.numbers[self.tables.places[place].live_first + i]] = value
-        wait(self.instant, place, <Node*>node)
+        add_pending_env(self.instant, place, <Node*>node)
 
-    def put_awaited(self, uint32_t place, values, instant_t start, labels):
+    def load_awaited(self, uint32_t place, values, instant_t start, labels):
         """Add a match that waits for its window to close, after the earlier ones of its start."""
         cdef Node* node = NULL
         cdef union_t before = 0
         for label in labels:
             if node != NULL:
-                before = added(self.core.tecs, 0, -1, node, self.window.bound)
-            node = extended(self.core.tecs, <Label*><size_t>label, before, start)
-        self.put_pended(place, values, <size_t>node)
-        self.transitions.show(self.instant.pending_count - 1)
+                before = union_add(self.core.tecs, 0, -1, node, self.window.bound)
+            node = new_node(self.core.tecs, <Label*><size_t>label, before, start)
+        self.load_pending(place, values, <size_t>node)
+        self.transitions.show_pending(self.instant.pending_count - 1)
 
-    def put_kept(self, uint32_t gpm, size_t label, bint keyed):
+    def load_row(self, uint32_t gpm, size_t label, bint keyed):
         """Add a row to the buffers that store its graph pattern; the oldest comes first."""
         if self.lazy_join.chain_length:
-            self.lazy_join.put_step(gpm, <Label*>label)
-        if self.conjunction.kept_rows[gpm] != NULL:
-            rows_add(self.conjunction.kept_rows[gpm], <Label*>label, keyed)
+            self.lazy_join.load_step(gpm, <Label*>label)
+        if self.conjunction.row_buffers[gpm] != NULL:
+            rows_add(self.conjunction.row_buffers[gpm], <Label*>label, keyed)
 
-    def put_chained(self, how):
+    def load_strategy(self, how):
         """Restore the strategy of a lazy join; None: eager, since rows are missing."""
         cdef Weights* weights = &self.lazy_join.weights
         if how is None or not self.lazy_join.chain_length:
@@ -435,15 +437,18 @@ cdef class CoreParts:
             weights.trial, weights.mean, weights.since, weights.settled,
         ) = how
 
-    def put_begun(self, uint32_t place, values, size_t node):
+    def load_deferred(self, uint32_t place, values, size_t node):
         """Add a deferred beginning with the step of a node."""
-        cdef Way way
+        cdef EdgeRef way
         cdef uint32_t i
         way.place, way.edge = place, (<Node*>node).label.edge
         for i, value in enumerate(values):
             self.event.env[i] = value
-        self.joins.put_off(&way, <Node*>node)
+        self.joins.defer_start(&way, <Node*>node)
 
-    def put_complete(self, size_t node):
-        """Add a node that ends complete matches."""
+    def load_complete(self, size_t node):
+        """Add a node that ends complete matches; its transition has been traced before."""
+        cdef bint traced = self.instant.traced
+        self.instant.traced = False
         self.instant.accept(<Node*>node)
+        self.instant.traced = traced

@@ -8,7 +8,7 @@ from spaseq.nfa.native._tecs cimport Tecs, instant_t, union_t
 
 # A range query, groups with a hash and a rank whose value lies beyond a bound; and its result.
 cdef struct Sum:
-    uint64_t alike
+    uint64_t bucket
     double bound
     bint above          # values greater than the bound, otherwise less
     union_t members     # 0: empty

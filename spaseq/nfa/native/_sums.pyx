@@ -16,13 +16,13 @@ from libc.math cimport INFINITY
 
 from spaseq.nfa.native._groups cimport Group, group_at
 from spaseq.nfa.native._range_index cimport (
-    LONE,
-    NOBODY,
+    SINGLE_GROUP,
+    NIL,
     Block,
-    Order,
-    Place,
+    RangeIndex,
+    GroupEntry,
     Union,
-    above,
+    next_double,
     below,
     block_at,
     groups_in,
@@ -34,30 +34,30 @@ cdef int sum_of(
     Groups groups, uint32_t index, Tecs tecs, instant_t since, Sum* wanted
 ) except -1 nogil:
     """Store the union of the wanted groups in `wanted.members`; `since` is the least start."""
-    return _sum_in(groups, <Order>groups.orders_at[index], tecs, since, wanted)
+    return _sum_in(groups, <RangeIndex>groups.orders_at[index], tecs, since, wanted)
 
 
 cdef int _sum_in(
-    Groups groups, Order order, Tecs tecs, instant_t since, Sum* wanted
+    Groups groups, RangeIndex order, Tecs tecs, instant_t since, Sum* wanted
 ) except -1 nogil:
-    cdef uint32_t found = root_of(order, wanted.alike)[0]
+    cdef uint32_t found = root_of(order, wanted.bucket)[0]
     cdef Group* group
-    cdef Place* place
+    cdef GroupEntry* place
     wanted.members = 0
     wanted.latest = -1
-    if found != NOBODY and found & LONE:
-        group = group_at(groups, found ^ LONE)
-        place = &order.places[found ^ LONE]
-        if place.alike == wanted.alike and _is_wanted(wanted, place.value):
+    if found != NIL and found & SINGLE_GROUP:
+        group = group_at(groups, found ^ SINGLE_GROUP)
+        place = &order.places[found ^ SINGLE_GROUP]
+        if place.bucket == wanted.bucket and _is_wanted(wanted, place.value):
             _add(tecs, since, &wanted.members, &wanted.latest, group.members, group.latest)
         return 0
-    order.keep_subtotals()
-    groups.summed = True
+    order.enable_subtotals()
+    groups.has_unions = True
     return _gather(groups, order, tecs, since, wanted, found, False, False)
 
 
 cdef int _gather(
-    Groups groups, Order order, Tecs tecs, instant_t since, Sum* wanted, uint32_t number,
+    Groups groups, RangeIndex order, Tecs tecs, instant_t since, Sum* wanted, uint32_t number,
     bint no_less, bint no_greater,
 ) except -1 nogil:
     """Add the wanted groups of a subtree; the flags say which ends are inside the range."""
@@ -66,27 +66,27 @@ cdef int _gather(
     cdef Group* group
     cdef uint32_t i, first, end
     cdef bint whole
-    if number == NOBODY:
+    if number == NIL:
         return 0
     block = block_at(order, number)
     if no_less and no_greater:
-        _settle(groups, order, tecs, since, number)
+        _refresh_subtree(groups, order, tecs, since, number)
         found = &order.subtotals[block.serial].subtree
         return _add(tecs, since, &wanted.members, &wanted.latest, found.members, found.latest)
-    if block.alike < wanted.alike:
+    if block.bucket < wanted.bucket:
         return _gather(groups, order, tecs, since, wanted, block.child[1], no_less, no_greater)
-    if block.alike > wanted.alike:
+    if block.bucket > wanted.bucket:
         return _gather(groups, order, tecs, since, wanted, block.child[0], no_less, no_greater)
     first = 0
     end = block.count
     if wanted.above:
         # The bound may be rounded up to infinity.
-        first = below(block, above(wanted.bound)) if wanted.bound < INFINITY else end
+        first = below(block, next_double(wanted.bound)) if wanted.bound < INFINITY else end
     else:
         end = below(block, wanted.bound)
     whole = end - first == block.count
     if whole:
-        _settle_own(groups, order, tecs, since, block)
+        _refresh_own(groups, order, tecs, since, block)
         found = &order.subtotals[block.serial].own
         _add(tecs, since, &wanted.members, &wanted.latest, found.members, found.latest)
     else:
@@ -121,8 +121,8 @@ cdef inline int _add(
     return 0
 
 
-cdef int _settle(
-    Groups groups, Order order, Tecs tecs, instant_t since, uint32_t number
+cdef int _refresh_subtree(
+    Groups groups, RangeIndex order, Tecs tecs, instant_t since, uint32_t number
 ) except -1 nogil:
     """Compute the union of a block's subtree, if it is stale."""
     cdef const Block* block = block_at(order, number)
@@ -131,21 +131,21 @@ cdef int _settle(
     cdef uint32_t i
     if not all.stale:
         return 0
-    _settle_own(groups, order, tecs, since, block)
+    _refresh_own(groups, order, tecs, since, block)
     all.members, all.latest, all.stale = 0, -1, False
     # Its union may be older than the bound of the window.
     part = &order.subtotals[block.serial].own
     _add(tecs, since, &all.members, &all.latest, part.members, part.latest)
     for i in range(2):
-        if block.child[i] != NOBODY:
-            _settle(groups, order, tecs, since, block.child[i])
+        if block.child[i] != NIL:
+            _refresh_subtree(groups, order, tecs, since, block.child[i])
             part = &order.subtotals[block_at(order, block.child[i]).serial].subtree
             _add(tecs, since, &all.members, &all.latest, part.members, part.latest)
     return 0
 
 
-cdef int _settle_own(
-    Groups groups, Order order, Tecs tecs, instant_t since, const Block* block
+cdef int _refresh_own(
+    Groups groups, RangeIndex order, Tecs tecs, instant_t since, const Block* block
 ) except -1 nogil:
     """Compute the union of a block's own groups, if it is stale."""
     cdef Union* own = &order.subtotals[block.serial].own

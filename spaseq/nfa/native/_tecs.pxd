@@ -51,7 +51,7 @@ cdef struct Cell:
     instant_t right_latest
 
 # A union to be entered by matches whose last `depth` events are on the path.
-cdef struct Unentered:
+cdef struct PendingUnion:
     union_t members
     uint64_t depth
 
@@ -78,7 +78,7 @@ cdef class Tecs:
     cdef inline int begin(self, instant_t now, instant_t bound) except -1 nogil:
         """Begin an instant, and free the epochs before `bound`."""
         if self.oldest < self.current:
-            self.forget(bound)
+            self.free_before(bound)
         assert self.current_epoch().last <= now
         if self.filled() >= self.epoch_bytes:
             self.next_epoch()
@@ -100,7 +100,7 @@ cdef class Tecs:
     cdef int _spare_others(self) noexcept nogil
     cdef size_t _live(self) noexcept nogil
     cdef int _measure(self, size_t live) noexcept nogil
-    cdef int forget(self, instant_t bound) noexcept nogil
+    cdef int free_before(self, instant_t bound) noexcept nogil
     cdef int next_epoch(self) except -1 nogil
     cdef int next_chunk(self, size_t size) except -1 nogil
     cdef Label* label(self, uint32_t width) except NULL nogil
@@ -114,9 +114,9 @@ cdef class Tecs:
 
 @cython.final
 cdef class Walk:
-    cdef Unentered next         # the source of the next match; empty: none
+    cdef PendingUnion next      # the source of the next match; empty: none
     cdef instant_t bound
-    cdef Unentered* stack       # the sources of the matches after it; the lowest two entries are
+    cdef PendingUnion* stack    # the sources of the matches after it; the lowest two entries are
                                 # empty
     cdef uint32_t top           # index of its top entry: at least 1
     cdef uint32_t stack_room
@@ -136,7 +136,7 @@ cdef class Walk:
         """End the enumeration."""
         self.next.members = 0
         return 0
-    cdef inline bint goes_on(self) noexcept nogil:
+    cdef inline bint has_next(self) noexcept nogil:
         """Whether there is another match."""
         return self.next.members != 0
     cdef inline int advance(self) except -1 nogil:
@@ -145,10 +145,10 @@ cdef class Walk:
         Its labels are path[length - 1], …, path[0]; its first event arrived at `start`.
         """
         cdef uint64_t events = 0
-        return <int>self.pass_on(1, &events)
-    cdef uint64_t pass_on(self, uint64_t most, uint64_t* events) except? 0xFFFFFFFFFFFFFFFF nogil
-    cdef int _heighten(self) except -1 nogil
-    cdef int _deepen(self) except -1 nogil
+        return <int>self.advance_by(1, &events)
+    cdef uint64_t advance_by(self, uint64_t most, uint64_t* events) except? 0xFFFFFFFFFFFFFFFF nogil
+    cdef int _grow_stack(self) except -1 nogil
+    cdef int _grow_path(self) except -1 nogil
 
 
 cdef inline Cell* cell_of(union_t members) noexcept nogil:
@@ -171,7 +171,7 @@ cdef inline size_t size_of_label(uint32_t width) noexcept nogil:
     return sizeof(Label) + width * sizeof(term_t) - 2 * sizeof(term_t)
 
 
-cdef inline void* piece_of(Tecs tecs, size_t size) except NULL nogil:
+cdef inline void* tecs_alloc(Tecs tecs, size_t size) except NULL nogil:
     """Allocate memory that lives as long as the window may need the current instant."""
     cdef char* piece
     size = (size + 7) & ~<size_t>7
@@ -191,14 +191,14 @@ cdef inline int assert_above(
     return 0
 
 
-cdef inline Node* extended(
+cdef inline Node* new_node(
     Tecs tecs, Label* label, union_t before, instant_t start
 ) except NULL nogil:
     """Extend a union by one event; an empty union yields the event alone.
 
     `start` is the greatest start of the union, or the event's own instant.
     """
-    cdef Node* node = <Node*>piece_of(tecs, sizeof(Node))
+    cdef Node* node = <Node*>tecs_alloc(tecs, sizeof(Node))
     assert_above(label, before, start)
     node.label = label
     node.before = before
@@ -207,14 +207,14 @@ cdef inline Node* extended(
     return node
 
 
-cdef inline union_t added(
+cdef inline union_t union_add(
     Tecs tecs, union_t heap, instant_t heap_latest, Node* node, instant_t bound
 ) except 0 nogil:
     """The union of a heap (maybe empty) and a node."""
     cdef Cell* cell
     if heap == 0 or heap_latest < bound:
         return <union_t>node
-    cell = <Cell*>piece_of(tecs, sizeof(Cell))
+    cell = <Cell*>tecs_alloc(tecs, sizeof(Cell))
     cell.node, cell.before, cell.latest = node, node.before, node.latest
     cell.left = cell.right = 0
     cell.left_latest = cell.right_latest = -1

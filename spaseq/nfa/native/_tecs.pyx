@@ -21,15 +21,23 @@ VLDB 2022, section 5, with heaps instead of union lists.
 
 from libc.string cimport memset
 
-from spaseq.rdf._memory cimport Chunk, chunk_new, chunks_free, give_back, no_room, resized, zeroed
+from spaseq.rdf._memory cimport (
+    Chunk,
+    chunk_new,
+    chunks_free,
+    mem_calloc,
+    mem_free,
+    mem_realloc,
+    raise_no_memory,
+)
 
-# An epoch has about 1/EPOCHS of the live bytes, but at least one chunk. The chunk size, in bytes,
-# is at least SMALLEST and grows with the live bytes to MIDDLE; above that it is LARGEST, a large
-# page, even if that is half of the live bytes at first.
-cdef uint32_t EPOCHS = 16
-cdef size_t SMALLEST = 1 << 16
-cdef size_t MIDDLE = 1 << 18
-cdef size_t LARGEST = 1 << 21
+# An epoch has about 1/EPOCH_COUNT of the live bytes, but at least one chunk. The size of a chunk is
+# at least CHUNK_MIN_BYTES and grows with the live bytes to CHUNK_MIDDLE_BYTES. Above that it is
+# CHUNK_MAX_BYTES, a large page, even if that is half of the live bytes at first.
+cdef uint32_t EPOCH_COUNT = 16
+cdef size_t CHUNK_MIN_BYTES = 1 << 16
+cdef size_t CHUNK_MIDDLE_BYTES = 1 << 18
+cdef size_t CHUNK_MAX_BYTES = 1 << 21
 
 
 cdef inline int _assert_latest(union_t members, instant_t latest) except -1 nogil:
@@ -51,7 +59,7 @@ cdef class Tecs:
 
     def __cinit__(self):
         self.room = 4
-        self.epochs = <Epoch*>zeroed(self.room, sizeof(Epoch))
+        self.epochs = <Epoch*>mem_calloc(self.room, sizeof(Epoch))
         self._measure(0)
 
     def __dealloc__(self):
@@ -59,7 +67,7 @@ cdef class Tecs:
         if self.epochs != NULL:
             for i in range(self.room):
                 chunks_free(self.epochs[i].chunks)
-        give_back(self.epochs)
+        mem_free(self.epochs)
         chunks_free(self.spares)
 
     @property
@@ -97,18 +105,18 @@ cdef class Tecs:
 
     cdef int _measure(self, size_t live) noexcept nogil:
         """Set the sizes of the next chunks and of the epoch, given the number of live bytes."""
-        cdef size_t wanted = live // EPOCHS
-        self.chunk_bytes = SMALLEST
-        while self.chunk_bytes < wanted and self.chunk_bytes <= MIDDLE:
+        cdef size_t wanted = live // EPOCH_COUNT
+        self.chunk_bytes = CHUNK_MIN_BYTES
+        while self.chunk_bytes < wanted and self.chunk_bytes <= CHUNK_MIDDLE_BYTES:
             self.chunk_bytes *= 2
-        if self.chunk_bytes > MIDDLE:
-            self.chunk_bytes = LARGEST
+        if self.chunk_bytes > CHUNK_MIDDLE_BYTES:
+            self.chunk_bytes = CHUNK_MAX_BYTES
         # An epoch ends when its last chunk is nearly full.
         wanted = max(wanted // self.chunk_bytes, 1) * self.chunk_bytes
         self.epoch_bytes = wanted - self.chunk_bytes // 16
         return 0
 
-    cdef int forget(self, instant_t bound) noexcept nogil:
+    cdef int free_before(self, instant_t bound) noexcept nogil:
         """Free the epochs before `bound`, except the current one."""
         cdef Epoch* epoch
         cdef Chunk* chunk
@@ -132,10 +140,10 @@ cdef class Tecs:
         self.next = self.end
         self._measure(self._live())
         if self.current - self.oldest + 1 == self.room:
-            grown = <Epoch*>zeroed(2 * self.room, sizeof(Epoch))
+            grown = <Epoch*>mem_calloc(2 * self.room, sizeof(Epoch))
             for i in range(self.oldest, self.current + 1):
                 grown[i & (2 * self.room - 1)] = self.epochs[i & (self.room - 1)]
-            give_back(self.epochs)
+            mem_free(self.epochs)
             self.epochs = grown
             self.room *= 2
         self.current += 1
@@ -150,7 +158,7 @@ cdef class Tecs:
         else:
             chunk = chunk_new(max(self.chunk_bytes - sizeof(Chunk), size))
             if chunk == NULL:
-                no_room(b"another partial match")
+                raise_no_memory(b"another partial match")
         epoch.size += chunk.size - <size_t>(self.end - self.next)
         chunk.next, epoch.chunks = epoch.chunks, chunk
         self.next = <char*>(chunk + 1)
@@ -160,7 +168,7 @@ cdef class Tecs:
     cdef Label* label(self, uint32_t width) except NULL nogil:
         """Create a label with room for a row."""
         cdef size_t size = size_of_label(width)
-        cdef Label* label = <Label*>piece_of(self, size)
+        cdef Label* label = <Label*>tecs_alloc(self, size)
         memset(label, 0, size)
         label.width = width
         return label
@@ -178,7 +186,7 @@ cdef class Tecs:
         # Copy the right spine down to the position of the node, and swap the sides of each copy,
         # which keeps the heap balanced on average (a skew heap).
         while heap and heap_latest >= bound and heap_latest > cell.latest:
-            copy = <Cell*>piece_of(self, sizeof(Cell))
+            copy = <Cell*>tecs_alloc(self, sizeof(Cell))
             where[0] = <union_t>copy | UNION
             if where_latest != NULL:
                 where_latest[0] = heap_latest
@@ -210,7 +218,7 @@ cdef class Tecs:
             return other
         _assert_latest(one, one_latest)
         _assert_latest(other, other_latest)
-        cell = <Cell*>piece_of(self, sizeof(Cell))
+        cell = <Cell*>tecs_alloc(self, sizeof(Cell))
         cell.node, cell.before = NULL, 0
         cell.left, cell.left_latest = one, one_latest
         cell.right, cell.right_latest = other, other_latest
@@ -221,20 +229,22 @@ cdef class Tecs:
 cdef class Walk:
     """The matches that end in a node, enumerated one at a time.
 
-    Cost: `begin` is constant; `advance` and each match of `pass_on` are at most linear in the
+    Cost: `begin` is constant; `advance` and each match of `advance_by` are at most linear in the
     length of the match. The common end of two successive matches is not traversed again.
     """
 
     def __cinit__(self):
         self.stack_room = self.path_room = 64
-        self.stack = <Unentered*>zeroed(self.stack_room, sizeof(Unentered))
-        self.path = <Label**>zeroed(self.path_room, sizeof(Label*))
+        self.stack = <PendingUnion*>mem_calloc(self.stack_room, sizeof(PendingUnion))
+        self.path = <Label**>mem_calloc(self.path_room, sizeof(Label*))
 
     def __dealloc__(self):
-        give_back(self.stack)
-        give_back(self.path)
+        mem_free(self.stack)
+        mem_free(self.path)
 
-    cdef uint64_t pass_on(self, uint64_t most, uint64_t* events) except? 0xFFFFFFFFFFFFFFFF nogil:
+    cdef uint64_t advance_by(
+        self, uint64_t most, uint64_t* events
+    ) except? 0xFFFFFFFFFFFFFFFF nogil:
         """Advance by up to `most` matches; returns how many there were.
 
         Adds the number of events of each match to `events`. The path is that of the last match, and
@@ -242,9 +252,9 @@ cdef class Walk:
         """
         cdef uint64_t passed = 0, seen = 0, depth = self.next.depth, length = 0
         cdef union_t members = self.next.members, before
-        cdef Unentered* top = self.stack + self.top
-        cdef Unentered later = top[0]     # the top entry lives in registers, not in the stack
-        cdef const Unentered* full = self.stack + self.stack_room - 2   # from here on, two entries
+        cdef PendingUnion* top = self.stack + self.top
+        cdef PendingUnion later = top[0]  # the top entry lives in registers, not in the stack
+        cdef const PendingUnion* full = self.stack + self.stack_room - 2 # from here on, two entries
                                                                         # do not fit
         cdef Node* node = NULL
         cdef const Cell* cell
@@ -253,7 +263,7 @@ cdef class Walk:
                 cell = cell_of(members)
                 if top >= full:
                     self.top = <uint32_t>(top - self.stack)
-                    self._heighten()
+                    self._grow_stack()
                     top, full = self.stack + self.top, self.stack + self.stack_room - 2
                 node, before = cell.node, cell.before
                 if node == NULL and cell.left_latest < self.bound:
@@ -275,7 +285,7 @@ cdef class Walk:
                 node = <Node*>members
                 before = node.before
             if depth == self.path_room:
-                self._deepen()
+                self._grow_path()
             assert depth == 0 or node.label.instant <= self.path[depth - 1].instant
             self.path[depth] = node.label
             depth += 1
@@ -296,19 +306,21 @@ cdef class Walk:
         events[0] += seen
         return passed
 
-    cdef int _heighten(self) except -1 nogil:
+    cdef int _grow_stack(self) except -1 nogil:
         cdef size_t room = 2 * <size_t>self.stack_room
-        cdef Unentered* higher = <Unentered*>resized(self.stack, room * sizeof(Unentered))
+        cdef PendingUnion* higher = <PendingUnion*>mem_realloc(
+            self.stack, room * sizeof(PendingUnion)
+        )
         if higher == NULL:
-            no_room(b"the matches still to be enumerated")
+            raise_no_memory(b"the matches still to be enumerated")
         self.stack, self.stack_room = higher, <uint32_t>room
         return 0
 
-    cdef int _deepen(self) except -1 nogil:
+    cdef int _grow_path(self) except -1 nogil:
         cdef size_t room = 2 * <size_t>self.path_room
-        cdef Label** longer = <Label**>resized(self.path, room * sizeof(Label*))
+        cdef Label** longer = <Label**>mem_realloc(self.path, room * sizeof(Label*))
         if longer == NULL:
-            no_room(b"a longer match")
+            raise_no_memory(b"a longer match")
         self.path = longer
         self.path_room = <uint32_t>room
         return 0

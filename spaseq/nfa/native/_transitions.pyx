@@ -15,25 +15,25 @@ from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
 from spaseq.nfa.native._window cimport Awaited
-from spaseq.nfa.native._event cimport compare_row, label_straight, spend
+from spaseq.nfa.native._event cimport resolve_compared_columns, label_straight, count_group_step
 from spaseq.nfa.native._groups cimport (
-    NOBODY,
+    NIL,
     Group,
     Groups,
-    drop,
-    find,
+    remove_group,
+    find_group,
     group_at,
-    hashed,
+    extend_hash,
     latest_of,
-    make,
+    create_group,
 )
-from spaseq.nfa.native._instant cimport Pending, arrive, arrive_straight, touch
+from spaseq.nfa.native._instant cimport Pending, follow_links, follow_straight_links, mark_joined
 from spaseq.nfa.native._range_index cimport (
     GREATEST_FLOAT,
-    Order,
+    RangeIndex,
     Rank,
-    Span,
-    above,
+    RangeCursor,
+    next_double,
     class_of,
     is_distinct,
     next_of,
@@ -45,26 +45,26 @@ from spaseq.nfa.native._program cimport (
     CLOSING,
     Edge,
     Link,
-    More,
+    OccurrenceFlags,
     Occurrence,
     Place,
     Relation,
-    agrees,
+    agreements_hold,
     assign,
     bind,
-    enter,
+    begin_iterations,
     filters_hold,
 )
-from spaseq.nfa.native._tecs cimport Tecs, added, extended, piece_of, start_of, top_of
+from spaseq.nfa.native._tecs cimport Tecs, union_add, new_node, tecs_alloc, start_of, top_of
 from spaseq.rdf._batch cimport record_of
-from spaseq.rdf._effort cimport SPELL, heed
+from spaseq.rdf._effort cimport STEPS_PER_CLOCK_READ, check_signals
 from spaseq.rdf._memory cimport prefetch
 from spaseq.rdf._numerals cimport is_numeral, real_of
 from spaseq.rdf._terms cimport TermRecord
 
 # A margin above the error of rounding a number to a float: relative, and absolute near zero.
-cdef double ROUNDING = 2.0 ** -20
-cdef double LEAST_FLOAT = 1e-37
+cdef double ROUNDING_RELATIVE = 2.0 ** -20
+cdef double ROUNDING_ABSOLUTE = 1e-37
 
 
 cdef inline bint _is_passed_over(Transitions self, Place* place, const Group* group) noexcept nogil:
@@ -77,84 +77,84 @@ cdef inline bint _is_passed_over(Transitions self, Place* place, const Group* gr
     return False
 
 
-cdef inline int _complete(
-    Transitions self, CurrentEvent event, OpenInstant instant, Tecs passing, const Way* way,
+cdef inline int _complete_matches(
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs passing, const EdgeRef* way,
     uint32_t width, Label** label, const Group* group,
 ) except -1 nogil:
     """Complete the matches of a group by a row; the node is freed with the next event."""
-    cdef const Link* link = way.taken.link
+    cdef const Link* link = way.edge_at.link
     cdef Node* node
     if label[0] == NULL:
         label_straight(event, passing, way, width, label)
-    node = extended(passing, label[0], group.members, group.latest)
-    while link < way.taken.link_end:
+    node = new_node(passing, label[0], group.members, group.latest)
+    while link < way.edge_at.link_end:
         instant.accept(node)
         link += 1
     return 0
 
 
-cdef inline int _take(
-    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, Way* way,
+cdef inline int _join_group(
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, EdgeRef* way,
     uint32_t number, uint32_t width,
     Label** label, Groups groups, bint sure,
 ) except -1 nogil:
     """Join a row to a group, if the row fits; `sure`: the filters are true."""
-    cdef Edge* edge = way.taken
-    cdef Place* place = way.at
+    cdef Edge* edge = way.edge_at
+    cdef Place* place = way.place_at
     cdef Group* group = group_at(groups, number)
     prefetch(<void*>group.members)  # enumeration follows them soon, if this ends a match
     place.visited += 1
     if latest_of(group) < event.since:
-        return self.take_outside(way, number, group)
-    if not spend(event, way.place):
+        return self.skip_expired(way, number, group)
+    if not count_group_step(event, way.place):
         return 0
-    if not edge.straight or place.manner or not agrees(edge, event.row, group.values) or (
-        not sure and self.tables.occurrences[edge.occurrence].more & More.TESTS
+    if not edge.straight or place.flags or not agreements_hold(edge, event.row, group.values) or (
+        not sure and self.tables.occurrences[edge.occurrence].flags & OccurrenceFlags.TESTS
     ):
-        return self.take_any(way, number, width, label, groups, sure)
+        return self.join_environment(way, number, width, label, groups, sure)
     if _is_passed_over(self, place, group):
         return 0
     place.joined += 1
-    if place.operator == c";" and group.taken != self.window.now:
-        touch(instant, way.place, number, group)
-    if edge.final and not event.lasting:
-        return _complete(self, event, instant, event.passing, way, width, label, group)
+    if place.operator == c";" and group.joined_at != self.window.now:
+        mark_joined(instant, way.place, number, group)
+    if edge.final and not event.stores_final_nodes:
+        return _complete_matches(self, event, instant, event.transient, way, width, label, group)
     if label[0] == NULL:
         label_straight(event, tecs, way, width, label)
-    return arrive_straight(
+    return follow_straight_links(
         instant, event.row, edge, group.values,
-        extended(tecs, label[0], group.members, group.latest),
+        new_node(tecs, label[0], group.members, group.latest),
     )
 
 
-cdef inline int _take_first(
-    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, Way* way,
+cdef inline int _begin_match(
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, EdgeRef* way,
     uint32_t width, Label** label,
 ) except -1 nogil:
     """Begin a match with a row, if the row fits."""
-    cdef Edge* edge = way.taken
-    cdef Place* place = way.at
+    cdef Edge* edge = way.edge_at
+    cdef Place* place = way.place_at
     place.visited += 1
     if self.window.now < event.since:
         return 0
     if (
-        edge.straight and not place.manner
-        and not self.tables.occurrences[edge.occurrence].more & More.TESTS
-        and agrees(edge, event.row, NULL)
+        edge.straight and not place.flags
+        and not self.tables.occurrences[edge.occurrence].flags & OccurrenceFlags.TESTS
+        and agreements_hold(edge, event.row, NULL)
     ):
         label_straight(event, tecs, way, width, label)
         place.joined += 1
-        return arrive_straight(
-            instant, event.row, edge, NULL, extended(tecs, label[0], 0, self.window.now)
+        return follow_straight_links(
+            instant, event.row, edge, NULL, new_node(tecs, label[0], 0, self.window.now)
         )
     memset(event.env, 0, self.tables.cells * sizeof(term_t))
     if not self._fits(edge, width, False):
         return 0
-    if place.manner:
-        return self.joins.take_guarded(way, NOBODY, width, label)
+    if place.flags:
+        return self.joins.join_guarded(way, NIL, width, label)
     event.label_row(way, width, label)
     place.joined += 1
-    return arrive(instant, edge, extended(tecs, label[0], 0, self.window.now))
+    return follow_links(instant, edge, new_node(tecs, label[0], 0, self.window.now))
 
 
 cdef inline int _measure(Transitions self, CurrentEvent event, int32_t column) noexcept nogil:
@@ -176,53 +176,53 @@ cdef inline uint32_t _key_hash(const Edge* edge, const term_t* row) noexcept nog
     cdef const uint32_t* column = edge.key
     cdef uint32_t hash = 0
     while column < edge.key_end:
-        hash = hashed(hash, row[column[0]])
+        hash = extend_hash(hash, row[column[0]])
         column += 1
     return hash
 
 
-cdef int _take_exact(
-    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, Way* way,
+cdef int _join_exact_range(
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, EdgeRef* way,
     uint32_t width, Label** label, Groups groups,
-    Order order,
+    RangeIndex order,
 ) except -1 nogil:
     """Join a row to the groups in the range that fits it exactly; no filter is evaluated.
 
-    A special case of `_take_those`, for a column that has been measured.
+    A special case of `_join_indexed`, for a column that has been measured.
     """
-    cdef const Edge* edge = way.taken
+    cdef const Edge* edge = way.edge_at
     cdef double least = -INFINITY, most = INFINITY
-    cdef Span span
+    cdef RangeCursor span
     cdef uint32_t group
     if edge.relation == Relation.LESS:
-        least = above(self.value) if edge.strict else self.value
+        least = next_double(self.value) if edge.strict else self.value
     else:
-        most = -above(-self.value) if edge.strict else self.value
+        most = -next_double(-self.value) if edge.strict else self.value
     group = order.seek(&span, _key_hash(edge, event.row), Rank.NUMERIC, least, most)
-    if group == NOBODY:
-        way.at.unjoined += groups.living > 0
-    while group != NOBODY:
-        _take(self, event, instant, tecs, way, group, width, label, groups, True)
+    if group == NIL:
+        way.place_at.unjoined += groups.live_count > 0
+    while group != NIL:
+        _join_group(self, event, instant, tecs, way, group, width, label, groups, True)
         group = next_of(order, &span)
     return 0
 
 
-cdef inline int _take_those(
-    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, Way* way,
+cdef inline int _join_indexed(
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, EdgeRef* way,
     uint32_t width, Label** label, Groups groups,
-    Order order,
+    RangeIndex order,
 ) except -1 nogil:
     """Join a row to the groups that an index returns, or to all of them.
 
     If the edge compares a column, `order` returns the groups whose registers may satisfy the
     comparison.
     """
-    cdef const Edge* edge = way.taken
+    cdef const Edge* edge = way.edge_at
     cdef bint ordered = edge.compared >= 0, found = False
     cdef double least = -INFINITY, most = INFINITY
     cdef double below = -INFINITY, above = INFINITY     # values outside surely fit
     cdef double margin
-    cdef Span span
+    cdef RangeCursor span
     cdef uint32_t i, group, hash = 0, visited = 0
     if ordered:
         if event.row[edge.compared] == 0:
@@ -230,12 +230,12 @@ cdef inline int _take_those(
         if self.measured != edge.compared:
             _measure(self, event, edge.compared)
         if edge.exact and self.distinct and order.distinct:
-            return _take_exact(self, event, instant, tecs, way, width, label, groups, order)
+            return _join_exact_range(self, event, instant, tecs, way, width, label, groups, order)
         # A number beyond a float's range compares with a float as an infinity.
         if self.rank == Rank.NUMERIC and fabs(self.value) < (
             GREATEST_FLOAT if order.infinite else INFINITY
         ):
-            margin = ROUNDING * fabs(self.value) + LEAST_FLOAT
+            margin = ROUNDING_RELATIVE * fabs(self.value) + ROUNDING_ABSOLUTE
             if edge.relation != Relation.GREATER or edge.whole:
                 least = self.value - margin
             if edge.relation != Relation.LESS or edge.whole:
@@ -243,7 +243,7 @@ cdef inline int _take_those(
             if edge.decided:
                 below, above = self.value - margin, self.value + margin
             if edge.whole:
-                found = self._take_whole(way, width, label, least, most)
+                found = self._join_whole_range(way, width, label, least, most)
         elif self.rank == Rank.TEXT and edge.relation == Relation.EQUAL:
             least = most = self.value
         hash = _key_hash(edge, event.row)
@@ -254,12 +254,12 @@ cdef inline int _take_those(
             event.key[i] = event.row[edge.key[i]]
         group = groups.first(edge.index, event.key)
     else:
-        group = groups.alive[0] if groups.living else NOBODY
-    if group == NOBODY:
-        way.at.unjoined += edge.index != 0 and groups.living > 0 and not found
+        group = groups.alive[0] if groups.live_count else NIL
+    if group == NIL:
+        way.place_at.unjoined += edge.index != 0 and groups.live_count > 0 and not found
         return 0
-    while group != NOBODY:
-        _take(
+    while group != NIL:
+        _join_group(
             self, event, instant, tecs, way, group, width, label, groups,
             ordered and (span.value < below or span.value > above),
         )
@@ -269,11 +269,11 @@ cdef inline int _take_those(
             group = groups.next_of(edge.index, group, event.key)
         else:
             visited += 1
-            group = groups.alive[visited] if visited < groups.living else NOBODY
+            group = groups.alive[visited] if visited < groups.live_count else NIL
     return 0
 
 
-cdef inline int _enter(
+cdef inline int _add_to_group(
     Transitions self, Window window, Tecs tecs, Place* places, const Pending* pending,
     const term_t* values,
     Groups groups,
@@ -282,20 +282,20 @@ cdef inline int _enter(
     cdef uint32_t target = pending.target
     cdef Node* node = pending.node
     cdef Place* place = &places[target]
-    cdef uint32_t number = find(groups, values)
+    cdef uint32_t number = find_group(groups, values)
     cdef Group* group
-    if number != NOBODY and latest_of(group_at(groups, number)) < window.bound:
+    if number != NIL and latest_of(group_at(groups, number)) < window.bound:
         # The term numbers of its registers may have been reused.
-        drop(groups, number)
-        number = NOBODY
-    if number == NOBODY:
-        number = make(groups, values)
-        self.most_living += 1
-    elif groups.summed:
-        groups.spoil(number)
+        remove_group(groups, number)
+        number = NIL
+    if number == NIL:
+        number = create_group(groups, values)
+        self.max_live += 1
+    elif groups.has_unions:
+        groups.invalidate(number)
     group = group_at(groups, number)
     if place.operator == CLOSING:
-        self.await_each(target, number, node)
+        self.await_matches(target, number, node)
     else:
         if (
             place.contiguous and group.members != 0
@@ -305,11 +305,11 @@ cdef inline int _enter(
             group.members, group.latest = 0, -1
             if groups.dated:
                 groups.dates[number].newest = NULL
-        group.members = added(tecs, group.members, group.latest, node, window.bound)
+        group.members = union_add(tecs, group.members, group.latest, node, window.bound)
     if node.latest > group.latest:
         group.latest = node.latest
     if groups.dated:
-        groups.date(tecs, number, node, window.bound)
+        groups.add_dated(tecs, number, node, window.bound)
     assert group.members == 0 or group.latest < window.bound or (
         start_of(group.members) == group.latest
     )
@@ -317,13 +317,13 @@ cdef inline int _enter(
     return 0
 
 
-cdef inline int _meet(
-    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, Way** ways, Way** last,
-    uint32_t width, Label** kept,
+cdef inline int _join_all(
+    Transitions self, CurrentEvent event, OpenInstant instant, Tecs tecs, EdgeRef** ways,
+    EdgeRef** last, uint32_t width, Label** kept,
 ) except -1 nogil:
-    """See `Transitions.meet_all`. Parts are arguments so that they stay in registers."""
+    """See `Transitions.join_all`. Parts are arguments so that they stay in registers."""
     cdef PyObject** groups_at = instant.groups_at
-    cdef Way* way
+    cdef EdgeRef* way
     cdef Label* own
     cdef Label** label = kept if kept != NULL else &own
     while ways < last:
@@ -331,16 +331,16 @@ cdef inline int _meet(
         ways += 1
         # A row that begins a match is compared with no group, and is mostly stored at once.
         # Rows for buffers were compared before, see `_feed_one`.
-        if not event.row_kept and way.at.operator:
-            compare_row(event, way.gpm)
-        if way.taken.occurrence == NOBODY:
+        if not event.row_stored and way.place_at.operator:
+            resolve_compared_columns(event, way.gpm)
+        if way.edge_at.occurrence == NIL:
             self.joins.conjoin(way)
-        elif not way.at.operator:
-            _take_first(self, event, instant, tecs, way, width, label)
+        elif not way.place_at.operator:
+            _begin_match(self, event, instant, tecs, way, width, label)
         else:
-            _take_those(
+            _join_indexed(
                 self, event, instant, tecs, way, width, label, <Groups>groups_at[way.place],
-                <Order>(<Groups>groups_at[way.place]).orders_at[way.taken.index],
+                <RangeIndex>(<Groups>groups_at[way.place]).orders_at[way.edge_at.index],
             )
     return 0
 
@@ -348,13 +348,13 @@ cdef inline int _meet(
 cdef inline int _show(
     Transitions self, OpenInstant instant, Window window, Tecs tecs, Place* places, uint32_t first
 ) except -1 nogil:
-    """See `Transitions.show`."""
+    """See `Transitions.show_pending`."""
     cdef const Pending* pending = instant.pending + instant.pending_count
     cdef const Pending* last = instant.pending + first
     # The partial match with the latest start is mostly the first pending one.
     while pending > last:
         pending -= 1
-        _enter(
+        _add_to_group(
             self, window, tecs, places, pending, instant.pending_values + pending.values,
             <Groups>instant.groups_at[pending.target],
         )
@@ -373,76 +373,78 @@ cdef class Transitions:
         self.tecs = joins.tecs
         self.walk = Walk()
 
-    cdef int meet(self, Way* way, uint32_t width, Label** label) except -1 nogil:
+    cdef int join_place(self, EdgeRef* way, uint32_t width, Label** label) except -1 nogil:
         """Join the current row to the groups of one place."""
         self.measured = -1
-        return self.meet_all(&way, 1, width, label)
+        return self.join_all(&way, 1, width, label)
 
-    cdef int meet_all(
-        self, Way** ways, uint32_t count, uint32_t width, Label** kept
+    cdef int join_all(
+        self, EdgeRef** ways, uint32_t count, uint32_t width, Label** kept
     ) except -1 nogil:
         """Join the current row to the groups of some places.
 
         With one place, `kept` holds the row's label, or receives it; otherwise it is NULL.
         """
-        return _meet(self, self.event, self.instant, self.tecs, ways, ways + count, width, kept)
+        return _join_all(self, self.event, self.instant, self.tecs, ways, ways + count, width, kept)
 
-    cdef int _take_whole(
-        self, Way* way, uint32_t width, Label** label, double least, double most
+    cdef int _join_whole_range(
+        self, EdgeRef* way, uint32_t width, Label** label, double least, double most
     ) except -1 nogil:
         """Join a row to all groups below `least` or above `most` at once; 1 if there are any."""
-        cdef Edge* edge = way.taken
-        cdef Place* place = way.at
+        cdef Edge* edge = way.edge_at
+        cdef Place* place = way.place_at
         cdef Occurrence* occurrence = &self.tables.occurrences[edge.occurrence]
         cdef Sum wanted
-        wanted.alike = class_of(0, Rank.NUMERIC)
+        wanted.bucket = class_of(0, Rank.NUMERIC)
         wanted.above = edge.relation == Relation.LESS
         wanted.bound = most if wanted.above else least
         sum_of(
             <Groups>self.instant.groups_at[way.place], edge.index, self.tecs, self.event.since,
             &wanted,
         )
-        if wanted.members == 0 or not spend(self.event, way.place):
+        if wanted.members == 0 or not count_group_step(self.event, way.place):
             return 0
         memset(self.event.env, 0, self.tables.cells * sizeof(term_t))
-        if occurrence.more & More.KEEPS and not self.event.row_kept:
-            self.event.keep_row(width)
+        if occurrence.flags & OccurrenceFlags.STORES_TERMS and not self.event.row_stored:
+            self.event.store_row(width)
         if bind(self.tables, occurrence, self.event.row, self.event.env) < 0:
             return _raised()
         self.event.label_row(way, width, label)
         place.visited += 1
         place.joined += 1
-        arrive(self.instant, edge, extended(self.tecs, label[0], wanted.members, wanted.latest))
+        follow_links(
+            self.instant, edge, new_node(self.tecs, label[0], wanted.members, wanted.latest)
+        )
         return 1
 
-    cdef int take_any(
-        self, Way* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
+    cdef int join_environment(
+        self, EdgeRef* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
     ) except -1 nogil:
         """Join a row to a group register by register, if the row fits."""
-        cdef Edge* edge = way.taken
-        cdef Place* place = way.at
+        cdef Edge* edge = way.edge_at
+        cdef Place* place = way.place_at
         cdef Group* group = group_at(groups, number)
         self.instant.remember(self.event.env, place, groups, number)
         if not self._fits(edge, width, sure):
             return 0
         if _is_passed_over(self, place, group):
             return 0
-        if place.manner:
-            return self.joins.take_guarded(way, number, width, label)
+        if place.flags:
+            return self.joins.join_guarded(way, number, width, label)
         self.event.label_row(way, width, label)
         place.joined += 1
-        if place.operator == c";" and group.taken != self.window.now:
-            touch(self.instant, way.place, number, group)
-        return arrive(
-            self.instant, edge, extended(self.tecs, label[0], group.members, group.latest)
+        if place.operator == c";" and group.joined_at != self.window.now:
+            mark_joined(self.instant, way.place, number, group)
+        return follow_links(
+            self.instant, edge, new_node(self.tecs, label[0], group.members, group.latest)
         )
 
-    cdef int take_outside(self, Way* way, uint32_t number, Group* group) except -1 nogil:
+    cdef int skip_expired(self, EdgeRef* way, uint32_t number, Group* group) except -1 nogil:
         """Handle a group without a member that starts in the window of the current row."""
-        if group.taken != self.window.now:
-            way.at.outside += 1
+        if group.joined_at != self.window.now:
+            way.place_at.outside += 1
             if latest_of(group) < self.window.bound:
-                touch(self.instant, way.place, number, group)
+                mark_joined(self.instant, way.place, number, group)
         return 0
 
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil:
@@ -452,18 +454,18 @@ cdef class Transitions:
         """
         cdef Occurrence* occurrence = &self.tables.occurrences[edge.occurrence]
         cdef int status
-        enter(self.tables, edge, self.event.env)
-        if occurrence.more & More.KEEPS and not self.event.row_kept:
-            self.event.keep_row(width)
+        begin_iterations(self.tables, edge, self.event.env)
+        if occurrence.flags & OccurrenceFlags.STORES_TERMS and not self.event.row_stored:
+            self.event.store_row(width)
         status = bind(self.tables, occurrence, self.event.row, self.event.env)
         if status <= 0:
             occurrence.disagreed += 1
             return _raised() if status < 0 else False
-        if occurrence.more & More.ASSIGNS and not assign(
+        if occurrence.flags & OccurrenceFlags.ASSIGNS and not assign(
             self.tables, edge.occurrence, self.event.env, self.event.row + width
         ):
             return False
-        if occurrence.more & More.TESTS and not sure:
+        if occurrence.flags & OccurrenceFlags.TESTS and not sure:
             status = filters_hold(self.tables, edge.occurrence, self.event.env)
             if status < 0:
                 return _raised()
@@ -472,25 +474,25 @@ cdef class Transitions:
 
     # ---------------------------------------------------------------- to wait
 
-    cdef int show(self, uint32_t first) except -1 nogil:
+    cdef int show_pending(self, uint32_t first) except -1 nogil:
         """Make pending partial matches visible, from the first `first` on."""
         return _show(self, self.instant, self.window, self.tecs, self.tables.places, first)
 
-    cdef int await_each(self, uint32_t place, uint32_t group, Node* node) except -1 nogil:
+    cdef int await_matches(self, uint32_t place, uint32_t group, Node* node) except -1 nogil:
         """Let each match that ends in a node wait for its window to close."""
         self.walk.begin(node, since_at(self.window, self.partitions, node))
         while self.walk.advance():
-            self.put_awaited(place, group, self.walk)
+            self.add_awaited(place, group, self.walk)
             self.waited += 1
-            if self.waited % SPELL == 0:
-                heed()
+            if self.waited % STEPS_PER_CLOCK_READ == 0:
+                check_signals()
         return 0
 
-    cdef int put_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil:
+    cdef int add_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil:
         """Let the current match of a walk wait for its window to close."""
         cdef uint32_t i
         cdef Awaited** head = &self.window.awaited[walk.start & self.window.times_mask]
-        cdef Awaited* match = <Awaited*>piece_of(
+        cdef Awaited* match = <Awaited*>tecs_alloc(
             self.tecs, sizeof(Awaited) + (walk.length - 1) * sizeof(Label*)
         )
         match.next = head[0]
@@ -502,7 +504,7 @@ cdef class Transitions:
             match.labels[i] = walk.path[walk.length - 1 - i]
         head[0] = match
         self.window.awaited_count += 1
-        self.most_living += 1
+        self.max_live += 1
         return 0
 
 

@@ -38,9 +38,9 @@ cdef class Window:
     cdef public instant_t skipped   # no match may start before it
 
     cdef bint closes(self, int64_t micros) noexcept nogil
-    cdef int count(self) noexcept nogil
-    cdef int widen_times(self) except -1 nogil
-    cdef int look_back(self) noexcept nogil
+    cdef int count_event(self) noexcept nogil
+    cdef int grow_ring(self) except -1 nogil
+    cdef int record_bound(self) noexcept nogil
 
 
 cdef inline int64_t opening_of(Window window, int64_t micros) noexcept nogil:
@@ -70,7 +70,7 @@ cdef inline int tick(Window window, int64_t micros) except -1 nogil:
         window.timestamp_start = window.now
         window.micros = micros
     if window.now - window.reach > window.times_mask and not window.endless:
-        window.widen_times()
+        window.grow_ring()
     window.times[window.now & window.times_mask] = 0 if window.counted else micros
     window.awaited[window.now & window.times_mask] = NULL
     if not window.counted:
@@ -78,5 +78,5 @@ cdef inline int tick(Window window, int64_t micros) except -1 nogil:
             window.bound += 1
     window.reach = window.bound
     if window.past_bounds != NULL:
-        window.look_back()
+        window.record_bound()
     return 0

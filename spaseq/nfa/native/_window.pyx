@@ -10,9 +10,9 @@ Invariant: `bound` never falls, and no match that ends now may start before it; 
 and never exceeds `bound`. Cost: amortised constant for each instant.
 """
 
-from spaseq.rdf._memory cimport give_back, longer, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
-cdef const char* LACKING = b"another instant of the window"
+cdef const char* ALLOCATED_FOR = b"another instant of the window"
 
 
 cdef class Window:
@@ -25,16 +25,16 @@ cdef class Window:
         self.endless = rows.endless
         self.now = -1
         self.times_mask = 63
-        self.times = <int64_t*>zeroed(64, sizeof(int64_t))
-        self.awaited = <Awaited**>zeroed(64, sizeof(Awaited*))
+        self.times = <int64_t*>mem_calloc(64, sizeof(int64_t))
+        self.awaited = <Awaited**>mem_calloc(64, sizeof(Awaited*))
         self.windows = rows.windows
         if self.windows > 1 and not self.endless:
-            self.past_bounds = <instant_t*>zeroed(64, sizeof(instant_t))
+            self.past_bounds = <instant_t*>mem_calloc(64, sizeof(instant_t))
 
     def __dealloc__(self):
-        give_back(self.times)
-        give_back(self.past_bounds)
-        give_back(self.awaited)
+        mem_free(self.times)
+        mem_free(self.past_bounds)
+        mem_free(self.awaited)
 
     cdef bint closes(self, int64_t micros) noexcept nogil:
         """Whether the window of a waiting match is over at time `micros`, in microseconds."""
@@ -48,7 +48,7 @@ cdef class Window:
             i += 1
         return False
 
-    cdef int look_back(self) noexcept nogil:
+    cdef int record_bound(self) noexcept nogil:
         """Record the bound of the open instant, and update `reach`."""
         cdef uint32_t i
         self.past_bounds[self.now & self.times_mask] = self.bound
@@ -58,19 +58,21 @@ cdef class Window:
             self.reach = self.past_bounds[self.reach & self.times_mask]
         return 0
 
-    cdef int widen_times(self) except -1 nogil:
+    cdef int grow_ring(self) except -1 nogil:
         """Make room in the ring for the open instant; its entry is not initialised."""
         cdef uint32_t count = self.times_mask + 1
         cdef uint32_t place
         cdef instant_t i
         while self.now - self.reach >= count:
-            self.times = <int64_t*>longer(self.times, 2 * <size_t>count, sizeof(int64_t), LACKING)
-            self.awaited = <Awaited**>longer(
-                self.awaited, 2 * <size_t>count, sizeof(Awaited*), LACKING
+            self.times = <int64_t*>mem_grow(
+                self.times, 2 * <size_t>count, sizeof(int64_t), ALLOCATED_FOR
+            )
+            self.awaited = <Awaited**>mem_grow(
+                self.awaited, 2 * <size_t>count, sizeof(Awaited*), ALLOCATED_FOR
             )
             if self.past_bounds != NULL:
-                self.past_bounds = <instant_t*>longer(
-                    self.past_bounds, 2 * <size_t>count, sizeof(instant_t), LACKING
+                self.past_bounds = <instant_t*>mem_grow(
+                    self.past_bounds, 2 * <size_t>count, sizeof(instant_t), ALLOCATED_FOR
                 )
             for i in range(self.now - count, self.now):
                 if not i & count:
@@ -84,7 +86,7 @@ cdef class Window:
             count = 2 * count
         return 0
 
-    cdef int count(self) noexcept nogil:
+    cdef int count_event(self) noexcept nogil:
         """Count one more event at the open instant, for windows that count events."""
         if not self.counted or self.bound > self.now:
             return 0
@@ -95,5 +97,5 @@ cdef class Window:
             self.bound += 1
         self.reach = self.bound
         if self.past_bounds != NULL:
-            self.look_back()
+            self.record_bound()
         return 0

@@ -19,8 +19,8 @@ from spaseq.rules import enabled
 
 Range = tuple[int, int]
 
-DATED, GUARDED, RELATIVE, CONJOINED, LOOKS_BACK, RIVALS = 1, 2, 4, 8, 16, 32
-"""Flags of a place, as `Manner` in _program.pxd."""
+DATED, GUARDED, RELATIVE, CONJOINED, SEARCHES_BACK, RIVALS = 1, 2, 4, 8, 16, 32
+"""Flags of a place, as `PlaceFlags` in _program.pxd."""
 
 
 @dataclass(slots=True)
@@ -36,9 +36,9 @@ class SearchTables:
     column_numbers: list[int] = field(default_factory=list)
     whole: list[bool] = field(default_factory=list)
     """By GPM whether its buffered rows may be witnesses."""
-    looks: list[Range] = field(default_factory=list)
-    """By GPM, of `lookers`."""
-    lookers: list[int] = field(default_factory=list)
+    searches: list[Range] = field(default_factory=list)
+    """By GPM, of `searchers`."""
+    searchers: list[int] = field(default_factory=list)
     """Places that search the rows of a GPM, including those where matches wait for the close."""
     guards: list[tuple[bool, int, int]] = field(default_factory=list)
     """(whether negated, places where the unit begins as a range of `starts`)."""
@@ -69,13 +69,13 @@ class SearchTables:
 
 def later_guards(place: Place) -> tuple[int, ...]:
     """The guards of a place that are decided when the next step arrives."""
-    seen = {sighting.guard for sighting in place.sightings}
+    seen = {eager.guard for eager in place.eager_guards}
     return tuple(guard for guard in place.guards if guard not in seen)
 
 
 def guards_at_the_end(link: Link) -> tuple[int, ...]:
     """The guards of a match that are decided when its window closes."""
-    seen = {sighting.guard for sighting in link.sightings}
+    seen = {eager.guard for eager in link.eager_guards}
     return tuple(guard for guard in link.guards if guard not in seen)
 
 
@@ -103,7 +103,7 @@ class _Writing:
         self._automaton = automaton
         self._closing = closing
         self._inside = fragment_places(automaton)
-        self._looks: list[dict[int, None]] = [{} for _ in plan.gpms]
+        self._searches: list[dict[int, None]] = [{} for _ in plan.gpms]
         self._whole: set[int] = set()
         self.tables = SearchTables()
 
@@ -120,12 +120,12 @@ class _Writing:
             out.place_edges.append((0, 0))
             out.manners.append(0)
             out.place_checks.append(self._checks(guards))
-            self._look(number, guards)
-        for gpm, looking in enumerate(self._looks):
-            out.looks.append(self._listed(out.lookers, list(looking)))
-            out.kept.append(list(found_by(self._plan, gpm)) if looking else None)
+            self._record_searches(number, guards)
+        for gpm, searching in enumerate(self._searches):
+            out.searches.append(self._listed(out.searchers, list(searching)))
+            out.kept.append(list(found_by(self._plan, gpm)) if searching else None)
             out.whole.append(gpm in self._whole)
-            needed = self._needed(gpm) if looking else ()
+            needed = self._needed(gpm) if searching else ()
             out.columns.append(self._listed(out.column_numbers, list(needed)))
 
     def _place(self, number: int, place: Place) -> None:
@@ -143,7 +143,7 @@ class _Writing:
         out.manners.append(0)
         if inside:
             return
-        self._look(number, guards)
+        self._record_searches(number, guards)
         kinds = {self._automaton.atoms[edge.atom].kind for edge in place.edges}
         conjoined = kinds != {"single"}
         manner = CONJOINED * conjoined
@@ -154,13 +154,13 @@ class _Writing:
         if any(self._automaton.guards[guard].relative for guard in guards):
             manner |= RELATIVE
         if conjoined and place.operator == ";":
-            manner |= LOOKS_BACK if "any-order" in kinds else RIVALS * ("single" in kinds)
+            manner |= SEARCHES_BACK if "any-order" in kinds else RIVALS * ("single" in kinds)
         out.manners[-1] = manner
         for edge in place.edges:
             if conjoined:
                 for occurrence in self._automaton.atoms[edge.atom].occurrences:
                     gpm = self._plan.occurrences[occurrence].gpm
-                    self._looks[gpm][number] = None
+                    self._searches[gpm][number] = None
                     self._whole.add(gpm)
 
     def _edge(self, edge: Edge) -> None:
@@ -216,7 +216,7 @@ class _Writing:
             self.tables.checks.append((guard, *self._listed(self.tables.restored, restored)))
         return first, len(self.tables.checks)
 
-    def _look(self, place: int, guards: Sequence[int]) -> None:
+    def _record_searches(self, place: int, guards: Sequence[int]) -> None:
         """Record that a place searches all rows that its guards read."""
         todo = [start for guard in guards for start in self._automaton.guards[guard].starts]
         seen: set[int] = set()
@@ -230,7 +230,7 @@ class _Writing:
             for edge in inner.edges:
                 atom = self._automaton.atoms[edge.atom]
                 for occurrence in atom.occurrences:
-                    self._looks[self._plan.occurrences[occurrence].gpm][place] = None
+                    self._searches[self._plan.occurrences[occurrence].gpm][place] = None
                 todo += [link.target for link in atom.links if link.target >= 0]
                 todo += [
                     start

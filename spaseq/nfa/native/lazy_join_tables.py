@@ -18,10 +18,10 @@ from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Occurrence, QueryPlan
 from spaseq.rules import enabled
 
-FEWEST, MOST = 3, 32
+CHAIN_MIN_STEPS, CHAIN_MAX_STEPS = 3, 32
 """Bounds on the steps of a chain: with two steps nothing is gained; the core has one bit per step.
 """
-LISTED, CHOSEN = 4, 256
+LISTED_MATCH_ROWS, CANDIDATE_MATCH_ROWS = 4, 256
 """Rows examined in the time that one match takes: a match that is listed, and one that is only a
 candidate of a selection."""
 
@@ -43,7 +43,7 @@ class ChainTables:
     """
     one: bool = False
     """Whether one match per completing row suffices."""
-    match_worth: int = LISTED
+    match_rows: int = LISTED_MATCH_ROWS
     """The cost of a listed match, in examined rows."""
 
 
@@ -69,7 +69,9 @@ def tables(plan: QueryPlan, automaton: Automaton) -> ChainTables:
     ]
     chosen = plan.emit != "ALL" or plan.output.limit is not None
     one = plan.output.form == "ask" and plan.emit == "ALL"
-    return ChainTables(steps, columns, ranged, tests, one, CHOSEN if chosen else LISTED)
+    return ChainTables(
+        steps, columns, ranged, tests, one, CANDIDATE_MATCH_ROWS if chosen else LISTED_MATCH_ROWS
+    )
 
 
 def weighed(plan: QueryPlan, automaton: Automaton) -> bool:
@@ -95,8 +97,8 @@ def eager_because(plan: QueryPlan, automaton: Automaton) -> str | None:
     steps = _chain(automaton)
     if steps is None or plan.units or any(r.kind != "value" for r in plan.registers):
         return "it is no chain of single graph patterns under :"
-    if not FEWEST <= len(steps) <= MOST:
-        return f"it has not {FEWEST} to {MOST} steps"
+    if not CHAIN_MIN_STEPS <= len(steps) <= CHAIN_MAX_STEPS:
+        return f"it has not {CHAIN_MIN_STEPS} to {CHAIN_MAX_STEPS} steps"
     if plan.emit == "STRICT":
         return "EMIT STRICT joins at the next instant only"
     if plan.window.kind == "unbounded":

@@ -54,7 +54,7 @@ def joins_whole(plan: QueryPlan, automaton: Automaton, number: int, position: in
         or edge.actions
         or any(automaton.atoms[other.atom].kind != "single" for other in place.edges)
         or place.keys[position]
-        or len(place.guards) > len(place.sightings)
+        or len(place.guards) > len(place.eager_guards)
     ):
         return False
     for link in atom.links:

@@ -23,7 +23,7 @@ LAST_VALUE, FIRST_VALUE, STATE = range(3)
 """How a register follows a value, as `Following` in _program.pxd."""
 OPENED, NEVER_BOUND, FAILED = 2**32 - 1, 2**32 - 2, 2**32 - 3
 """Register contents that are no terms: see _program.pxd."""
-ALWAYS_KEPT = frozenset(("value", "previous", "last", "iterations"))
+ALWAYS_STORED = frozenset(("value", "previous", "last", "iterations"))
 
 Effect = tuple[int, int, int]
 Follower = tuple[int, int]
@@ -47,7 +47,7 @@ class NativeRegisters:
         return frozenset(
             number
             for number, register in self._numbered()
-            if register.kind in ALWAYS_KEPT or number in self._live or register.name in read
+            if register.kind in ALWAYS_STORED or number in self._live or register.name in read
         )
 
     @cached_property

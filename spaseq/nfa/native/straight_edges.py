@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from spaseq.nfa.native.register_tables import COPY, FORGET, LAST_VALUE, NUMBER, Effect, Follower
 from spaseq.rules import enabled
 
-ROW, GROUP, GIVEN = range(3)
+ROW, GROUP, CONSTANT = range(3)
 """The origin of a register, as `Origin` in _program.pxd: a column of the row, a live register of
 the group, a constant."""
-UNBOUND = (GIVEN, 0)
+UNBOUND = (CONSTANT, 0)
 ANY = 2**32 - 1
 
 Source = tuple[int, int]
@@ -86,7 +86,7 @@ class _Step:
         elif change == COPY:
             self.sources[register] = self.sources.get(other, UNBOUND)
         elif change == NUMBER:
-            self.sources[register] = (GIVEN, other)
+            self.sources[register] = (CONSTANT, other)
         else:
             return False
         return True

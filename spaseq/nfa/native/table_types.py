@@ -79,10 +79,10 @@ class CoreTables:
     compared: list[int] = field(default_factory=list)
     """Columns that are compared with registers, by GPM."""
     compared_first: list[int] = field(default_factory=list)
-    sightings: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
+    eager_guards: list[tuple[int, int, int, int, int, bool]] = field(default_factory=list)
     """(place, occurrence, index or 0, key columns, whether negated) of guards decided on sight, by
     GPM."""
-    sighting_first: list[int] = field(default_factory=list)
+    eager_first: list[int] = field(default_factory=list)
     partition: list[list[int]] = field(default_factory=list)
     """Per GPM the columns of a partition key; empty if the GPM lacks one of its variables."""
     partition_registers: list[int] = field(default_factory=list)

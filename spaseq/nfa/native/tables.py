@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place, Sighting
+from spaseq.nfa.automaton import ACCEPT, Automaton, EagerGuard, Edge, Link, Place
 from spaseq.nfa.native import conjunction_tables, lazy_join_tables
 from spaseq.nfa.native.range_tables import deciding_operator, joins_whole
 from spaseq.nfa.native.register_tables import NativeRegisters, bound_by
@@ -16,7 +16,7 @@ from spaseq.nfa.wiring import dispatch, fragment_places, windows_back
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.references import IS_FIRST, iteration_register
 
-_NOBODY = _NO_LIMIT = 2**32 - 1
+_NO_OCCURRENCE = _NO_LIMIT = 2**32 - 1
 
 
 def joins_strictly(plan: QueryPlan, automaton: Automaton) -> bool:
@@ -41,8 +41,8 @@ def looks_back(automaton: Automaton) -> bool:
     inside = fragment_places(automaton)
     outside = [place for n, place in enumerate(automaton.places) if n not in inside]
     links = [link for p in outside for e in p.edges for link in automaton.atoms[e.atom].links]
-    return any(len(link.sightings) < len(link.guards) for link in links) or any(
-        len(place.sightings) < len(place.guards) for place in outside
+    return any(len(link.eager_guards) < len(link.guards) for link in links) or any(
+        len(place.eager_guards) < len(place.guards) for place in outside
     )
 
 
@@ -76,7 +76,7 @@ class _Writing:
         self._edges: dict[tuple[int, int], int] = {}
         self._closing: list[tuple[str | None, int, int, list[Index], int]] = []
         self._waiting: dict[tuple[int, ...], int] = {}
-        self._sightings: dict[int, list[tuple[int, int, int, int, int, bool]]] = {}
+        self._eager_guards: dict[int, list[tuple[int, int, int, int, int, bool]]] = {}
         self._joint: dict[tuple[int, int, int], tuple[int, int, int]] = {}
         """By place, position of the edge, and GPM: an index, and its columns of a row."""
         window = plan.window
@@ -148,13 +148,13 @@ class _Writing:
                 self.tables.edge_gpms.append([self._plan.occurrences[o].gpm for o in taken])
                 self.tables.edges.append(self._edge(number, position, edge, indexes))
                 self._add_joint(number, position, indexes)
-            self._add_sightings(number, place.live, place.sightings, indexes)
+            self._add_eager_guards(number, place.live, place.eager_guards, indexes)
             operator = None if place.start else operator_of(self._plan, self._automaton, place)
             self.tables.places.append((operator, *live, indexes, first))
         self.tables.places += self._closing
         self._straighten()
         self._write_ways()
-        self._write_sightings()
+        self._write_eager_guards()
         self.tables.chain = lazy_join_tables.tables(self._plan, self._automaton)
         self.tables.search = conjunction_tables.tables(
             self._plan, self._automaton, self.tables.closing
@@ -173,7 +173,7 @@ class _Writing:
             tables.straight.add(
                 live[number],
                 tables.effects[effects:effects_end],
-                None if occurrence == _NOBODY else self._bindings(occurrence),
+                None if occurrence == _NO_OCCURRENCE else self._bindings(occurrence),
                 [
                     None if bounds > bound or target < -1 else () if target < 0 else live[target]
                     for target, bound, bounds in tables.links[link:links_end]
@@ -218,31 +218,31 @@ class _Writing:
                 where = (indexes.index(index) + 1, *self._listed(columns))
                 self._joint[number, position, gpm] = where
 
-    def _add_sightings(
+    def _add_eager_guards(
         self,
         place: int,
         live: Sequence[int],
-        sightings: Sequence[Sighting],
+        eager_guards: Sequence[EagerGuard],
         indexes: list[Index],
     ) -> None:
-        for sighting in sightings:
-            guard = self._automaton.guards[sighting.guard]
+        for eager in eager_guards:
+            guard = self._automaton.guards[eager.guard]
             assert guard.occurrence is not None
             gpm = self._plan.occurrences[guard.occurrence].gpm
             index = 0
-            if sighting.keys:
-                indexes.append(([live.index(register) for register, _ in sighting.keys], -1))
+            if eager.keys:
+                indexes.append(([live.index(register) for register, _ in eager.keys], -1))
                 index = len(indexes)
             variables = self._plan.gpms[gpm].variables
-            columns = self._listed([variables.index(name) for _, name in sighting.keys])
+            columns = self._listed([variables.index(name) for _, name in eager.keys])
             row = (place, guard.occurrence, index, *columns, guard.negated)
-            self._sightings.setdefault(gpm, []).append(row)
+            self._eager_guards.setdefault(gpm, []).append(row)
 
-    def _write_sightings(self) -> None:
+    def _write_eager_guards(self) -> None:
         for gpm in range(len(self._plan.gpms)):
-            self.tables.sighting_first.append(len(self.tables.sightings))
-            self.tables.sightings += self._sightings.get(gpm, ())
-        self.tables.sighting_first.append(len(self.tables.sightings))
+            self.tables.eager_first.append(len(self.tables.eager_guards))
+            self.tables.eager_guards += self._eager_guards.get(gpm, ())
+        self.tables.eager_first.append(len(self.tables.eager_guards))
 
     def _listed(self, numbers: Sequence[int]) -> Range:
         first = len(self.tables.numbers)
@@ -257,7 +257,7 @@ class _Writing:
     def _edge(self, number: int, position: int, edge: Edge, indexes: list[Index]) -> EdgeRow:
         place = self._automaton.places[number]
         atom = self._automaton.atoms[edge.atom]
-        occurrence = atom.occurrences[0] if atom.kind == "single" else _NOBODY
+        occurrence = atom.occurrences[0] if atom.kind == "single" else _NO_OCCURRENCE
         effects = len(self.tables.effects)
         for action in edge.actions:
             self.tables.effects += self._native.effects(action)
@@ -310,22 +310,20 @@ class _Writing:
         self._waiting[link.guards] = number
         live = closing_registers(self._plan, self._automaton, link)
         indexes: list[Index] = []
-        self._add_sightings(number, live, self._shared_sightings(link), indexes)
+        self._add_eager_guards(number, live, self._shared_eager_guards(link), indexes)
         self._closing.append((CLOSING, *self._listed(live), indexes, 0))
         self.tables.closing.append(link)
         return number
 
-    def _shared_sightings(self, link: Link) -> Sequence[Sighting]:
-        """The sightings of a link, keyed by the registers that all matches with its guards bind."""
+    def _shared_eager_guards(self, link: Link) -> Sequence[EagerGuard]:
+        """The eager guards of a link, keyed by the registers that all matches with them bind."""
         same = [
-            other.sightings
+            other.eager_guards
             for atom in self._automaton.atoms
             for other in atom.links
             if other.target == ACCEPT and other.guards == link.guards
         ]
         return [
-            replace(
-                sighting, keys=tuple(k for k in sighting.keys if all(k in o.keys for o in each))
-            )
-            for sighting, each in zip(link.sightings, zip(*same, strict=True), strict=True)
+            replace(eager, keys=tuple(k for k in eager.keys if all(k in o.keys for o in each)))
+            for eager, each in zip(link.eager_guards, zip(*same, strict=True), strict=True)
         ]

@@ -1,4 +1,4 @@
-"""Chains whose steps are correlated by what no index serves: queries, and streams for them."""
+"""Queries and streams for chains of steps whose correlations have no index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoded batches on the compiled core: what is refused in their midst, and what goes on."""
+"""Encoded batches on the compiled core: errors within a batch, and runs that continue."""
 
 from __future__ import annotations
 

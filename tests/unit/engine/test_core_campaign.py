@@ -268,7 +268,7 @@ SORTS = {
     "skipping in partitions": "(?s)PARTITION BY.*AFTER MATCH",
     "choices": r"EMIT (ANY|NEXT|LAST|MAX)|LIMIT \d",
 }
-"""Queries that are drawn too rarely, by what is in them."""
+"""Queries that are drawn too rarely, by their features."""
 
 
 @pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES // 3, CHUNK))

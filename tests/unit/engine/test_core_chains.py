@@ -48,17 +48,17 @@ def always(lazily: bool) -> Way:
 def as_observed(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
     global turned
     run = program.start()
-    native(run).core.lazy_join.worth = chance.choice((1, 3, 10))
+    native(run).core.lazy_join.min_rows = chance.choice((1, 3, 10))
     found: list[Match] = []
     for some in batches(case.merged, chance):
         found += run.push_batch(encoded(run, some))
-    turned += native(run).core.lazy_join.turns
+    turned += native(run).core.lazy_join.switches
     return found + run.finish()
 
 
 def pushed(program: spaseq.Program, case: Case, chance: random.Random) -> list[Match]:
     run = program.start()
-    native(run).core.lazy_join.worth = 2
+    native(run).core.lazy_join.min_rows = 2
     found: list[Match] = []
     for event in case.merged:
         found += run.push(event.stream, event.time, event.facts)
@@ -81,7 +81,7 @@ def saved_after_each(program: spaseq.Program, case: Case, chance: random.Random)
     run = program.start()
     found: list[Match] = []
     for event in case.merged:
-        native(run).core.lazy_join.worth = chance.choice((1, 1000))
+        native(run).core.lazy_join.min_rows = chance.choice((1, 1000))
         if chance.random() < 0.5:
             native(run).core.lazy_join.join(chance.choice((False, True)))
         found += run.push_batch([event])

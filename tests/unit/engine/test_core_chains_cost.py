@@ -1,4 +1,4 @@
-"""What chains cost that are joined lazily or as rows come, by counters; and what is said of it."""
+"""The costs of lazy and eager chains, by counters, and their explanation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def compared(run: Run) -> int:
     places = run.queries[0].standing().places
     return (
         core.lazy_join.searched
-        + core.lazy_join.tried
+        + core.lazy_join.sampled
         + sum(s.visited for s in places if not s.place.start)
     )
 
@@ -97,7 +97,7 @@ def test_rates_that_drift_are_followed() -> None:
         went(run, rarely(4000, every))
         ways.append(native(run).core.lazy_join.lazy)
     assert ways == [True, False, True, False, True]
-    assert 5 <= native(run).core.lazy_join.turns < 12
+    assert 5 <= native(run).core.lazy_join.switches < 12
     fixed = [run_of(way) for way in (False, True)]
     for other in fixed:
         for every in (500, 3, 500, 4, 1000):
@@ -202,7 +202,7 @@ def test_a_bounded_run_keeps_no_rows_and_is_gone_on_with_as_rows_come() -> None:
     assert bounded.stats["shed_groups"] > 0
     assert bounded.stats["buffered_rows"] == 0
     free = program.resume(bounded.save())
-    native(free).core.lazy_join.worth = 1
+    native(free).core.lazy_join.min_rows = 1
     went(free, rarely(WINDOW - 1, 5000))
     assert not native(free).core.lazy_join.lazy
     went(free, rarely(WINDOW, 5000))
@@ -251,7 +251,7 @@ def test_what_was_observed_is_saved() -> None:
     for every in (500, 3, 500):
         for _ in range(20):
             assert went(run, rarely(200, every)) == went(other, rarely(200, every))
-            turns += native(other).core.lazy_join.turns
+            turns += native(other).core.lazy_join.switches
             other = other.program.resume(other.save())
         assert (
             native(other).core.lazy_join.lazy == native(run).core.lazy_join.lazy == (every == 500)
@@ -265,7 +265,7 @@ def test_a_state_without_the_rows_of_the_window_is_gone_on_with_as_rows_come() -
     bounded = run.program.start(max_groups=10_000)
     assert went(run, rarely(1000, 5000)) == went(bounded, rarely(1000, 5000))
     resumed = run.program.resume(bounded.save())
-    native(resumed).core.lazy_join.worth = 1
+    native(resumed).core.lazy_join.min_rows = 1
     assert went(resumed, rarely(20, 5000)) == went(run, rarely(20, 5000))
     assert not native(resumed).core.lazy_join.lazy
     assert went(resumed, iter("ccc")) == went(run, iter("ccc")) > 0

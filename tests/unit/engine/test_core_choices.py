@@ -1,4 +1,4 @@
-"""EMIT and LIMIT on the compiled core: what they keep is listed, what they drop is not."""
+"""EMIT and LIMIT on the compiled core enumerate the selected matches only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conjunctions on the compiled core: what is looked at, counted, and when."""
+"""Conjunctions on the compiled core: the rows examined, and the counters."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_is_kept_is_bounded_by_the_window(seq: str) -> None:
     for time in range(3_000):
         pushed(run, time // 3, "abc"[time % 3], key=time % 5)
     native = run.queries[0].native
-    assert len(list(native.parts.kept())) <= 2 * 21 + 2
+    assert len(list(native.parts.buffered_rows())) <= 2 * 21 + 2
     assert run.stats["groups"] <= 3 * 21
 
 

@@ -1,4 +1,4 @@
-"""Guards that look back on the compiled core: what they keep, what they look at, what they cost."""
+"""Guards that search earlier rows on the compiled core: stored rows, searched rows, costs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ APART = {"A": "{ [] :a ?x }", "B": "{ [] :b ?y }", "N": "{ [] :n ?z FILTER(?z < 
 
 
 def kept(run: spaseq.Run) -> int:
-    return len(list(native(run).parts.kept()))
+    return len(list(native(run).parts.buffered_rows()))
 
 
 def test_a_filter_over_the_next_step_is_asked_of_the_rows_in_between() -> None:

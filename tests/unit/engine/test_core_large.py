@@ -11,7 +11,7 @@ from engine_runs import GPMS, program
 from oracle import comparable
 
 MANY = 70_000
-"""Of so many groups each table of a place takes more than a large page of the machine."""
+"""With this number of groups each table of a place exceeds a huge page of memory."""
 
 
 @pytest.mark.parametrize("compared", ["", "FILTER(?y > ?x)"], ids=["equal", "above"])

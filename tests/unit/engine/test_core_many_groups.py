@@ -1,4 +1,4 @@
-"""Orders of hundreds of groups: those of a range are found, in whatever order they came."""
+"""Range indexes of hundreds of groups return the groups of a range, in any order of insertion."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_blocks_that_are_passed_over_have_no_matches(seed: int) -> None:
     eager, lazy, observed = (program.start() for _ in range(3))
     native(eager).core.lazy_join.join(False)
     native(lazy).core.lazy_join.join(True)
-    native(observed).core.lazy_join.worth = 50
+    native(observed).core.lazy_join.min_rows = 50
     first = 0
     while first < len(case.events):
         some = case.events[first : first + case.chance.randint(1, 400)]

@@ -1,4 +1,4 @@
-"""The compiled core on long streams: what it keeps, what it costs, what it puts down.
+"""The compiled core on long streams: its state, its costs, its saved state.
 
 Cost and memory are read from counters. Whatever is compared with the automaton in Python is
 fed to the core in encoded batches.

@@ -20,7 +20,7 @@ from spaseq.results import term_to_json
 
 Row = dict[str, str]
 Drawn = tuple[str, Row, bool]
-"""A step's letter, its row with the empty string for what is not bound, whether it has a name."""
+"""A step's letter, its row with the empty string for unbound columns, whether it has a name."""
 
 DEFINITIONS = """
   DEFINE GPM A ON s { ?k :a ?v OPTIONAL { ?k :w ?w } }

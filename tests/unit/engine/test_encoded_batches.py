@@ -1,4 +1,4 @@
-"""Batches of a reader in a run: its own are taken, those pruned for another are refused."""
+"""A run accepts batches that were encoded for it, and refuses batches of another run."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ TWO_STEPS = (
     "DEFINE GPM B ON S { ?x :feeds ?y GRAPH :kb { ?y a ?c } } }"
 )
 PLAIN = TWO_STEPS.replace("?x :feeds ?y", "?x :feeds ?y FILTER EXISTS { ?x :feeds|:none ?y }")
-"""`EXISTS` at the top looks at the events themselves; a path is left to Python."""
+"""`EXISTS` at the top reads the events themselves; a path runs in Python."""
 PANELS = ":Panel rdfs:subClassOf :Source . :feedsNow rdfs:subPropertyOf :feeds . :g a :Grid ."
 PLANTS = ":Plant rdfs:subClassOf :Source . :feeds2 rdfs:subPropertyOf :feeds . :g a :Net ."
 BAD_CHAIN = ":p <http://www.w3.org/2002/07/owl#propertyChainAxiom> (:a :b :c) ."
@@ -72,7 +72,7 @@ def test_counters_go_on_over_a_new_version() -> None:
     run.kb.replace({KB: triples(PLANTS)})
     push(run, 3, ":p a :Plant")
     matchers = run.rows.matchers
-    assert (matchers.tried(0), matchers.found(0)) == (3, 2)
+    assert (matchers.tried(0), matchers.row_count(0)) == (3, 2)
 
 
 def test_graphs_are_loaded_and_reloaded(tmp_path: Path) -> None:

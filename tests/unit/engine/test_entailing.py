@@ -1,4 +1,4 @@
-"""Runs under entailment: what queries see, what is explained, saved and refused."""
+"""Runs under entailment: the graphs of queries, `explain`, saved state and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `explain` tells people: golden texts beside their queries, and the data behind them."""
+"""The texts of `explain`, compared with golden files, and its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `push` takes for a graph, and the scope of blank nodes."""
+"""The types of graphs that `push` accepts, and the scope of blank nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What partial matches hold is asked for with what events need, before events need it."""
+"""The values that partial matches hold are requested with the keys of events, in advance."""
 
 from __future__ import annotations
 

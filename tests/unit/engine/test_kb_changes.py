@@ -1,4 +1,4 @@
-"""A knowledge base that changes while a run goes on: whole, between two events."""
+"""A knowledge base that changes during a run: as a whole, between two events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spaseq.rdf.graph import Graph
 
 KB = EX + "kb"
 PLAIN = TWO_STEPS.replace("?t != ?s", "?t != ?s && ?w >= COUNT(A)")
-"""A count of witnesses: nothing that the compiled automaton takes."""
+"""A count of witnesses, which the compiled automaton does not support."""
 
 
 def triples(text: str) -> list[ox.Triple]:

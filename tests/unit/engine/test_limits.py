@@ -1,4 +1,4 @@
-"""Bounds of a run: what reaching one says, what shedding leaves, and what a failure leaves."""
+"""Limits of a run: the errors, the state after shedding, and the state after a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run is for one thread at a time: what a second one asks meanwhile is refused."""
+"""A run serves one thread at a time, and refuses calls of a second thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of encoded batches that nobody reads: what is told of them by their predicates alone."""
+"""Events of encoded batches that no pattern reads: their predicates alone decide that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stats` and `why_not`: what they count, and which reason they find."""
+"""`stats` and `why_not`: the counters and the reasons."""
 
 from __future__ import annotations
 

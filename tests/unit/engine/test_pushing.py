@@ -1,4 +1,4 @@
-"""Events pushed one by one: what goes straight to the core means what any event means."""
+"""Events pushed one by one: the push batch of the core has the results of any other feed."""
 
 from __future__ import annotations
 

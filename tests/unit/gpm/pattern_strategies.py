@@ -36,7 +36,7 @@ def facts() -> st.SearchStrategy[tuple[Any, ...]]:
 
 
 knowledge = st.fixed_dictionaries({ox.NamedNode(name): facts() for name in GRAPHS})
-"""Both graphs exist: pyoxigraph gives `GRAPH <absent> {}` a solution, SPARQL does not."""
+"""Both graphs exist: `GRAPH <absent> {}` has a solution in pyoxigraph, but none in SPARQL."""
 
 
 class PatternMaker:

@@ -146,7 +146,14 @@ CASES = (
     "MD5(?a)",
     "STRDT(STR(?a), <http://www.w3.org/2001/XMLSchema#decimal>) + 1",
     "STRLANG(?a, 'en-GB')",
+    "STRDT(?a, ?b)",
+    "STRDT('2026-01-01', <http://www.w3.org/2001/XMLSchema#date>) < ?a",
+    "STRDT(STR(?a), <http://www.w3.org/2001/XMLSchema#string>)",
+    "ENCODE_FOR_URI(?a)",
     "IRI(?a)",
+    "IRI(CONCAT('http://a.example/', STR(?a)))",
+    "IRI(CONCAT('http://a.example/', ENCODE_FOR_URI(STR(?a)))) = ?b",
+    "STRLEN(STR(IRI(CONCAT('urn:', STR(?a)))))",
     "REGEX(?a, '^ab')",
     "REGEX(?a, 'c$')",
     "REGEX(?a, '^abc$')",
@@ -174,6 +181,29 @@ def test_every_term_in_every_case(text):
         for _ in range(3):
             row = (term, chance.choice(TERMS), chance.choice((None, *TERMS)))
             assert found(expression, rows, rows.row(row)) == answers(expr, SLOTS, row), row
+
+
+def test_iris_of_drawn_texts():
+    """The native form of IRI accepts no text that is not an IRI."""
+    chance = Random(SEED)
+    parts = ("http", "urn", "://", ":", "/", "a", "ex.org", "9", "80", "#", "?", "%", "%2F", "[",
+             "@", "ß", " ", "-", "\\", "", "^", "&x=1", "//", ".")  # fmt: skip
+    code = compile_code(parse_expression("IRI(?a)"), {"a": 0}).code
+    rows = Rows()
+    expression = Expression(code, rows.dictionary)
+    iris = 0
+    for _ in range(EXAMPLES):
+        text = "".join(chance.choices(parts, k=chance.randrange(8)))
+        if chance.random() < 0.5:
+            text = "http://" + text
+        try:
+            expected = ox.NamedNode(text)
+        except ValueError:
+            expected = None
+        number = expression.evaluate(rows.batch, rows.row([ox.Literal(text)]))
+        assert (rows.batch.term(number) if number else None) == expected, text
+        iris += expected is not None
+    assert EXAMPLES / 20 < iris < EXAMPLES
 
 
 def test_all_pairs_compare():

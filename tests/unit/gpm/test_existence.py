@@ -1,4 +1,4 @@
-"""By what an EXISTS is joined with the knowledge base: what its row binds, wherever it stands."""
+"""The join of an EXISTS with the knowledge base uses the bindings of the row, in every position."""
 
 from __future__ import annotations
 

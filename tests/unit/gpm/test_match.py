@@ -1,4 +1,4 @@
-"""One event's rows: time, blank nodes, the KB, what is shared and what is remembered."""
+"""The rows of one event: time, blank nodes, the KB, sharing and caching."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_what_only_the_kb_decides_is_evaluated_once():
     class Counting:
         def __init__(self):
             self.kb = open_kb(KB)
-            self.names, self.snapshot, self.asked = self.kb.names, self.kb, self.kb.asked
+            self.names, self.snapshot, self.is_remote = self.kb.names, self.kb, self.kb.is_remote
             self.looked = 0
 
         def graph(self, name):

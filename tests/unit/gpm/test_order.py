@@ -1,4 +1,4 @@
-"""Joins start where few rows are, and never multiply what a connected triple can bind."""
+"""Joins start with the fewest rows, and prefer connected triples to products."""
 
 from __future__ import annotations
 

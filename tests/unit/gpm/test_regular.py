@@ -1,4 +1,4 @@
-"""Regular expressions: linear time, and the meaning that pyoxigraph's engine gives them."""
+"""Regular expressions: linear time, and the meaning of pyoxigraph's engine."""
 
 from __future__ import annotations
 

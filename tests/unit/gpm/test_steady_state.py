@@ -16,7 +16,7 @@ from tests.unit.gpm.encoded_events import EX, batch_of, matchers
 
 PREDICATES = tuple(ox.NamedNode(EX + name) for name in "pqrs")
 EVENTS = 600
-"""More than it takes until the order of steps is looked at for the last time in a while."""
+"""A number of events after which the next revision of the join order is far away."""
 
 KB = {EX + "k": [(ox.NamedNode(f"{EX}n{n}"), PREDICATES[0], ox.Literal(n)) for n in range(40)]}
 TABLE = "VALUES ?a { " + " ".join(f":n{n}" for n in range(20)) + " }"

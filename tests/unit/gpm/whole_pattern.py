@@ -1,4 +1,4 @@
-"""Graph patterns evaluated by pyoxigraph alone: the reference for this package's evaluator.
+"""Graph patterns evaluated by pyoxigraph alone, the reference for this package's evaluators.
 
 The store writes literals in canonical form, so data and constants must be canonical.
 """

@@ -36,7 +36,7 @@ from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp
 REMEMBERED_GRAPHS = 1 << 16
 
 _BEGUN = re.compile(rb"\s*(<[^>]*>|_:\S+)\s+(<\S*)")
-"""A statement as far as it goes: its subject, and the beginning of its predicate."""
+"""The prefix of a statement: its subject, and the beginning of its predicate."""
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
 Stamp: TypeAlias = tuple[RawTerm, int]

@@ -1,4 +1,4 @@
-"""Events by the batch: what they look like, when they come, and what they leave in memory."""
+"""Batches of events: their contents, their sizes and their memory."""
 
 from __future__ import annotations
 

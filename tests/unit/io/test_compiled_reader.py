@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import gzip
 import io
-import itertools
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyoxigraph as ox
 import pytest
-from plain_reader import plain_events
+from outcome import Outcome, assert_same
 from reading import DATE_TIME, GENERATED, INTEGER, STREAM, options
 
 import spaseq.io.lines
-from spaseq.errors import InputError
 from spaseq.io.lines import Lines
 from spaseq.io.source import Source
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.event import Event
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 IRIS = [
@@ -156,63 +152,6 @@ def damaged(draw: random.Random, lines: list[str]) -> bytes:
         else:
             del data[place:]
     return bytes(data)
-
-
-class Outcome:
-    """All that reading gave, to be compared."""
-
-    def __init__(
-        self,
-        path: Path,
-        plain: bool,
-        relevance: Relevance | None = None,
-        open_lines: Callable[[str], Lines] = Lines,
-        **given: object,
-    ):
-        ticks = itertools.count(7_000_000, 3)
-        settings = options(clock=lambda: next(ticks), **given)  # type: ignore[arg-type]
-        self.log: list[str] = []
-        source = Source(
-            STREAM, [str(path)], settings, 3, log=self.log.append, relevance=relevance,
-            open_lines=open_lines,
-        )  # fmt: skip
-        self.events: list[Event] = []
-        self.error = ""
-        try:
-            for event in plain_events(source) if plain else source:
-                self.events.append(event)
-        except InputError as error:
-            self.error = str(error)
-        finally:
-            # What an error keeps alive lets go of its file only when it is collected.
-            if source.lines is not None:
-                source.lines.close()
-        self.counters = source.counters
-        self.shown = [
-            (str(e.time.term), e.time.micros, e.time.domain, e.ordinal, e.name, e.origin,
-             [tuple(map(str, fact)) for fact in e.facts], e.stream)
-            for e in self.events
-        ]  # fmt: skip
-
-
-def assert_same(
-    read: Outcome, model: Outcome, data: bytes, late: bool = False, placed: bool = True
-) -> None:
-    assert read.shown == model.shown, data
-    assert read.error == model.error, data
-    if placed and not late:
-        assert read.log == model.log, data
-    elif placed:
-        # What is late is told when the block it is in has been read.
-        assert sorted(read.log) == sorted(model.log), data
-    else:
-        # What the parser says of a line depends on the lines it has seen behind it.
-        assert _places(read.log) == _places(model.log), data
-    assert read.counters == model.counters, data
-
-
-def _places(log: list[str]) -> list[str]:
-    return sorted(line.partition(", column")[0] for line in log)
 
 
 USES = [

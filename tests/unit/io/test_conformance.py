@@ -20,7 +20,7 @@ from spaseq.io.messages import message_statements
 from spaseq.io.read_options import Counters, Troubles
 from spaseq.io.recognition import extension_syntax
 from spaseq.io.source import Source
-from spaseq.io.statements import Statement, document_statements, line_statements
+from spaseq.io.statements import Statement, block_statements, document_statements
 from spaseq.rdf.formats import parser_format
 
 DATA = os.environ.get("SPASEQ_DATA")
@@ -54,7 +54,11 @@ def statements(path: Path, messages: bool = False) -> list[Statement]:
     troubles = Troubles("stop", Counters())
     with closing(Lines(str(path))) as lines:
         if known.syntax.line_based:
-            return list(line_statements(lines, known.syntax, troubles))
+            return [
+                statement
+                for first, block in lines.blocks()
+                for statement in block_statements(first, block, str(path), known.syntax, troubles)
+            ]
         read = message_statements if messages else document_statements
         return list(read(lines, known.syntax, troubles))
 

@@ -1,4 +1,4 @@
-"""The tables of formats: unknown names, what is derived from an entry, an entry that is added."""
+"""The tables of formats: unknown names, the names derived from an entry, a new entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jelly gives the events that the same statements give in the text formats."""
+"""Jelly has the events of the same statements in the text formats."""
 
 from __future__ import annotations
 

@@ -38,23 +38,23 @@ def test_json_ld_is_read_as_n_quads_are(tmp_path: Path, name: str, indent: int |
 
 def test_lines_of_json_ld_are_messages(tmp_path: Path) -> None:
     lines = [json.dumps({"@context": CONTEXT, "p": i, "t": i}) + "\n" for i in range(3)]
-    read = Reading(tmp_path, "\n".join(lines), "s.jsonl")
+    read = Reading(tmp_path, "\n".join(lines), "s.ndjsonld")
     assert (read.times, read.sizes, read.lines) == ([0, 1, 2], [2, 2, 2], [1, 3, 5])
     for name in ("s", "s.jsonld", "s.nq"):
         assert Reading(tmp_path, "".join(lines), name).times == [0, 1, 2]
     long = [json.dumps({"@context": CONTEXT, "p": "x" * 9000, "t": i}) + "\n" for i in range(3)]
     assert Reading(tmp_path, "".join(long), "s").times == [0, 1, 2]
     graphs = "".join(json.dumps({"@context": CONTEXT, **graph(i)}) + "\n" for i in range(3))
-    assert plain(Reading(tmp_path, graphs, "s.ndjson", "graph")) == plain(Reading(tmp_path, TEXT))
+    assert plain(Reading(tmp_path, graphs, "s.ndjsonld", "graph")) == plain(Reading(tmp_path, TEXT))
 
 
 def test_a_malformed_line_is_left_out_alone(tmp_path: Path) -> None:
     lines = [json.dumps({"@context": CONTEXT, "p": i, "t": i}) for i in range(3)]
     lines[1] = lines[1][:-1]
-    read = Reading(tmp_path, "\n".join(lines), "s.jsonl")
+    read = Reading(tmp_path, "\n".join(lines), "s.ndjsonld")
     assert read.error.startswith("FILE:2: not JSON-LD, column ")
     assert read.times == [0]
-    read = Reading(tmp_path, "\n".join(lines), "s.jsonl", on_error="skip")
+    read = Reading(tmp_path, "\n".join(lines), "s.ndjsonld", on_error="skip")
     assert (read.times, read.error, len(read.log)) == ([0, 2], "", 1)
     assert "Parser error" not in read.log[0]
 
@@ -71,9 +71,9 @@ def test_a_document_that_is_cut_off(tmp_path: Path) -> None:
 
 
 def test_json_without_iris_is_no_silent_nothing(tmp_path: Path) -> None:
-    for name, text in (("s.json", '{"a":\n {"b": 1}}'), ("s.jsonl", '{"a": 1}\n')):
+    for name, text in (("s.json", '{"a":\n {"b": 1}}'), ("s.ndjsonld", '{"a": 1}\n')):
         assert "no member of it has an IRI" in Reading(tmp_path, text, name).error
-    for name, text in (("s.json", '{"@graph": []}'), ("s.jsonl", "{}\n")):
+    for name, text in (("s.json", '{"@graph": []}'), ("s.ndjsonld", "{}\n")):
         assert Reading(tmp_path, text, name).error == ""
 
 
@@ -83,7 +83,7 @@ def test_json_without_iris_is_no_silent_nothing(tmp_path: Path) -> None:
 def test_remote_contexts_are_never_fetched(tmp_path: Path) -> None:
     for name, document in (
         ("s.jsonld", {"@context": REMOTE, "@graph": [graph(1)]}),
-        ("s.jsonl", {"@context": ["http://other.org/", REMOTE], "p": 1, "t": 1}),
+        ("s.ndjsonld", {"@context": ["http://other.org/", REMOTE], "p": 1, "t": 1}),
     ):
         read = Reading(tmp_path, json.dumps(document), name)
         first = REMOTE if name == "s.jsonld" else "http://other.org/"
@@ -106,7 +106,7 @@ def test_contexts_from_files(tmp_path: Path) -> None:
         assert plain(Reading(tmp_path, listed, "s.jsonld", contexts=given)) == expected
     without = json.dumps({"@graph": [graph(i) for i in range(3)]})
     assert plain(Reading(tmp_path, without, "s.jsonld", contexts=given)) == expected
-    assert Reading(tmp_path, "{}\n{}\n", "s.jsonl", contexts=given).error == ""
+    assert Reading(tmp_path, "{}\n{}\n", "s.ndjsonld", contexts=given).error == ""
     (tmp_path / "bad.json").write_text("[")
     for path, said in (("bad.json", "not a JSON-LD context"), ("none", "cannot be read: No such")):
         read = Reading(tmp_path, document, "s.jsonld", contexts={"": str(tmp_path / path)})
@@ -133,7 +133,7 @@ NGSI = "https://uri.etsi.org/ngsi-ld/"
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize("name", ["s.jsonld", "s.jsonl", "s"])
+@pytest.mark.parametrize("name", ["s.jsonld", "s.ndjsonld", "s"])
 def test_notifications(tmp_path: Path, name: str, indent: int | None) -> None:
     read = Reading(tmp_path, json.dumps(NOTIFICATION, indent=indent), name)
     assert read.error == ""

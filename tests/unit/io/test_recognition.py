@@ -199,6 +199,8 @@ def test_syntax_by_extension(name: str, syntax: str | None) -> None:
         ('<a:b> <a:c> "x", "y" .', "trig"),
         ("[] a <a:b> .", "trig"),
         ("{ <a:b> a <a:c> }", "trig"),
+        ('{"a" <a:b> <a:c> }', "trig"),
+        ('{ "a" : 1 }', "jsonld"),
         ("", "trig"),
         ("# nothing", "trig"),
     ],

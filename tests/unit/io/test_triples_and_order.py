@@ -1,5 +1,6 @@
 """`triples:N`, lateness, and the merge of several streams."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +10,12 @@ from hypothesis import strategies as st
 from reading import Reading, at, options, quad, shown
 
 from spaseq.errors import InputError
-from spaseq.io.merge import merge
+from spaseq.io.merge import merge, merged_batches
 from spaseq.io.read_options import Framing, TimeDomain
 from spaseq.io.source import Source
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import NUMBER, Event
 from spaseq.rdf.time import from_micros
 
@@ -148,6 +152,51 @@ def test_a_failure_waits_for_what_is_before_it() -> None:
 def test_of_two_failures_the_earlier_is_told() -> None:
     merged = merge([stream("a", 1, 5, fails=True), stream("b", 1, 2, fails=True)])
     assert until_error(merged) == (["a@1.0", "b@1.0", "b@2.0"], "b")
+
+
+def in_batches(events: Iterator[Event], size: int) -> Iterator[EventBatch]:
+    """Encoded batches of a source, which fails where the source does."""
+    dictionary = Dictionary()
+    batch: EventBatch | None = None
+    failure: InputError | None = None
+    while failure is None:
+        try:
+            event = next(events, None)
+        except InputError as error:
+            failure, event = error, None
+        if event is not None:
+            batch = batch or EventBatch(dictionary, event.stream)
+            batch.add((), event.time.micros, event.ordinal, None, event.time.term)
+        if batch is not None and (event is None or len(batch) == size):
+            yield batch
+            batch = None
+        if event is None:
+            break
+    if failure is not None:
+        raise failure
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_merged_batches_have_the_events_of_the_merge(seed: int) -> None:
+    chance = random.Random(seed)
+    drawn = [
+        (sorted(chance.choices(range(6), k=chance.randint(1, 12))), chance.random() < 0.3)
+        for _ in range(chance.randint(1, 4))
+    ]
+    size = chance.randint(1, 5)
+
+    def streams() -> list[Iterator[Event]]:
+        return [
+            stream(name, *times, fails=fails)
+            for name, (times, fails) in zip("abcd", drawn, strict=False)
+        ]
+
+    def merged() -> Iterator[Event]:
+        for sequence in merged_batches([in_batches(one, size) for one in streams()]):
+            for number in range(len(sequence)):
+                yield EncodedEvent(*sequence.position(number))
+
+    assert until_error(merged()) == until_error(iter(merge(streams())))
 
 
 def test_streams_of_different_domains_are_told_apart(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Asking an endpoint: what it answers, how it fails, and what is told of it."""
+"""Requests to an endpoint: answers, failures and statistics."""
 
 from __future__ import annotations
 

@@ -115,3 +115,14 @@ class TestValidate:
         atom = replace(good.atoms[0], links=(Link(77),))
         with pytest.raises(ValueError, match="links to no place"):
             replace(good, atoms=(atom, *good.atoms[1:])).validate()
+
+
+def test_an_automaton_prints_a_line_for_each_place() -> None:
+    plan = planned("A ; !N ; B+ : (C & D)", {name: f"{{ ?k :{name} [] }}" for name in "ABCDN"})
+    assert str(compile_automaton(plan)) == (
+        "   0 :     #1 > done   registers: none\n"
+        "   1 ;     #2 again unit 0 > 1, 3   registers: k\n"
+        "   2 ;     not #1 #2 begin unit 0 > 1, 3   registers: k\n"
+        "   3 :     #3 & #4 > accept   registers: k\n"
+        "^  4 start #0 > 2   registers: none"
+    )

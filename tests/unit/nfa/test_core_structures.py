@@ -11,7 +11,7 @@ import pytest
 
 import spaseq
 from spaseq.engine.native.query_run import NativeRun
-from spaseq.nfa.native._complete import take
+from spaseq.nfa.native._complete import pop_complete
 
 QUERY = (
     "PREFIX : <http://example.org/> SELECT * WITHIN 10 SECONDS FROM STREAM s :s "
@@ -48,15 +48,15 @@ class Building:
         instant = next(self.instants)
         label = self.label(instant)
         if not union:
-            return self.parts.put_node(label, 0, start), frozenset({(start, (instant,))})
+            return self.parts.load_node(label, 0, start), frozenset({(start, (instant,))})
         paths = frozenset((first, (*path, instant)) for first, path in below)
-        return self.parts.put_node(label, union, max(first for first, _ in below)), paths
+        return self.parts.load_node(label, union, max(first for first, _ in below)), paths
 
     def label(self, instant: int) -> int:
-        return self.parts.put_label(self.place, 0, instant, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, [])
+        return self.parts.load_label(self.place, 0, instant, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, [])
 
     def wait(self, group: int, node: int) -> None:
-        self.parts.put_pended(self.place, [group, group], node)
+        self.parts.load_pending(self.place, [group, group], node)
         self.core.close()
 
     def add(self, group: int, node: tuple[int, Paths]) -> None:
@@ -81,8 +81,8 @@ class Building:
         self, union: int, below: Paths, one: bool = False
     ) -> list[tuple[int, tuple[int, ...]]]:
         """What a new node on top of a union enumerates, without that node."""
-        self.parts.put_complete(self.node(union, below)[0])
-        found = take(self.core, lambda at: self.parts.label(at[0])[2], one)  # type: ignore[arg-type, return-value]
+        self.parts.load_complete(self.node(union, below)[0])
+        found = pop_complete(self.core, lambda at: self.parts.label(at[0])[2], one)  # type: ignore[arg-type, return-value]
         return [(start, steps[:-1]) for start, steps, _ in found]  # type: ignore[misc]
 
 
@@ -141,10 +141,10 @@ def test_a_long_path_is_enumerated_without_recursion() -> None:
     address, start = built.node(start=7)[0], 7
     for _ in range(50_000):
         instant = next(built.instants)
-        union = built.parts.put_union(start, address, 0, 0)
-        address = built.parts.put_node(built.label(instant), union, start)
-    built.parts.put_complete(address)
-    ((first, steps, _),) = take(built.core, lambda at: built.parts.label(at[0])[2], False)  # type: ignore[arg-type, return-value]
+        union = built.parts.load_union(start, address, 0, 0)
+        address = built.parts.load_node(built.label(instant), union, start)
+    built.parts.load_complete(address)
+    ((first, steps, _),) = pop_complete(built.core, lambda at: built.parts.label(at[0])[2], False)  # type: ignore[arg-type, return-value]
     assert first == 7
     assert list(steps) == list(range(EARLIEST, EARLIEST + 50_001))
 
@@ -176,9 +176,9 @@ def test_broken_invariants_are_told() -> None:
     built.add(1, built.node(start=5))
     union, label = built.unions[-1][0], built.label(EARLIEST + 7)
     with pytest.raises(AssertionError):
-        built.parts.put_node(label, union, 6)  # nothing below starts then
+        built.parts.load_node(label, union, 6)  # nothing below starts then
     with pytest.raises(AssertionError):
-        built.parts.put_node(label, 0, EARLIEST + 8)  # before it starts
-    built.parts.put_group(built.place, [2, 2], union, False, None)
+        built.parts.load_node(label, 0, EARLIEST + 8)  # before it starts
+    built.parts.load_group(built.place, [2, 2], union, False, None)
     with pytest.raises(AssertionError):
-        built.parts.put_group(built.place, [2, 2], union, False, None)
+        built.parts.load_group(built.place, [2, 2], union, False, None)

@@ -8,7 +8,7 @@ from nfa_queries import planned, register_file
 
 from spaseq.nfa.automaton import ACCEPT
 from spaseq.nfa.compile import compile_automaton
-from spaseq.nfa.native.straight_edges import ANY, GIVEN, GROUP, ROW
+from spaseq.nfa.native.straight_edges import ANY, CONSTANT, GROUP, ROW
 from spaseq.nfa.native.tables import tables
 from spaseq.nfa.registers import Environment
 from spaseq.plan.logical import QueryPlan
@@ -98,7 +98,7 @@ def test_a_straight_edge_copies_what_a_step_leaves(seq: str, gpms: dict[str, str
             sources = found.straight.sources[slice(*copies)]
             values = {ROW: terms, GROUP: group}
             copied = [
-                (number or None) if origin == GIVEN else values[origin][number]
+                (number or None) if origin == CONSTANT else values[origin][number]
                 for origin, number in sources
             ]
             assert copied == [env[register] for register in live]

@@ -23,7 +23,7 @@ def test_the_tables_belong_to_the_grammar() -> None:
 
 
 def test_a_conflict_is_refused() -> None:
-    text = 'query: "x" | query query\npattern: "y"\nexpression: "z"\n'
+    text = 'query: "x" | query query\npattern: "y"\nexpression: "z"\nmapping: "m"\n'
     with pytest.raises(ValueError, match="conflict"):
         compile_grammar(text)
 

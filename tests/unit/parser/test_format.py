@@ -1,4 +1,4 @@
-"""Formatting: it gives back the tree it was made from, and text that people want to read."""
+"""Formatting preserves the syntax tree, and the text is readable."""
 
 from __future__ import annotations
 

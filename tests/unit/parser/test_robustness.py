@@ -1,4 +1,4 @@
-"""Any text is either read or refused with places and advice: nothing else comes out."""
+"""Every text is either parsed or refused with positions and hints."""
 
 from __future__ import annotations
 

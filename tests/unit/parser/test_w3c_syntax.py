@@ -1,4 +1,4 @@
-"""The W3C's SPARQL tests: what they accept and refuse, and that formatting keeps the meaning."""
+"""The W3C's SPARQL syntax tests are accepted and refused, and formatting preserves the meaning."""
 
 from __future__ import annotations
 

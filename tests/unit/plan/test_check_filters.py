@@ -1,4 +1,4 @@
-"""Warnings about filters that read what nothing binds, and none about those that may."""
+"""Warnings about filters that read unbound variables, and no others."""
 
 from __future__ import annotations
 

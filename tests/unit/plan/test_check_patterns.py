@@ -1,4 +1,4 @@
-"""What in a GPM's pattern is not executed, or cannot be what it says."""
+"""Errors in a GPM's pattern: unsupported and contradictory parts."""
 
 from __future__ import annotations
 

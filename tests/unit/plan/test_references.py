@@ -1,4 +1,4 @@
-"""Which variables an expression tells by their terms."""
+"""The variables whose terms, not only values, an expression depends on."""
 
 from __future__ import annotations
 

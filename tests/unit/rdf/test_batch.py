@@ -1,4 +1,4 @@
-"""Events in a batch: the facts that went in come out, and nothing of those before them."""
+"""Events in a batch: the facts are preserved, and separate from those of earlier events."""
 
 from __future__ import annotations
 

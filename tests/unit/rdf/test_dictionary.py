@@ -1,4 +1,4 @@
-"""Permanent terms: each equal to what it was, each with one number for ever."""
+"""Permanent terms: each is preserved, and each has one number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Literals decoded without Python objects have the values that `decode` gives them."""
+"""Literals decoded without Python objects have the values that `decode` returns."""
 
 from __future__ import annotations
 

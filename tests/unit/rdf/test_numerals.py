@@ -1,4 +1,4 @@
-"""Numbers that are their own terms: the same in every window, and told from all other texts."""
+"""Numerals: equal in every window, and distinct from all other texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TYPES = ["integer", "int", "long", "nonNegativeInteger", "decimal", "double", "s
 def held(window: WindowTerms, *terms: ox.Literal) -> list[int]:
     """The numbers that terms have in a window."""
     batch = EventBatch(Dictionary())
-    return [window.hold(batch, batch.number(term)) for term in terms]
+    return [window.py_intern(batch, batch.number(term)) for term in terms]
 
 
 @given(st.integers(LEAST - 3, BEYOND + 3) | st.integers(-99, 99) | st.integers(-(2**70), 2**70))
@@ -32,7 +32,7 @@ def test_an_integer_in_range_is_the_same_number_in_all_windows(number: int) -> N
     window, other = WindowTerms(10), WindowTerms(10)
     held(other, ox.Literal("somebody else"))
     (own,), (others,) = held(window, term), held(other, term)
-    assert window.look(own) == other.look(others) == term
+    assert window.py_term(own) == other.py_term(others) == term
     assert (own == others) == (LEAST <= number < BEYOND) == (window.live == 0)
 
 
@@ -49,7 +49,7 @@ def test_a_decimal_of_few_digits_is_the_same_number_in_all_windows(
     window, other = WindowTerms(10), WindowTerms(10)
     held(other, ox.Literal("somebody else"))
     (own,), (others,) = held(window, term), held(other, term)
-    assert window.look(own) == other.look(others) == term
+    assert window.py_term(own) == other.py_term(others) == term
     few = abs(digits) < DIGITS and places < 8
     assert (own == others) == few == (window.live == 0)
 
@@ -73,7 +73,7 @@ def test_equal_texts_and_no_others_have_one_number(terms: list[ox.Literal]) -> N
     window = WindowTerms(10)
     numbers = held(window, *terms)
     for one, number in zip(terms, numbers, strict=True):
-        assert str(window.look(number)) == str(one)
+        assert str(window.py_term(number)) == str(one)
         for other, another in zip(terms, numbers, strict=True):
             assert (number == another) == (str(one) == str(other))
 
@@ -83,7 +83,7 @@ def test_a_permanent_integer_keeps_its_number() -> None:
     term = ox.Literal(7)
     permanent = dictionary.intern(term)
     batch = EventBatch(dictionary)
-    assert WindowTerms(10).hold(batch, batch.number(term)) == permanent
+    assert WindowTerms(10).py_intern(batch, batch.number(term)) == permanent
 
 
 @pytest.mark.parametrize("number", [0, -1, LEAST, BEYOND - 1])
@@ -91,4 +91,4 @@ def test_a_numeral_outlives_every_window(number: int) -> None:
     window = WindowTerms(10)
     (own,) = held(window, ox.Literal(number))
     window.advance(10**6)
-    assert window.look(own) == ox.Literal(number)
+    assert window.py_term(own) == ox.Literal(number)

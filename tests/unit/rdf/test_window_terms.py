@@ -12,7 +12,7 @@ from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._window_terms import WindowTerms
 
 P = ox.NamedNode("http://e/p")
-FEWEST = 256
+EPOCH_MIN_TERMS = 256
 """So many terms are not sorted by when they were used last."""
 
 
@@ -31,7 +31,7 @@ def test_equal_terms_of_different_batches_are_one_object() -> None:
     for position in range(3):
         window.advance(position)
         batch, (number,) = _batch(Dictionary(), [term])
-        seen.append(window.kept(batch, number))
+        seen.append(window.intern_term(batch, number))
     assert seen[0] == term
     assert seen[1] is seen[0] is seen[2]
     assert window.live == 1
@@ -44,7 +44,7 @@ def test_permanent_terms_are_not_entered() -> None:
     dictionary.intern(term)
     batch, (number,) = _batch(dictionary, [term])
     window = WindowTerms(100)
-    assert window.kept(batch, number) == term
+    assert window.intern_term(batch, number) == term
     assert window.entered == 0
 
 
@@ -62,7 +62,7 @@ def test_nothing_in_the_window_is_forgotten_and_nothing_old_is_kept(seed: int) -
         some = chance.sample(names, chance.randrange(1, 60))
         batch, numbers = _batch(Dictionary(), some)
         for term, number in zip(some, numbers, strict=True):
-            found = window.kept(batch, number)
+            found = window.intern_term(batch, number)
             assert found == term
             before = last.get(term)
             if before is not None and position - before[0] <= horizon:
@@ -70,7 +70,7 @@ def test_nothing_in_the_window_is_forgotten_and_nothing_old_is_kept(seed: int) -
             last[term] = position, found
         reached = [term for term, (at, _) in last.items() if position - at <= horizon]
         ever = [term for term, (at, _) in last.items() if position - at <= 2 * horizon + 60]
-        assert len(reached) <= window.live <= len(ever) + FEWEST
+        assert len(reached) <= window.live <= len(ever) + EPOCH_MIN_TERMS
 
 
 def test_memory_is_that_of_the_window_however_long_the_stream() -> None:
@@ -86,7 +86,7 @@ def test_memory_is_that_of_the_window_however_long_the_stream() -> None:
             batch.clear()
             term = ox.NamedNode(f"http://example.org/reading/{position:08}")
             batch.add([(term, P, term)])
-            window.kept(batch, batch.number(term))
+            window.intern_term(batch, batch.number(term))
             most = max(most, window.live, window.bytes // 48)
         greatest.append(most)
     assert greatest[-1] <= greatest[0]
@@ -99,18 +99,18 @@ def test_long_texts_go_with_the_window_though_they_are_few() -> None:
     for position in range(100):
         window.advance(position)
         batch, (number,) = _batch(Dictionary(), [ox.NamedNode(f"http://e/{position:010000}")])
-        window.kept(batch, number)
+        window.intern_term(batch, number)
         assert window.bytes < 30 * 10_100
 
 
 def test_what_comes_again_and_again_is_copied_once() -> None:
     window = WindowTerms(4)
-    terms = [ox.NamedNode(f"http://e/{n}") for n in range(FEWEST - 1)]
+    terms = [ox.NamedNode(f"http://e/{n}") for n in range(EPOCH_MIN_TERMS - 1)]
     batch, numbers = _batch(Dictionary(), terms)
     for position in range(100):
         window.advance(position)
         for number in numbers:
-            window.kept(batch, number)
+            window.intern_term(batch, number)
     assert window.live == len(terms)
     assert window.bytes <= 32 * len(terms)
 
@@ -131,7 +131,7 @@ def test_a_batch_that_lives_longer_than_the_window_may_be_asked_again(seed: int)
         windows[which].advance(position)
         batch, numbers = chance.choice(batches)
         for number in chance.sample(numbers, chance.choice([1, 6, 300])):
-            found = windows[which].kept(batch, number)
+            found = windows[which].intern_term(batch, number)
             assert found == batch.term(number)
             before = last.get((which, found))
             if before is not None and position - before[0] <= horizon:

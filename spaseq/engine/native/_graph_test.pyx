@@ -8,7 +8,7 @@ retains its number, which no other term has.
 """
 
 from spaseq.rdf._batch cimport known_term, record_of
-from spaseq.rdf._memory cimport give_back, zeroed
+from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._numerals cimport is_numeral
 from spaseq.rdf._terms cimport LOCAL, WINDOWED, TermRecord
 
@@ -20,14 +20,14 @@ cdef class GraphTest:
         cdef uint32_t i
         self.matcher = matcher
         self.count = <uint32_t>len(cells)
-        self.cells = <uint32_t*>zeroed(self.count, sizeof(uint32_t))
-        self.row = <term_t*>zeroed(matcher.width, sizeof(term_t))
+        self.cells = <uint32_t*>mem_calloc(self.count, sizeof(uint32_t))
+        self.row = <term_t*>mem_calloc(matcher.width, sizeof(term_t))
         for i, cell in enumerate(cells):
             self.cells[i] = cell
 
     def __dealloc__(self):
-        give_back(self.cells)
-        give_back(self.row)
+        mem_free(self.cells)
+        mem_free(self.row)
 
     cdef bint holds(self, EventBatch given, EventBatch batch, const term_t* env) except -1 nogil:
         """Whether the filter is true for an environment with terms of the batch `given`.

@@ -1,4 +1,4 @@
-"""Filters that read graphs, over environments; see _looking.pyx."""
+"""Filters that read graphs, over environments; see _graph_test.pyx."""
 
 cimport cython
 from libc.stdint cimport uint32_t

@@ -1,0 +1,262 @@
+"""Many queries, and several streams, in one run: events per second against those of one query.
+
+The events of a stream are spread over `kinds` predicates; a query reads one of them and so wants
+one event in so many. `read` is the whole path from a file of N-Quads to matches, as `spaseq run`
+takes it; `encoded` starts from batches that a reader has encoded before. All queries of a run are
+different, except in the row of identical ones. Each number of matches is checked against runs of
+the queries one by one (`--check`, for small sizes). Times are those of the processor; passes of the
+rows are interleaved, and a ratio is the median of the ratios of neighbouring passes.
+
+    python benchmarks/many/queries.py --events 200000 --repeat 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import statistics
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import process_time
+
+import pyoxigraph as ox
+
+import spaseq
+from spaseq.io.merge import merge, merged_batches
+from spaseq.io.source import Source
+from spaseq.pipeline import matches
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._sequence import EventSequence
+
+EX = "http://example.org/"
+BATCH = 256
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
+GENERATED = "http://www.w3.org/ns/prov#generatedAtTime"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One event: its number, its stream, its kind, a sensor and a value."""
+
+    number: int
+    stream: str
+    kind: int
+    sensor: int
+    value: int
+
+
+def readings(events: int, kinds: int, streams: Sequence[str], seed: int) -> list[Reading]:
+    chance = random.Random(seed)
+    return [
+        Reading(
+            number,
+            streams[number % len(streams)],
+            chance.randrange(kinds),
+            chance.randrange(20),
+            chance.randrange(100),
+        )
+        for number in range(events)
+    ]
+
+
+def query(kind: int, least: int = 90, streams: Sequence[str] = ("s",)) -> str:
+    """A high value of a sensor, then the next value of it that is higher yet."""
+    sources = " ".join(f"FROM STREAM {name} :{name}" for name in streams)
+    on = ", ".join(streams)
+    return (
+        f"PREFIX : <{EX}> SELECT ?x ?v ?w WITHIN 1000 SECONDS {sources} WHERE {{ SEQ(A ; B) "
+        f"DEFINE GPM A ON {on} {{ ?x :p{kind} ?v FILTER(?v > {least}) }} "
+        f"DEFINE GPM B ON {on} {{ ?x :p{kind} ?w FILTER(?w > ?v) }} }}"
+    )
+
+
+@dataclass
+class Row:
+    """A run: its queries, and the events as files or as batches."""
+
+    title: str
+    queries: Sequence[str]
+    events: Sequence[Reading]
+    streams: Sequence[str] = ("s",)
+    base: str = ""
+    program: spaseq.Program = field(init=False)
+    paths: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    found: int = -1
+    compiling: float = 0.0
+    starting: float = 0.0
+
+    def prepare(self, folder: Path) -> None:
+        started = process_time()
+        self.program = spaseq.compile(self.queries)
+        self.compiling = process_time() - started
+        started = process_time()
+        self.program.start()
+        self.starting = process_time() - started
+        for name in self.streams:
+            path = folder / f"{len(list(folder.iterdir()))}.nq"
+            with path.open("w", encoding="utf-8") as lines:
+                lines.writelines(map(written, (e for e in self.events if e.stream == name)))
+            self.paths[name] = str(path)
+
+    def encoded(self) -> float:
+        """The seconds of the run over batches that are encoded before."""
+        run = self.program.start()
+        batches = list(sequences(run, self.events, self.streams))
+        return self._timed("encoded", lambda: sum(1 for b in batches for _ in run.push_batch(b)))
+
+    def read(self) -> float:
+        """The seconds of the run from files."""
+        run = self.program.start()
+        sources = [
+            Source(EX + name, [self.paths[name]], number=number, relevance=run.relevance)
+            for number, name in enumerate(self.streams)
+        ]
+        return self._timed("read", lambda: sum(1 for _ in matches(run, merge(sources))))
+
+    def _timed(self, way: str, work: Callable[[], int]) -> float:
+        gc.collect()
+        started = process_time()
+        found = work()
+        seconds = process_time() - started
+        self.seconds.setdefault(way, []).append(seconds)
+        if self.found not in (-1, found):
+            raise SystemExit(f"{self.title}: {found} matches {way}, {self.found} before")
+        self.found = found
+        return seconds
+
+
+def written(event: Reading) -> str:
+    graph = f"<{EX}e/{event.stream}{event.number}>"
+    return (
+        f'{graph} <{GENERATED}> "{event.number}"^^<{INTEGER}> .\n'
+        f'<{EX}x{event.sensor}> <{EX}p{event.kind}> "{event.value}"^^<{INTEGER}> {graph} .\n'
+    )
+
+
+def sequences(
+    run: spaseq.Run, events: Sequence[Reading], streams: Sequence[str]
+) -> Iterable[EventBatch | EventSequence]:
+    """The events in encoded batches, merged if there are several streams."""
+    batches: dict[str, list[EventBatch]] = {name: [] for name in streams}
+    terms: dict[str, ox.NamedNode] = {}
+
+    def named(name: str) -> ox.NamedNode:
+        return terms.setdefault(name, ox.NamedNode(EX + name))
+
+    for event in events:
+        some = batches[event.stream]
+        if not some or len(some[-1]) == BATCH:
+            some.append(EventBatch(run.rows.matchers.dictionary, EX + event.stream))
+        fact = named(f"x{event.sensor}"), named(f"p{event.kind}"), ox.Literal(event.value)
+        some[-1].add([fact], event.number * 1_000_000, stamp=ox.Literal(event.number))
+    if len(streams) == 1:
+        return batches[streams[0]]
+    return merged_batches(batches.values())
+
+
+def rows(events: int, seed: int) -> list[Row]:
+    tens = readings(events, 10, ("s",), seed)
+    thousands = readings(events, 1000, ("s",), seed)
+    pairs = readings(events, 10, ("s", "r"), seed)
+    return [
+        Row("1 query, wants 1 event in 10", [query(0)], tens),
+        Row(
+            "10 queries, each wants 1 in 10", [query(n) for n in range(10)], tens, base="1 query, w"
+        ),
+        Row("1 query of these, wants 1 in 1,000", [query(0)], thousands),
+        Row(
+            "1,000 queries, each wants 1 in 1,000",
+            [query(n) for n in range(1000)],
+            thousands,
+            base="1 query of these",
+        ),
+        Row("1 query, few matches", [query(0, 96)], tens),
+        Row("1,000 queries equal to it", [query(0, 96)] * 1000, tens, base="1 query, few"),
+        Row(
+            "1 query over two streams",
+            [query(0, streams=("s", "r"))],
+            pairs,
+            ("s", "r"),
+            base="1 query, w",
+        ),
+    ]
+
+
+def based(table: Sequence[Row], row: Row) -> Row | None:
+    """The row that a row is compared with."""
+    return next((one for one in table if row.base and one.title.startswith(row.base)), None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Many queries in one run.")
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    table = rows(options.events, options.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        for row in table:
+            row.prepare(Path(folder))
+        for _ in range(options.repeat):
+            for row in table:
+                row.encoded()
+                row.read()
+    if options.check:
+        check(table)
+    print(
+        f"{options.events:,} events, seed {options.seed}, median of {options.repeat}, "
+        "processor time"
+    )
+    print(
+        f"{'':38}{'encoded/s':>12}{'min–max':>24}{'ratio':>7}{'read/s':>11}{'min–max':>21}"
+        f"{'ratio':>7}{'matches':>11}{'compile s':>11}{'start s':>9}"
+    )
+    for row in table:
+        line = f"{row.title:38}"
+        for way, widths in (("encoded", (12, 24)), ("read", (11, 21))):
+            seconds = row.seconds[way]
+            rates = [options.events / one for one in (max(seconds), min(seconds))]
+            line += f"{options.events / statistics.median(seconds):>{widths[0]},.0f}"
+            line += f"{f'{rates[0]:,.0f}–{rates[1]:,.0f}':>{widths[1]}}"
+            base = based(table, row)
+            ratio = "" if base is None else f"{_ratio(base.seconds[way], seconds):.2f}"
+            line += f"{ratio:>7}"
+        print(f"{line}{row.found:>11,}{row.compiling:>11.2f}{row.starting:>9.2f}")
+
+
+def _ratio(base: Sequence[float], seconds: Sequence[float]) -> float:
+    """The rate as a share of that of the base, by neighbouring passes."""
+    return statistics.median(b / s for b, s in zip(base, seconds, strict=True))
+
+
+def check(table: Sequence[Row]) -> None:
+    """Compare the numbers of matches with those of each different query in a run of its own."""
+    for row in table:
+        found = 0
+        for text in dict.fromkeys(row.queries):
+            run = spaseq.compile(text).start()
+            alone = [
+                match
+                for event in row.events
+                for match in run.push(EX + event.stream, event.number, [_triple(event)])
+            ]
+            found += len(alone) * row.queries.count(text)
+        if found != row.found:
+            raise SystemExit(f"{row.title}: {row.found} matches where {found} are expected")
+
+
+def _triple(event: Reading) -> ox.Triple:
+    return ox.Triple(
+        ox.NamedNode(f"{EX}x{event.sensor}"),
+        ox.NamedNode(f"{EX}p{event.kind}"),
+        ox.Literal(event.value),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""`MultiRun`: the queries of a run in one compiled loop, and their state on both sides of it.
+
+The loop (`spaseq.engine.native._multi_driver`) serves runs of several queries, or of one query over
+several streams, if no query reads what another one registers. While it is loaded, the driver has
+the position in the streams and the clock of the run counts its events; `sync` writes the position
+to each `QueryRun`, and `unload` also lets other code process events. Both cost one step per query,
+so the run calls them only where something reads or changes the state of a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.instants import QueryRun
+from spaseq.engine.native._multi_driver import MultiDriver
+from spaseq.engine.native._multi_matches import MultiMatches
+from spaseq.engine.native.dispatch_keys import dispatch_keys
+from spaseq.engine.pattern_rows import EventRows
+from spaseq.engine.stream_clock import StreamClock
+from spaseq.kb.knowledge import Knowledge
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._sequence import EventSequence
+from spaseq.rdf.event import DATE_TIME, Event
+from spaseq.rdf.limits import LimitReached
+from spaseq.results import Match
+
+
+class MultiRun:
+    """The compiled loop of one run.
+
+    Args:
+        program: The compiled queries.
+        queries: Their state; equal queries share one.
+        originals: Per query, the number of the first query that equals it.
+        rows: The matchers.
+        clock: The clock of the run.
+        kb: The knowledge base.
+        files: File name → its number, which all queries share.
+        register: Appends the matches of a query to the stream that it registers, if any.
+    """
+
+    def __init__(
+        self,
+        program: CompiledQueries,
+        queries: Sequence[QueryRun],
+        originals: Sequence[int],
+        rows: EventRows,
+        clock: StreamClock,
+        kb: Knowledge,
+        files: dict[str, int],
+        register: Callable[[QueryRun, list[Match]], list[Match]],
+    ):
+        self._places = [n for n, original in enumerate(originals) if n == original]
+        self._queries = queries = [queries[number] for number in self._places]
+        position = {number: n for n, number in enumerate(self._places)}
+        self._equal: dict[int, list[tuple[int, str]]] = {}
+        for number, original in enumerate(originals):
+            if original < number:
+                copy = number, program.queries[number].plan.name
+                self._equal.setdefault(position[original], []).append(copy)
+        self._clock = clock
+        self._kb = kb
+        self._files = files
+        self._register = register
+        matchers = rows.matchers
+        self._dictionary = matchers.dictionary
+        self.driver = MultiDriver(
+            program.streams,
+            [(q.native.step, q.plan.streams, q.output.waits) for q in queries],
+            [program.queries[number].tasks for number in self._places],
+            dispatch_keys(matchers.patterns, matchers.dictionary),
+            matchers.window,
+            matchers.counted,
+        )
+        self._makers = [query.native.matches for query in queries]
+        self._skips = [query.plan.skip_past_last for query in queries]
+
+    def accepts(self, batch: EventBatch) -> bool:
+        """Whether the loop can process events of a batch."""
+        return batch.dictionary is self._dictionary and batch.stream in self._clock.per_stream
+
+    # ------------------------------------------------------------------ events
+
+    def stream(self, events: EventSequence, first: int, end: int) -> MultiMatches:
+        """An iterator that processes events as far as the requested match needs.
+
+        The caller calls `count` with its progress before any other method.
+        """
+        self._load()
+        return MultiMatches(
+            self.driver,
+            self._collect,
+            self._makers,
+            self._skips,
+            events,
+            first,
+            end,
+            self._clock.events,
+            [self._file(batch.file) for batch in events.batches],
+            self._kb,
+            self._equal,
+            self._places,
+        )
+
+    def process(self, event: Event, batch: EventBatch, index: int, found: list[Match]) -> bool:
+        """Process one admitted event; adds its matches to `found`.
+
+        Returns:
+            False if the loop does not accept the event; nothing has changed.
+
+        Raises:
+            LimitExceeded: if a limit is reached.
+        """
+        matches = self.stream(EventSequence([batch]), index, index + 1)
+        try:
+            found.extend(matches)
+        except LimitReached as reached:
+            raise self._queries[matches.failing].exceeded(reached) from None
+        if matches.after == index:
+            return False
+        self._clock.count_event(event)
+        self._clock.closed = event.time.micros
+        return True
+
+    def count(self, events: EventSequence, first: int, after: int) -> None:
+        """Count the events `first:after` of a sequence, which the driver has processed."""
+        clock = self._clock
+        if after > first:
+            batch, index = events.position(after - 1)
+            clock.count_parts(events.parts(first, after), batch.time(index), self.driver.ordinals)
+        if clock.closed is not None and self.driver.micros > clock.closed:
+            clock.closed = self.driver.micros
+
+    def _file(self, name: str) -> int:
+        return self._files.setdefault(name, len(self._files))
+
+    def _collect(
+        self, number: int, complete: bool, due: bool, events: EventSequence, processed: int
+    ) -> list[Match]:
+        """The matches of a query that are complete, and those whose windows have closed."""
+        query, clock = self._queries[number], self._clock
+        if processed:
+            batch, index = events.position(processed - 1)
+            end = batch.time(index)
+        else:
+            assert clock.time is not None
+            end = clock.time
+        found: list[Match] = []
+        if complete:
+            found += query.completed(end)
+        if due:
+            query.close_windows(self.driver.micros, end.domain, found)
+        return self._register(query, found)
+
+    # ------------------------------------------------------------------ state
+
+    def _load(self) -> None:
+        """Give the state of the queries to the driver."""
+        if self.driver.loaded:
+            return
+        clock = self._clock
+        times = {}
+        if clock.time is not None and clock.closed == clock.time.micros:
+            times = {iri: (clock.closed, ordinal) for iri, ordinal in clock.ordinals.items()}
+        self.driver.load(
+            clock.closed,
+            None if clock.domain is None else clock.domain == DATE_TIME,
+            times,
+            [query.ordinal if query.opened else None for query in self._queries],
+            clock.has_gaps,
+        )
+
+    def sync(self) -> None:
+        """Write the position in the streams to each query."""
+        if not self.driver.loaded:
+            return
+        self.driver.settle()
+        clock = self._clock
+        is_open = clock.time is not None and clock.closed == clock.time.micros
+        known = clock.ordinals if is_open else {}
+        for number, query in enumerate(self._queries):
+            reads = not known.keys().isdisjoint(query.plan.streams)
+            query.time = clock.time if reads else None
+            query.domain = clock.domain or ""
+            query.delivered = {iri: known.get(iri, 0) for iri in query.plan.streams}
+            query.ordinal = min(query.delivered.values())
+            query.opened = self.driver.is_open(number)
+
+    def unload(self) -> None:
+        """Let other code process events, until the next call of `stream`."""
+        if self.driver.loaded:
+            self.sync()
+            self.driver.unload()

@@ -1,0 +1,174 @@
+"""The queries of a run over the same events; see _multi_driver.pyx."""
+
+cimport cython
+from cpython.ref cimport PyObject
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from spaseq.engine.native._dispatch cimport Dispatch, Reader
+from spaseq.engine.native._driver cimport NativeStep
+from spaseq.engine.native._query_index cimport QueryIndex
+from spaseq.gpm.native._matcher cimport NativeMatcher
+from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.rdf._batch cimport EventBatch, EventRecord
+from spaseq.rdf._sequence cimport EventSequence
+from spaseq.rdf._window_terms cimport WindowTerms
+
+# What `_event` did with an event.
+cdef enum Outcome:
+    PROCESSED
+    COMPLETED   # and some query has complete matches
+    CLOSED      # not processed yet: matches of the timestamps before it come first
+    REFUSED     # the event does not follow, or has to wait for one of another stream
+
+# What a ready query has.
+cdef enum Ready:
+    COMPLETE = 1    # complete matches of the last instant
+    DUE = 2         # matches whose window has closed
+
+cdef enum:
+    NO_STREAM = 0xFFFFFFFF
+
+# One query.
+cdef struct Member:
+    PyObject* step
+    PyObject* dispatch
+    PyObject* core
+    uint32_t posts      # of its first reader in `post_first`
+    uint32_t group      # the streams it reads
+    uint32_t selected   # the stream of its dispatch, by its own numbers, or NO_STREAM
+    uint32_t ordinal    # of the open instant
+    bint reads_all      # it matches every event, since other queries count the events it does not
+    bint steady         # an event without a reader changes its time only
+    bint waits          # matches are complete when their instant closes
+    bint opened         # an instant is open
+    bint touched        # it has a batch
+    bint timed          # it is in the heap of deadlines
+
+# A set of streams that some queries read.
+cdef struct StreamGroup:
+    uint32_t first      # its streams are group_streams[first:end]
+    uint32_t end
+    uint32_t certain    # all its streams have passed the instants before this ordinal
+    bint rises          # by the present event
+
+# A matcher that several queries have.
+cdef struct SharedMatcher:
+    PyObject* matcher
+    uint64_t tried      # its counter when it was settled last
+    uint64_t awaited    # the events since then at which a partial match waited for its rows
+
+# A shared matcher and a stream.
+cdef struct SharedReader:
+    uint32_t matcher
+    uint32_t stream
+    uint32_t open       # the number of queries that wait for its rows
+    uint64_t since      # the events of the stream when it was counted last
+
+cdef struct StreamState:
+    int64_t micros      # the time of its last event
+    uint32_t next       # the ordinal of its next event at that time
+    bint begun
+    uint64_t events
+
+cdef struct Deadline:
+    int64_t micros
+    uint32_t query
+
+
+@cython.final
+cdef class MultiDriver:
+    cdef QueryIndex index
+    cdef list steps
+    cdef WindowTerms window         # of all queries but those that count events of their own
+    cdef bint counted               # that window counts events
+    cdef Member* members
+    cdef uint32_t query_count
+    cdef dict streams               # IRI → number
+    cdef uint32_t stream_count
+    cdef uint32_t* locals           # per query and stream: the query's number of the stream
+    cdef uint64_t* seen             # per query and stream: the events that its readers counted
+    cdef uint32_t reader_count      # of all queries, and one more of each
+    cdef uint32_t* post_first       # per reader of each query, and one more: its first post
+    cdef SharedMatcher* matchers
+    cdef uint32_t matcher_count
+    cdef SharedReader* shared
+    cdef uint32_t shared_count
+    cdef uint32_t* share_of         # per reader of each query: its SharedReader plus 1, or 0
+    cdef StreamState* states
+    cdef StreamGroup* groups
+    cdef uint32_t group_count
+    cdef uint32_t* group_streams
+    cdef bint* group_reads          # per group and stream
+    cdef bint plural                # some query reads several streams
+    cdef uint32_t* opened           # queries that have, or had, an open instant
+    cdef uint32_t opened_count
+    cdef uint32_t* touched
+    cdef uint32_t touched_count
+    cdef Deadline* deadlines        # a binary heap
+    cdef uint32_t deadline_count
+    cdef uint32_t* ready
+    cdef uint8_t* ready_flags
+    cdef readonly uint32_t ready_count
+    cdef uint32_t* batch_streams    # per batch of the current sequence
+    cdef uint32_t* batch_files
+    cdef uint32_t batch_room
+    cdef readonly int64_t micros    # timestamps before this one are closed
+    cdef readonly bint begun
+    cdef int domain                 # -1: unknown
+    cdef bint derives               # the summary graph has derived views
+    cdef bint gaps                  # ordinals may be missing
+    cdef readonly uint32_t reached  # the event at which `run` returned or failed
+    cdef readonly uint32_t failing  # the query within which `run` failed
+    cdef readonly uint64_t touches  # queries that processed an event, so far
+    cdef readonly bint loaded       # the driver has the state of the queries
+
+    cpdef uint32_t run(
+        self, EventSequence events, uint32_t first, uint32_t end, int64_t position, files
+    ) except? 0xFFFFFFFF
+    cdef int _set_members(self, queries) except -1
+    cdef int _set_groups(self, reads) except -1
+    cdef int _set_index(self, keys, tasks) except -1
+    cdef int _set_shared(self) except -1
+    cdef uint32_t _stream_of(self, uint32_t query, uint32_t local) noexcept
+    cdef int _settle_matcher(self, SharedMatcher* shared, NativeMatcher matcher) noexcept
+    cdef int _share(self, uint32_t number, int change) noexcept nogil
+    cdef int _load_member(self, uint32_t query, NativeStep step, Dispatch dispatch) except -1
+    cdef int _refresh(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
+    ) except -1 nogil
+    cdef int _rest(self, EventSequence events) except -1
+    cdef uint32_t _run(
+        self, EventSequence events, uint32_t first, uint32_t end, int64_t position
+    ) except? 0xFFFFFFFF nogil
+    cdef int _event(
+        self, EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, int64_t position
+    ) except -1 nogil
+    cdef bint _waits_for_streams(self, uint32_t stream, const EventRecord* event) noexcept nogil
+    cdef uint32_t _certain(self, const StreamGroup* group) noexcept nogil
+    cdef bint _pass(self, uint32_t stream) noexcept nogil
+    cdef int _drop_closed(self) noexcept nogil
+    cdef int _close_before(self, int64_t micros) except -1 nogil
+    cdef int _close(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core,
+        int64_t before,
+    ) except -1 nogil
+    cdef int _end_instant(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
+    ) except -1 nogil
+    cdef int _update(
+        self, uint32_t query, Dispatch dispatch, AutomatonCore core
+    ) except -1 nogil
+    cdef int _touch(
+        self, uint32_t query, NativeStep step, AutomatonCore core, EventBatch batch
+    ) except -1 with gil
+    cdef int _process(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core,
+        EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, uint64_t present,
+    ) except -1 nogil
+    cdef int _attend(
+        self, uint32_t query, Dispatch dispatch, AutomatonCore core, bint all
+    ) except -1 nogil
+    cdef int _count_passed(self, uint32_t query, Dispatch dispatch) noexcept nogil
+    cdef int _schedule(self, uint32_t query, AutomatonCore core) except -1 nogil
+    cdef uint32_t _pop_deadline(self) noexcept nogil
+    cdef int _make_ready(self, uint32_t query, uint8_t flags) noexcept nogil

@@ -1,0 +1,758 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""`MultiDriver`: several queries, or several streams, over encoded events in one loop.
+
+An event is dispatched by an inverted index to the queries that can use it. Each of them processes
+the event on its own automaton, in the order of the queries. All other queries are left as they are:
+an event that no place of a query waits for only advances the query's time, which the next event
+that it processes does as well. Only a deadline wakes a query: a heap orders the times at which the
+windows of waiting matches close. Queries whose state changes with every event (strict operators,
+windows that count events, lazy joins, entailment) process every event of their streams.
+
+Simultaneous events of several streams belong to one instant. A query closes an instant when all its
+streams have passed it, or with its timestamp. `_event` refuses an event that has to wait for
+earlier instants of other streams; the run processes it in Python.
+
+Invariants: before an event is processed, all timestamps before its own are closed; the index lists
+exactly the readers that some partial match waits for. Cost of an event: see `_query_index`, plus
+the cost of the event for each query that it is dispatched to.
+"""
+
+from libc.stdint cimport INT64_MAX, INT64_MIN
+
+from spaseq.engine.native._dispatch cimport ANY
+from spaseq.engine.native._query_index cimport mark_event, next_marked
+from spaseq.nfa.native._window cimport Window
+from spaseq.rdf._batch cimport EventRecord
+from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
+
+
+cdef int64_t closing_of(Window window, int64_t start) noexcept nogil:
+    """The first time at which the window of a match that starts at `start` has closed."""
+    cdef int64_t opening
+    if window.counted or window.endless:
+        return INT64_MAX
+    opening = start // window.size * window.size if window.tumbling else start + 1
+    if opening > INT64_MAX - window.size:
+        return INT64_MAX
+    return opening + window.size
+
+
+cdef int64_t next_closing(Window window) noexcept nogil:
+    """The time at which the first window of a waiting match closes; INT64_MAX if none does."""
+    cdef int64_t i = window.bound
+    while i <= window.now:
+        if window.awaited[i & window.times_mask] != NULL:
+            return closing_of(window, window.times[i & window.times_mask])
+        i += 1
+    return INT64_MAX
+
+
+cdef class MultiDriver:
+    """The driver of several queries.
+
+    Args:
+        streams: the IRIs of all streams.
+        queries: (driver of the query, its streams, whether its matches wait for the end of an
+            instant) of each query.
+        tasks: per query and GPM, the number of its pattern.
+        keys: per pattern, the keys of its requirement (`dispatch_keys`).
+        window: the terms of the window that the queries share.
+        counted: whether that window counts events.
+    """
+
+    def __cinit__(
+        self, streams, queries, tasks, keys, WindowTerms window not None, bint counted
+    ):
+        self.streams = {iri: number for number, iri in enumerate(streams)}
+        self.stream_count = <uint32_t>len(self.streams)
+        self.window, self.counted = window, counted
+        self.domain, self.micros = -1, INT64_MIN
+        self._set_members(queries)
+        self.derives = (<NativeStep>self.steps[0]).graph.deriver is not None
+        self._set_groups([reads for _, reads, _ in queries])
+        self._set_index(keys, tasks)
+        self._set_shared()
+
+    def __dealloc__(self):
+        mem_free(self.members)
+        mem_free(self.locals)
+        mem_free(self.seen)
+        mem_free(self.post_first)
+        mem_free(self.matchers)
+        mem_free(self.shared)
+        mem_free(self.share_of)
+        mem_free(self.states)
+        mem_free(self.groups)
+        mem_free(self.group_streams)
+        mem_free(self.group_reads)
+        mem_free(self.opened)
+        mem_free(self.touched)
+        mem_free(self.deadlines)
+        mem_free(self.ready)
+        mem_free(self.ready_flags)
+        mem_free(self.batch_streams)
+        mem_free(self.batch_files)
+
+    # ---------------------------------------------------------------- linking
+
+    cdef int _set_members(self, queries) except -1:
+        cdef uint32_t i, local, count = <uint32_t>len(queries)
+        cdef NativeStep step
+        cdef Member* member
+        self.query_count = count
+        self.steps = [step for step, _, _ in queries]
+        self.members = <Member*>mem_calloc(count, sizeof(Member))
+        self.locals = <uint32_t*>mem_calloc(count * <size_t>self.stream_count, sizeof(uint32_t))
+        self.seen = <uint64_t*>mem_calloc(count * <size_t>self.stream_count, sizeof(uint64_t))
+        self.states = <StreamState*>mem_calloc(self.stream_count, sizeof(StreamState))
+        self.opened = <uint32_t*>mem_calloc(count, sizeof(uint32_t))
+        self.touched = <uint32_t*>mem_calloc(count, sizeof(uint32_t))
+        self.deadlines = <Deadline*>mem_calloc(count, sizeof(Deadline))
+        self.ready = <uint32_t*>mem_calloc(count, sizeof(uint32_t))
+        self.ready_flags = <uint8_t*>mem_calloc(count, 1)
+        for i, (step, reads, waits) in enumerate(queries):
+            member = &self.members[i]
+            member.step = <PyObject*>step
+            member.dispatch = <PyObject*>step.dispatch
+            member.core = <PyObject*>step.core
+            member.steady = step.steady
+            member.waits = waits
+            member.selected = NO_STREAM
+            for local in range(self.stream_count):
+                self.locals[i * <size_t>self.stream_count + local] = NO_STREAM
+            for local, iri in enumerate(reads):
+                self.locals[i * <size_t>self.stream_count + <uint32_t>self.streams[iri]] = local
+        return 0
+
+    cdef int _set_groups(self, reads) except -1:
+        cdef uint32_t number, end = 0
+        cdef dict known = {}
+        cdef list groups = [
+            known.setdefault(frozenset(some), len(known)) for some in reads
+        ]
+        self.group_count = <uint32_t>len(known)
+        self.groups = <StreamGroup*>mem_calloc(self.group_count, sizeof(StreamGroup))
+        self.group_streams = <uint32_t*>mem_calloc(sum(map(len, known)), sizeof(uint32_t))
+        self.group_reads = <bint*>mem_calloc(
+            self.group_count * <size_t>self.stream_count, sizeof(bint)
+        )
+        for some, number in known.items():
+            self.groups[number].first = end
+            for iri in some:
+                self.group_streams[end] = self.streams[iri]
+                self.group_reads[
+                    number * <size_t>self.stream_count + self.group_streams[end]
+                ] = True
+                end += 1
+            self.groups[number].end = end
+            self.plural |= len(some) > 1
+        for number, group in enumerate(groups):
+            self.members[number].group = group
+        return 0
+
+    cdef int _set_index(self, keys, tasks) except -1:
+        """List the keys of the readers of each query; a query that is not steady has one entry."""
+        cdef uint32_t i, j, stream, readers = 0
+        cdef Dispatch dispatch
+        cdef Reader* reader
+        cdef list posts = []
+        for i in range(self.query_count):
+            readers += (<Dispatch>self.members[i].dispatch).reader_count + 1
+        self.reader_count = readers
+        self.post_first = <uint32_t*>mem_calloc(readers + 1, sizeof(uint32_t))
+        readers = 0
+        for i in range(self.query_count):
+            dispatch = <Dispatch>self.members[i].dispatch
+            self.members[i].posts = readers
+            for j in range(dispatch.reader_count):
+                self.post_first[readers] = <uint32_t>len(posts)
+                readers += 1
+                if not self.members[i].steady:
+                    continue
+                reader = &dispatch.readers[j]
+                stream = self._stream_of(i, reader.stream)
+                for key in self._keys_of(keys, tasks[i], dispatch.gpms[reader.first]):
+                    posts.append((i, stream, key))
+            self.post_first[readers] = <uint32_t>len(posts)
+            readers += 1
+            if not self.members[i].steady:
+                for stream in range(self.stream_count):
+                    if self.locals[i * <size_t>self.stream_count + stream] != NO_STREAM:
+                        posts.append((i, stream, None))
+            self.post_first[readers] = <uint32_t>len(posts)
+        self.index = QueryIndex(
+            (<NativeStep>self.members[0].step).graph, self.query_count, self.stream_count, posts
+        )
+        return 0
+
+    cdef int _set_shared(self) except -1:
+        """Find the matchers that several queries have."""
+        cdef uint32_t i, j, number
+        cdef Dispatch dispatch
+        cdef Reader* reader
+        cdef dict users = {}, matchers = {}, shared = {}
+        for i in range(self.query_count):
+            dispatch = <Dispatch>self.members[i].dispatch
+            for j in range(dispatch.reader_count):
+                if dispatch.readers[j].matcher != NULL:
+                    users.setdefault(<size_t>dispatch.readers[j].matcher, set()).add(i)
+        for address, queries in users.items():
+            if len(queries) > 1:
+                matchers[address] = len(matchers)
+        self.matcher_count = <uint32_t>len(matchers)
+        self.matchers = <SharedMatcher*>mem_calloc(self.matcher_count, sizeof(SharedMatcher))
+        self.shared = <SharedReader*>mem_calloc(
+            self.matcher_count * <size_t>self.stream_count, sizeof(SharedReader)
+        )
+        for address, number in matchers.items():
+            self.matchers[number].matcher = <PyObject*><size_t>address
+        self.share_of = <uint32_t*>mem_calloc(self.reader_count, sizeof(uint32_t))
+        for i in range(self.query_count):
+            dispatch = <Dispatch>self.members[i].dispatch
+            for j in range(dispatch.reader_count):
+                reader = &dispatch.readers[j]
+                if <size_t>reader.matcher not in matchers:
+                    continue
+                reader.shared = True
+                if not self.members[i].steady:
+                    self.members[i].reads_all = True
+                    continue
+                stream = self._stream_of(i, reader.stream)
+                key = matchers[<size_t>reader.matcher], stream
+                number = shared.setdefault(key, len(shared))
+                self.shared[number].matcher, self.shared[number].stream = key
+                self.share_of[self.members[i].posts + j] = number + 1
+        self.shared_count = <uint32_t>len(shared)
+        return 0
+
+    cdef uint32_t _stream_of(self, uint32_t query, uint32_t local) noexcept:
+        """The number of a stream that a query has under its own number."""
+        cdef uint32_t stream
+        for stream in range(self.stream_count):
+            if self.locals[query * <size_t>self.stream_count + stream] == local:
+                return stream
+        return NO_STREAM
+
+    def _keys_of(self, keys, tasks, gpm):
+        found = keys[tasks[gpm]]
+        return [None] if found is None else found
+
+    # ---------------------------------------------------------------- state
+
+    def load(self, closed, domain, times, opened, bint gaps):
+        """Adopt the state of the queries, after other code has processed events.
+
+        Args:
+            closed: The timestamp before which all are closed, in microseconds, or None.
+            domain: Whether times are dates, or None before the first event.
+            times: Stream → (time of its last event, ordinal of the next one at that time).
+            opened: Per query, the ordinal of its open instant, or None.
+            gaps: Whether ordinals may be missing.
+        """
+        cdef uint32_t i
+        cdef Member* member
+        cdef StreamState* state
+        self.begun = closed is not None
+        self.micros = closed if self.begun else INT64_MIN
+        self.domain = -1 if domain is None else domain
+        self.gaps = gaps
+        for i in range(self.stream_count):
+            self.states[i].begun = False
+        for i in range(self.shared_count):
+            self.shared[i].open = 0
+        for i in range(self.matcher_count):
+            self.matchers[i].awaited = 0
+            self.matchers[i].tried = (<NativeMatcher>self.matchers[i].matcher).tried
+        for iri, (micros, ordinal) in times.items():
+            state = &self.states[<uint32_t>self.streams[iri]]
+            state.begun, state.micros, state.next = True, micros, ordinal
+        self.opened_count = self.deadline_count = self.ready_count = 0
+        for i in range(self.group_count):
+            self.groups[i].certain = self._certain(&self.groups[i])
+        for i in range(self.query_count):
+            member = &self.members[i]
+            member.opened, member.timed = opened[i] is not None, False
+            if member.opened:
+                member.ordinal = opened[i]
+                self.opened[self.opened_count] = i
+                self.opened_count += 1
+            self._load_member(i, <NativeStep>member.step, <Dispatch>member.dispatch)
+        self.loaded = True
+
+    cdef int _load_member(self, uint32_t query, NativeStep step, Dispatch dispatch) except -1:
+        cdef uint32_t i
+        cdef Member* member = &self.members[query]
+        step.at_rest()
+        dispatch.settle_all()
+        dispatch.turned = 0
+        member.selected = NO_STREAM
+        for i in range(self.stream_count):
+            self.seen[query * <size_t>self.stream_count + i] = self.states[i].events
+        if member.steady:
+            self._attend(query, dispatch, step.core, True)
+        else:
+            i = self.post_first[member.posts + dispatch.reader_count]
+            while i < self.post_first[member.posts + dispatch.reader_count + 1]:
+                self.index.insert(i)
+                i += 1
+        return self._schedule(query, step.core)
+
+    def unload(self):
+        """Let other code change the state of the queries; `load` must follow."""
+        self.loaded = False
+
+    def settle(self):
+        """Update the counters of all patterns and places."""
+        cdef uint32_t i
+        cdef Member* member
+        for i in range(self.query_count):
+            member = &self.members[i]
+            self._count_passed(i, <Dispatch>member.dispatch)
+            (<Dispatch>member.dispatch).settle_all()
+            member.selected = NO_STREAM
+        for i in range(self.shared_count):
+            self._share(i, 0)
+        for i in range(self.matcher_count):
+            self._settle_matcher(&self.matchers[i], <NativeMatcher>self.matchers[i].matcher)
+
+    cdef int _settle_matcher(self, SharedMatcher* shared, NativeMatcher matcher) noexcept:
+        """Count the events at which a shared matcher was awaited and could not have a row."""
+        cdef uint64_t evaluated = matcher.tried - shared.tried
+        if shared.awaited > evaluated:
+            matcher.count_skipped(shared.awaited - evaluated)
+        shared.awaited, shared.tried = 0, matcher.tried
+        return 0
+
+    cdef int _share(self, uint32_t number, int change) noexcept nogil:
+        """Count the events of a shared matcher, before the queries that wait for it change."""
+        cdef SharedReader* shared = &self.shared[number]
+        cdef uint64_t events = self.states[shared.stream].events
+        if shared.open:
+            self.matchers[shared.matcher].awaited += events - shared.since
+        shared.since = events
+        shared.open += change
+        return 0
+
+    def is_open(self, uint32_t query):
+        """Whether an instant of a query is open."""
+        return bool(self.members[query].opened)
+
+    @property
+    def ordinals(self):
+        """Stream → the ordinal of its next event at the current timestamp, if it had events."""
+        cdef StreamState* state
+        found = {}
+        for iri, number in self.streams.items():
+            state = &self.states[<uint32_t>number]
+            if state.begun and state.micros == self.micros:
+                found[iri] = state.next
+        return found
+
+    # ---------------------------------------------------------------- a sequence of events
+
+    cpdef uint32_t run(
+        self, EventSequence events, uint32_t first, uint32_t end, int64_t position, files
+    ) except? 0xFFFFFFFF:
+        """Process events of a sequence.
+
+        Stops after an event that completes matches, before an event whose timestamp closes windows
+        with matches, or before an event that the driver does not accept; `ready_count` is 0 in the
+        last case. The caller takes the matches of the ready queries before the next call.
+
+        Args:
+            events: The events.
+            first, end: The events to process.
+            position: The number of earlier events of the run.
+            files: Per batch of the sequence, the number of its file.
+
+        Returns:
+            The index of the next event.
+        """
+        cdef uint32_t i, index, query
+        cdef Member* member
+        cdef uint32_t count = <uint32_t>len(events.batches)
+        if count > self.batch_room:
+            self.batch_room = 2 * count
+            self.batch_streams = <uint32_t*>mem_grow(
+                self.batch_streams, self.batch_room, sizeof(uint32_t), b"the batches of a run"
+            )
+            self.batch_files = <uint32_t*>mem_grow(
+                self.batch_files, self.batch_room, sizeof(uint32_t), b"the batches of a run"
+            )
+        for i in range(count):
+            self.batch_streams[i] = self.streams[(<EventBatch>events.batch_at[i]).stream]
+            self.batch_files[i] = files[i]
+        for i in range(self.ready_count):
+            query = self.ready[i]
+            member = &self.members[query]
+            self._refresh(
+                query, <NativeStep>member.step, <Dispatch>member.dispatch,
+                <AutomatonCore>member.core,
+            )
+        self.ready_count = 0
+        self.reached = first
+        try:
+            if end - first <= 1:
+                return self._run(events, first, end, position)
+            with nogil:
+                index = self._run(events, first, end, position)
+            return index
+        finally:
+            self._rest(events)
+
+    cdef int _refresh(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
+    ) except -1 nogil:
+        """Update the entries of a query after its matches have been taken."""
+        self._update(query, dispatch, core)
+        return self._schedule(query, core)
+
+    cdef int _rest(self, EventSequence events) except -1:
+        """Take the batches from the queries."""
+        cdef uint32_t i
+        cdef NativeStep step
+        cdef Member* member
+        for i in range(self.touched_count):
+            member = &self.members[self.touched[i]]
+            step = <NativeStep>member.step
+            step.batch = step.core.event.batch = step.idle
+            member.touched = False
+        self.touched_count = 0
+        for i in range(<uint32_t>len(events.batches)):
+            (<EventBatch>events.batch_at[i]).window = NULL
+        return 0
+
+    cdef uint32_t _run(
+        self, EventSequence events, uint32_t first, uint32_t end, int64_t position
+    ) except? 0xFFFFFFFF nogil:
+        cdef uint32_t number
+        cdef int outcome
+        cdef uint32_t index = first, batch
+        while index < end:
+            batch, number = events.at(index).batch, events.at(index).index
+            outcome = self._event(
+                <EventBatch>events.batch_at[batch], number, self.batch_streams[batch],
+                self.batch_files[batch], position + (index - first) + 1,
+            )
+            if outcome == Outcome.PROCESSED:
+                index += 1
+                self.reached = index
+                continue
+            if outcome == Outcome.COMPLETED:
+                index += 1
+                self.reached = index
+            return index
+        return index
+
+    # ---------------------------------------------------------------- one event
+
+    cdef int _event(
+        self, EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, int64_t position
+    ) except -1 nogil:
+        """Process an event for all queries that can use it."""
+        cdef const EventRecord* event = &batch.events[index]
+        cdef StreamState* state = &self.states[stream]
+        cdef Member* member
+        cdef uint64_t present
+        cdef uint32_t query, word = 0, expected = 0
+        cdef bint rises
+        if <int>event.domain != self.domain:
+            if self.domain >= 0:
+                return Outcome.REFUSED
+            self.domain = event.domain
+        if event.micros < self.micros:
+            return Outcome.REFUSED
+        if state.begun and state.micros == event.micros:
+            expected = state.next
+        if event.ordinal != expected and not (self.gaps and event.ordinal > expected):
+            return Outcome.REFUSED
+        if event.ordinal and self.plural and self._waits_for_streams(stream, event):
+            return Outcome.REFUSED
+        if event.micros > self.micros:
+            self._close_before(event.micros)
+            if self.ready_count:
+                return Outcome.CLOSED
+        self.begun = True
+        self.window.advance_to(position if self.counted else event.micros)
+        state.begun, state.micros, state.next = True, event.micros, event.ordinal + 1
+        state.events += 1
+        present = mark_event(self.index, stream, batch, event)
+        if self.derives:
+            present = ANY
+        rises = self._pass(stream)
+        while True:
+            query = next_marked(self.index, &word)
+            if query == self.query_count:
+                break
+            member = &self.members[query]
+            self.failing = query
+            self._process(
+                query, <NativeStep>member.step, <Dispatch>member.dispatch,
+                <AutomatonCore>member.core, batch, index, stream, file, present,
+            )
+        if rises:
+            self._drop_closed()
+        return Outcome.COMPLETED if self.ready_count else Outcome.PROCESSED
+
+    cdef bint _waits_for_streams(self, uint32_t stream, const EventRecord* event) noexcept nogil:
+        """Whether an event has to wait until other streams of a query have passed its instants."""
+        cdef uint32_t i, j
+        cdef const StreamGroup* group
+        cdef const StreamState* other
+        for i in range(self.group_count):
+            if not self.group_reads[i * <size_t>self.stream_count + stream]:
+                continue
+            group = &self.groups[i]
+            for j in range(group.first, group.end):
+                other = &self.states[self.group_streams[j]]
+                if self.group_streams[j] != stream and not (
+                    other.begun and other.micros == event.micros and other.next >= event.ordinal
+                ):
+                    return True
+        return False
+
+    cdef uint32_t _certain(self, const StreamGroup* group) noexcept nogil:
+        """The ordinal before which all streams of a group have passed the current instants."""
+        cdef uint32_t i, least = 0xFFFFFFFFu
+        cdef const StreamState* state
+        for i in range(group.first, group.end):
+            state = &self.states[self.group_streams[i]]
+            if not (state.begun and state.micros == self.micros):
+                return 0
+            least = min(least, state.next)
+        return least
+
+    cdef bint _pass(self, uint32_t stream) noexcept nogil:
+        """Mark the queries whose open instant all streams have passed with the present event.
+
+        Returns whether there may be some.
+        """
+        cdef uint32_t i, certain
+        cdef StreamGroup* group
+        cdef bint rises = False
+        for i in range(self.group_count):
+            if not self.group_reads[i * <size_t>self.stream_count + stream]:
+                continue
+            group = &self.groups[i]
+            certain = self._certain(group)
+            rises |= certain > group.certain and group.end - group.first > 1
+            group.certain = certain
+        if not rises:
+            return False
+        for i in range(self.opened_count):
+            if self.members[self.opened[i]].ordinal < (
+                self.groups[self.members[self.opened[i]].group].certain
+            ):
+                self.index.mark(self.opened[i])
+        return True
+
+    cdef int _drop_closed(self) noexcept nogil:
+        """Remove queries from `opened` whose instant has closed."""
+        cdef uint32_t i, count = 0
+        for i in range(self.opened_count):
+            if self.members[self.opened[i]].opened:
+                self.opened[count] = self.opened[i]
+                count += 1
+        self.opened_count = count
+        return 0
+
+    cdef int _close_before(self, int64_t micros) except -1 nogil:
+        """Close all timestamps before a time: instants, and windows of waiting matches."""
+        cdef uint32_t i, query, word = 0
+        cdef Member* member
+        for i in range(self.opened_count):
+            self.index.mark(self.opened[i])
+        self.opened_count = 0
+        while self.deadline_count and self.deadlines[0].micros <= micros:
+            self.index.mark(self._pop_deadline())
+        self.micros = micros
+        for i in range(self.group_count):
+            self.groups[i].certain = 0
+        while True:
+            query = next_marked(self.index, &word)
+            if query == self.query_count:
+                return 0
+            self.failing = query
+            member = &self.members[query]
+            self._close(
+                query, <NativeStep>member.step, <Dispatch>member.dispatch,
+                <AutomatonCore>member.core, micros,
+            )
+
+    cdef int _close(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core,
+        int64_t before,
+    ) except -1 nogil:
+        """Close the open instant of a query; it is ready if it has matches of closed windows."""
+        cdef uint8_t flags = 0
+        if self.members[query].opened:
+            self._end_instant(query, step, dispatch, core)
+            if core.instant.accepted_count:
+                flags |= Ready.COMPLETE
+        if core.window.awaited_count and core.window.closes(before):
+            flags |= Ready.DUE
+        if flags:
+            return self._make_ready(query, flags)
+        return self._schedule(query, core)
+
+    cdef int _end_instant(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
+    ) except -1 nogil:
+        step.batch.window = &step.window.store
+        self.members[query].opened = False
+        core.end_instant()
+        return self._update(query, dispatch, core)
+
+    cdef int _update(
+        self, uint32_t query, Dispatch dispatch, AutomatonCore core
+    ) except -1 nogil:
+        """Update the entries of a query if its awaited patterns may have changed."""
+        core.instant.changed_places |= dispatch.turned
+        dispatch.turned = 0
+        if core.instant.changed_places and self.members[query].steady:
+            self._attend(query, dispatch, core, False)
+        return 0
+
+    cdef int _touch(
+        self, uint32_t query, NativeStep step, AutomatonCore core, EventBatch batch
+    ) except -1 with gil:
+        """Give a query the batch of the present event."""
+        if not self.members[query].touched:
+            step.at_rest()
+            self.members[query].touched = True
+            self.touched[self.touched_count] = query
+            self.touched_count += 1
+        step.batch = core.event.batch = batch
+        return 0
+
+    cdef int _process(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core,
+        EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, uint64_t present,
+    ) except -1 nogil:
+        """Process an event for one query."""
+        cdef Member* member = &self.members[query]
+        cdef const EventRecord* event = &batch.events[index]
+        cdef size_t place = query * <size_t>self.stream_count + stream
+        cdef uint32_t local = self.locals[place]
+        cdef bint closes, opens = not member.opened
+        self.touches += 1
+        if step.batch is not batch:
+            self._touch(query, step, core, batch)
+        batch.window = &step.window.store
+        if member.selected != local:
+            dispatch.select(local)
+            member.selected = step.stream = local
+            if not member.steady:
+                dispatch.attentive = False
+        if member.opened and member.ordinal != event.ordinal:
+            self._end_instant(query, step, dispatch, core)
+        if step.apart:
+            step.come(0)
+        if not member.opened:
+            core.begin_instant(event.micros)
+            member.opened, member.ordinal = True, event.ordinal
+        step.event(
+            dispatch, index, local, file, ANY if member.reads_all else present, False
+        )
+        self.seen[place] += 1
+        closes = self.groups[member.group].certain > event.ordinal
+        if closes:
+            self._end_instant(query, step, dispatch, core)
+        else:
+            self._update(query, dispatch, core)
+            if opens:
+                self.opened[self.opened_count] = query
+                self.opened_count += 1
+        if core.instant.accepted_count and (closes or not member.waits):
+            return self._make_ready(query, Ready.COMPLETE)
+        if core.window.awaited_count and not member.timed:
+            self._schedule(query, core)
+        return 0
+
+    cdef int _attend(
+        self, uint32_t query, Dispatch dispatch, AutomatonCore core, bint all
+    ) except -1 nogil:
+        """List the readers of a query that partial matches now wait for, and no others."""
+        cdef uint32_t i, j, first = self.members[query].posts
+        cdef Reader* reader
+        cdef bint was_open
+        self._count_passed(query, dispatch)
+        for i in range(dispatch.reader_count):
+            reader = &dispatch.readers[i]
+            if not all and not reader.places & core.instant.changed_places:
+                continue
+            was_open = reader.open and not all
+            dispatch.attend_to(reader)
+            if self.share_of[first + i] and reader.open != was_open:
+                self._share(self.share_of[first + i] - 1, 1 if reader.open else -1)
+            for j in range(self.post_first[first + i], self.post_first[first + i + 1]):
+                if reader.open:
+                    self.index.insert(j)
+                else:
+                    self.index.remove(j)
+        core.instant.changed_places, dispatch.attentive = 0, True
+        return 0
+
+    cdef int _count_passed(self, uint32_t query, Dispatch dispatch) noexcept nogil:
+        """Count the events that were not dispatched to a query, for its readers."""
+        cdef uint32_t stream
+        cdef size_t place = query * <size_t>self.stream_count
+        for stream in range(self.stream_count):
+            if self.locals[place + stream] != NO_STREAM:
+                dispatch.unsettled_of[self.locals[place + stream]] += (
+                    self.states[stream].events - self.seen[place + stream]
+                )
+                self.seen[place + stream] = self.states[stream].events
+        return 0
+
+    # ---------------------------------------------------------------- deadlines and results
+
+    cdef int _schedule(self, uint32_t query, AutomatonCore core) except -1 nogil:
+        """Wake a query when the next window of a waiting match closes.
+
+        A deadline only moves to later times, so that an entry need not be changed.
+        """
+        cdef uint32_t at, above
+        cdef int64_t micros
+        if self.members[query].timed or core.window.awaited_count == 0:
+            return 0
+        micros = next_closing(core.window)
+        if micros == INT64_MAX:
+            return 0
+        at = self.deadline_count
+        self.deadline_count += 1
+        while at:
+            above = (at - 1) // 2
+            if self.deadlines[above].micros <= micros:
+                break
+            self.deadlines[at] = self.deadlines[above]
+            at = above
+        self.deadlines[at] = Deadline(micros, query)
+        self.members[query].timed = True
+        return 0
+
+    cdef uint32_t _pop_deadline(self) noexcept nogil:
+        """Remove the first deadline; returns its query."""
+        cdef uint32_t query = self.deadlines[0].query
+        cdef Deadline last
+        cdef uint32_t at = 0, below = 1
+        self.deadline_count -= 1
+        last = self.deadlines[self.deadline_count]
+        while below < self.deadline_count:
+            if below + 1 < self.deadline_count and (
+                self.deadlines[below + 1].micros < self.deadlines[below].micros
+            ):
+                below += 1
+            if last.micros <= self.deadlines[below].micros:
+                break
+            self.deadlines[at] = self.deadlines[below]
+            at, below = below, 2 * below + 1
+        self.deadlines[at] = last
+        self.members[query].timed = False
+        return query
+
+    cdef int _make_ready(self, uint32_t query, uint8_t flags) noexcept nogil:
+        self.ready[self.ready_count] = query
+        self.ready_flags[self.ready_count] = flags
+        self.ready_count += 1
+        return 0

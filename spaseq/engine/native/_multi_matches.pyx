@@ -1,0 +1,179 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The matches of several queries over a sequence of events, in the order of events and queries.
+
+The matches of an event, or of the windows that close before it, are ordered by query. Each query's
+matches are made lazily if it has a `MatchMaker`.
+Invariant: events are processed only as far as the requested match needs.
+"""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from spaseq.engine.native._matches cimport MatchMaker, Matches, add_copies, copies
+from spaseq.engine.native._multi_driver cimport MultiDriver, Ready
+from spaseq.rdf._sequence cimport EventSequence
+
+from operator import itemgetter
+
+
+cdef class MultiMatches:
+    """An iterator; `after` is the index of the next event of the sequence.
+
+    It ends at an event that the driver refuses, and when the `kb` changes.
+
+    Args:
+        driver: the driver of the queries.
+        collect: the matches of a query without a `MatchMaker`, or of windows that have closed:
+            called with the number of the query, whether it has complete matches, whether windows
+            have closed, the events, and the number of events processed before.
+        makers: per query, its `MatchMaker`, or None.
+        skips: per query, whether later matches start after the end of a match.
+        events, first, end: the events to process.
+        position: the number of earlier events of the run.
+        files: per batch of the sequence, the number of its file.
+        kb: the knowledge base.
+        equal: query → (place among all queries, name) of the queries that equal it.
+        places: per query, its place among all queries, those equal to others included.
+    """
+
+    cdef MultiDriver driver
+    cdef object collect
+    cdef list makers
+    cdef list skips
+    cdef EventSequence events
+    cdef uint32_t first, end
+    cdef int64_t position
+    cdef list files
+    cdef object kb
+    cdef dict equal
+    cdef list places
+    cdef readonly uint32_t after
+    cdef list found             # per ready query, its Matches or its list of matches
+    cdef list queries           # the number of each of these queries
+    cdef uint32_t at, place     # the present one, and the next match of a list
+    cdef readonly object error  # raised after the matches before it
+    cdef readonly bint failed   # an event or a match is unfinished after an error
+    cdef readonly uint32_t failing  # the query that has failed
+    cdef bint ended, overtaken
+
+    def __cinit__(
+        self, MultiDriver driver not None, collect, list makers not None, list skips not None,
+        EventSequence events not None, uint32_t first, uint32_t end, int64_t position,
+        list files not None, kb, dict equal not None, list places not None,
+    ):
+        self.driver = driver
+        self.collect = collect
+        self.makers, self.skips = makers, skips
+        self.events, self.first, self.after, self.end = events, first, first, end
+        self.position, self.files, self.kb = position, files, kb
+        self.equal, self.places = equal, places
+        self.found, self.queries = [], []
+
+    def overtake(self):
+        """Invalidate the iterator before the run advances."""
+        self.overtaken = True
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef Matches lazy
+        cdef list made
+        while True:
+            while self.at < <uint32_t>len(self.found):
+                some = self.found[self.at]
+                if type(some) is Matches:
+                    lazy = <Matches>some
+                    if lazy.at < lazy.count:
+                        if self.overtaken:
+                            self._refuse()
+                        self.failing = self.queries[self.at]
+                        self.failed = True
+                        match = next(lazy, None)
+                        self.failed = False
+                        if match is not None:
+                            return match
+                else:
+                    made = <list>some
+                    if self.place < <uint32_t>len(made):
+                        if self.overtaken:
+                            self._refuse()
+                        self.place += 1
+                        return made[self.place - 1]
+                self.at, self.place = self.at + 1, 0
+            if self.error is not None:
+                error, self.error = self.error, None
+                self.failed = self.ended = True
+                raise error
+            if self.ended or self.overtaken or (self.after > self.first and self.kb.changes):
+                raise StopIteration
+            self._go_on()
+
+    def _refuse(self):
+        raise RuntimeError("the run has gone on: consume the matches of an event before that")
+
+    cdef int _go_on(self) except -1:
+        """Process events up to one that completes matches, and collect these."""
+        cdef uint32_t before = self.after
+        self.found.clear()
+        self.queries.clear()
+        self.at = self.place = 0
+        self.failed = True
+        try:
+            self.after = self.driver.run(
+                self.events, before, self.end, self.position + before - self.first, self.files
+            )
+        except BaseException as error:
+            self.after = self.driver.reached
+            self.error, self.failing = error, self.driver.failing
+        self._collect()
+        self.failed = False
+        if self.driver.ready_count == 0:
+            self.ended = True
+        return 0
+
+    cdef int _collect(self) except -1:
+        """Collect the matches of the ready queries, up to the first that fails."""
+        cdef uint32_t i, query
+        cdef int flags
+        cdef list order = [], copied = []
+        for i in range(self.driver.ready_count):
+            query, flags = self.driver.ready[i], self.driver.ready_flags[i]
+            try:
+                if flags == Ready.COMPLETE and self.makers[query] is not None:
+                    some = (<MatchMaker>self.makers[query]).take(
+                        self.skips[query], self.kb.version
+                    )
+                else:
+                    some = self.collect(
+                        query, bool(flags & Ready.COMPLETE), bool(flags & Ready.DUE), self.events,
+                        self.after if self.after > self.first else 0,
+                    )
+                if query in self.equal:
+                    some = list(some)
+            except BaseException as error:
+                self.error, self.failing = error, query
+                break
+            if not self.equal:
+                self.found.append(some)
+                self.queries.append(query)
+                continue
+            order.append((self.places[query], query, some))
+        if len(order) == 1 and self.error is None:
+            _, query, some = order[0]
+            for _, name in self.equal.get(query, ()):
+                add_copies(<list>some, name, copied)
+            self.found += [some, copied]
+            self.queries += [query, query]
+            return 0
+        for _, query, some in order[:]:
+            for place, name in self.equal.get(query, ()):
+                order.append((place, query, copies(<list>some, name)))
+        return self._sort(order)
+
+    cdef int _sort(self, list order) except -1:
+        """Put matches of equal queries in the order of all queries, up to one that has failed."""
+        for place, query, some in sorted(order, key=itemgetter(0)):
+            if self.error is None or place < self.places[self.failing]:
+                self.found.append(some)
+                self.queries.append(query)
+        return 0

@@ -1,0 +1,53 @@
+"""Names of Turtle and TriG → terms; see _turtle_names.pyx."""
+
+from libc.stddef cimport size_t
+from libc.stdint cimport uint32_t, uint64_t
+
+from spaseq.io.native._nquads_terms cimport TermReader
+from spaseq.rdf._terms cimport term_t
+
+cdef struct Prefix:
+    char* name
+    size_t size
+    char* iri
+    size_t iri_size
+    size_t root         # bytes of the scheme and the authority with its slash; 0: no path
+    int before          # the prefix declared before it with the same hash; -1: none
+
+# The last term of a spelling.
+cdef struct Spelling:
+    uint64_t hash
+    const char* text
+    size_t size
+    term_t term         # 0: valid and not entered
+
+cdef enum:
+    MOST_TOKEN = 1 << 23    # bytes of an IRI, a name or a label; pyoxigraph judges longer ones
+    SPELLINGS = 1024
+    PREFIX_CHAINS = 64
+
+
+cdef class NameReader(TermReader):
+    cdef Prefix* declared
+    cdef uint32_t prefix_count, prefix_room
+    cdef int chains[PREFIX_CHAINS]
+    cdef str base
+    cdef bytes folder, document     # what a simple path and a fragment are appended to, or None
+    cdef const char* folder_text
+    cdef const char* document_text
+    cdef size_t folder_size, document_size
+    cdef dict resolved          # unusual references against the base
+    cdef Spelling spellings[SPELLINGS]
+
+    cdef int forget(self) except -1
+    cdef int declare(self, bytes name, bytes iri) except -1
+    cdef Prefix* prefix_of(self, const char* text, size_t size) noexcept nogil
+    cdef term_t entered(self, const char* text, size_t size) except 0 nogil
+    cdef bint iri(
+        self, const char* text, size_t size, bint wanted, term_t* term
+    ) except -1 nogil
+    cdef bint relative(self, const char* text, size_t size, term_t* term) except -1 nogil
+    cdef bint asked_reference(self, const char* text, size_t size, term_t* term) except -1 nogil
+    cdef bint name(
+        self, const char* text, size_t size, bint escaped, bint wanted, term_t* term
+    ) except -1 nogil

@@ -1,0 +1,283 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Names of Turtle and TriG: prefixes, and references against the base IRI → terms of a batch.
+
+A prefixed name is looked up by its spelling, in a direct-mapped cache of the batch; a new one is
+its prefix's IRI and its local name without backslashes. As for pyoxigraph, the IRI is validated
+only if the local name has escapes or may continue the authority. References that begin with a
+fragment, and simple paths, are appended to a part of the base; pyoxigraph resolves others, once
+for each spelling.
+
+Cost: linear in the bytes. Source: RFC 3986 section 5.2; RDF 1.2 Turtle, section on IRIs.
+"""
+
+import pyoxigraph as ox
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcmp, memcpy, memset
+
+from spaseq.io.native._nquads_terms cimport Beginning, is_iri, same
+from spaseq.io.native._turtle_tokens cimport is_relative, is_simple_path
+from spaseq.rdf._batch cimport known_term
+from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc
+from spaseq.rdf._terms cimport hash_of
+
+cdef enum:
+    MOST_REFERENCES = 10000     # unusual references whose IRIs are remembered
+
+
+cdef inline int _chain(const char* name, size_t size) noexcept nogil:
+    """The chain of prefixes with such a name."""
+    if size == 0:
+        return 0
+    return <int>(
+        (<uint8_t>name[0] * 7 + <uint8_t>name[size - 1] * 13 + size) & (PREFIX_CHAINS - 1)
+    )
+
+
+cdef size_t _root_size(const char* iri, size_t size) noexcept nogil:
+    """The bytes of the scheme and the authority with its slash; 0 if no path follows it."""
+    cdef const char* end = iri + size
+    cdef const char* at = <const char*>memchr(iri, c":", size)
+    if at == NULL or end - at < 3 or at[1] != c"/" or at[2] != c"/":
+        return 0
+    at += 3
+    while at < end and at[0] != c"/" and at[0] != c"?" and at[0] != c"#":
+        at += 1
+    return at + 1 - iri if at < end and at[0] == c"/" else 0
+
+
+cdef class NameReader(TermReader):
+    """Enters the IRIs of one document into the batch, and knows its prefixes and its base."""
+
+    def __cinit__(self, *_):
+        memset(self.chains, 0xFF, sizeof(self.chains))
+
+    def __dealloc__(self):
+        cdef uint32_t i
+        for i in range(self.prefix_count):
+            mem_free(self.declared[i].name)
+            mem_free(self.declared[i].iri)
+        mem_free(self.declared)
+
+    cdef int forget(self) except -1:
+        """Drop all spellings and what they mean."""
+        self.beginning.size = 0
+        memset(self.spellings, 0, sizeof(self.spellings))
+        return 0
+
+    # ------------------------------------------------------------ prefixes and the base
+
+    def prefixes(self) -> list:
+        """The name and the IRI of each prefix."""
+        cdef list found = []
+        cdef uint32_t i
+        for i in range(self.prefix_count):
+            found.append((
+                self.declared[i].name[:self.declared[i].size].decode(),
+                self.declared[i].iri[:self.declared[i].iri_size].decode(),
+            ))
+        return found
+
+    def set_prefix(self, str name not None, str iri not None):
+        """Declare a prefix."""
+        self.declare(name.encode(), iri.encode())
+
+    @property
+    def base_iri(self):
+        """The base IRI, or None."""
+        return self.base
+
+    def set_base(self, str base):
+        """Set the base IRI, or None.
+
+        References without a path, and simple paths, are appended to a part of it.
+        """
+        self.base = base
+        self.resolved = {}
+        self.folder = self.document = None
+        if base is not None and base.startswith(("http://", "https://", "file://")):
+            folder, document = self._against_base(b"x"), self._against_base(b"#x")
+            if folder is not None and document is not None:
+                self.folder = folder[:len(folder) - 2]
+                self.document = document[:len(document) - 3]
+        self.folder_text = self.document_text = NULL
+        if self.folder is not None:
+            self.folder_text, self.folder_size = self.folder, len(self.folder)
+            self.document_text, self.document_size = self.document, len(self.document)
+        self.forget()
+
+    cdef int declare(self, bytes name, bytes iri) except -1:
+        """Declare a prefix, or declare it anew."""
+        cdef Py_ssize_t size = len(name), length = len(iri)
+        cdef const char* text = iri
+        cdef Prefix* prefix = self.prefix_of(name, size)
+        cdef Prefix* grown
+        cdef char* copied
+        cdef int chain = _chain(name, size)
+        if prefix != NULL and (
+            prefix.iri_size == <size_t>length and memcmp(prefix.iri, text, length) == 0
+        ):
+            return 0
+        copied = <char*>mem_alloc(length + 1)
+        if copied == NULL:
+            raise MemoryError
+        memcpy(copied, text, length)
+        if prefix == NULL:
+            if self.prefix_count == self.prefix_room:
+                grown = <Prefix*>mem_realloc(
+                    self.declared, (2 * <size_t>self.prefix_room + 8) * sizeof(Prefix)
+                )
+                if grown != NULL:
+                    self.declared = grown
+                    self.prefix_room = 2 * self.prefix_room + 8
+            else:
+                grown = self.declared
+            prefix = &self.declared[self.prefix_count]
+            if grown != NULL:
+                prefix.name = <char*>mem_alloc(size + 1)
+            if grown == NULL or prefix.name == NULL:
+                mem_free(copied)
+                raise MemoryError
+            memcpy(prefix.name, <const char*>name, size)
+            prefix.size = size
+            prefix.before = self.chains[chain]
+            self.chains[chain] = <int>self.prefix_count
+            self.prefix_count += 1
+        else:
+            mem_free(prefix.iri)
+            self.forget()
+        prefix.iri = copied
+        prefix.iri_size = length
+        prefix.root = _root_size(text, length)
+        return 0
+
+    cdef Prefix* prefix_of(self, const char* text, size_t size) noexcept nogil:
+        """The prefix of a name; NULL: it has not been declared."""
+        cdef int at = self.chains[_chain(text, size)]
+        cdef Prefix* prefix
+        while at >= 0:
+            prefix = &self.declared[at]
+            if prefix.size == size and memcmp(prefix.name, text, size) == 0:
+                return prefix
+            at = prefix.before
+        return NULL
+
+    # ------------------------------------------------------------ IRIs
+
+    cdef bint iri(
+        self, const char* text, size_t size, bint wanted, term_t* term
+    ) except -1 nogil:
+        """Whether `<...>` is certainly valid; its number if it is `wanted`."""
+        if size > MOST_TOKEN:
+            return False
+        if is_relative(text + 1, size - 2):
+            return self.relative(text, size, term)
+        return self.name_or_label(text, size, wanted, term)
+
+    cdef bint relative(self, const char* text, size_t size, term_t* term) except -1 nogil:
+        """Resolve a reference without a scheme against the base; False if it is not valid."""
+        cdef const char* part = NULL
+        cdef size_t part_size = 0
+        cdef Beginning none
+        if self.document_text != NULL and (size == 2 or text[1] == c"#"):
+            part, part_size = self.document_text, self.document_size
+        elif self.folder_text != NULL and is_simple_path(text + 1, size - 2):
+            part, part_size = self.folder_text, self.folder_size
+        if part != NULL:
+            self.reserve(part_size + size)
+            memcpy(self.scratch, part, part_size)
+            memcpy(self.scratch + part_size, text + 1, size - 1)
+            none.text = NULL
+            none.size = 0
+            if is_iri(self.scratch + 1, part_size + size - 3, &none):
+                term[0] = self.entered(self.scratch, part_size + size - 1)
+                return True
+        return self.asked_reference(text, size, term)
+
+    cdef bint asked_reference(self, const char* text, size_t size, term_t* term) except -1 nogil:
+        """The same for an unusual reference, which pyoxigraph resolves."""
+        with gil:
+            known = self._resolved(text[1:size - 1])
+            if known is None:
+                return False
+            term[0] = self.entered(known, len(known))
+            return True
+
+    def _resolved(self, bytes reference):
+        """The same as the text of a term, which is remembered; None: not valid."""
+        if reference not in self.resolved:
+            if len(self.resolved) == MOST_REFERENCES:
+                self.resolved.clear()
+            self.resolved[reference] = self._against_base(reference)
+        return self.resolved[reference]
+
+    def _against_base(self, bytes reference):
+        """A reference resolved against the base, as the text of a term; None: not valid."""
+        statement = b"<" + reference + b"> <x:x> <x:x> ."
+        try:
+            (quad,) = ox.parse(statement, format=ox.RdfFormat.TURTLE, base_iri=self.base)
+        except (SyntaxError, ValueError):
+            return None
+        return b"<" + quad.subject.value.encode() + b">"
+
+    cdef bint name(
+        self, const char* text, size_t size, bint escaped, bint wanted, term_t* term
+    ) except -1 nogil:
+        """Whether a prefixed name is certainly valid; its number if it is `wanted`."""
+        cdef const char* colon = <const char*>memchr(text, c":", size)
+        cdef const Prefix* prefix = self.prefix_of(text, colon - text)
+        cdef const char* at = colon + 1
+        cdef const char* end = text + size
+        cdef char* out
+        cdef Beginning root
+        cdef Spelling* known
+        cdef uint64_t hash
+        if prefix == NULL or size > MOST_TOKEN:
+            return False
+        if not wanted and not escaped and prefix.root:
+            return True
+        hash = hash_of(text, size)
+        known = &self.spellings[hash & (SPELLINGS - 1)]
+        if known.hash == hash and known.size == size and same(known.text, text, size) and (
+            known.term or not wanted
+        ):
+            term[0] = known.term
+            return True
+        self.reserve(prefix.iri_size + size + 2)
+        out = self.scratch
+        out[0] = c"<"
+        memcpy(out + 1, prefix.iri, prefix.iri_size)
+        out += 1 + prefix.iri_size
+        if escaped:
+            while at < end:
+                if at[0] == c"\\":
+                    at += 1
+                out[0] = at[0]
+                out += 1
+                at += 1
+        else:
+            memcpy(out, at, end - at)
+            out += end - at
+        out[0] = c">"
+        out += 1
+        root.text = self.scratch + 1
+        root.size = prefix.root
+        if (escaped or prefix.root == 0) and not is_iri(
+            self.scratch + 1, out - self.scratch - 2, &root
+        ):
+            if not self.asked_iri(self.scratch + 1, out - self.scratch - 2):
+                return False
+        term[0] = self.entered(self.scratch, out - self.scratch) if wanted else 0
+        known.hash = hash
+        known.text = text
+        known.size = size
+        known.term = term[0]
+        return True
+
+    cdef term_t entered(self, const char* text, size_t size) except 0 nogil:
+        """The number of a term whose text is in no buffer."""
+        cdef uint64_t hash = hash_of(text, size)
+        cdef term_t term = known_term(self.events.batch, hash, text, <uint32_t>size)
+        if term == 0:
+            term = self.events.batch.enter(hash, text, <uint32_t>size, True)
+        return term

@@ -1,0 +1,195 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Tokens of Turtle and TriG that N-Quads does not have: names, numbers, keywords, long strings.
+
+As in _nquads_terms.pyx, a function finds the end of a token that is certainly right; NULL means
+"not sure". Texts are valid UTF-8, and end at the end of a line, so that only a long string can
+continue in the next text.
+
+Cost: linear in the bytes. Source: RDF 1.2 Turtle and TriG (grammars).
+"""
+
+from libc.stdint cimport uint8_t, uint32_t
+
+from spaseq.io.native._nquads_terms cimport begins_name, character, continues_name, quote
+
+
+cdef inline bint _is_letter(char c) noexcept nogil:
+    return c"a" <= c <= c"z" or c"A" <= c <= c"Z"
+
+
+cdef inline bint _is_digit(char c) noexcept nogil:
+    return c"0" <= c <= c"9"
+
+
+cdef inline bint _is_hexadecimal(char c) noexcept nogil:
+    return _is_digit(c) or c"a" <= c <= c"f" or c"A" <= c <= c"F"
+
+
+cdef const char* prefix_end(const char* at, const char* end) noexcept nogil:
+    """The colon after the prefix at `at`, which may be empty; NULL if this is no prefixed name."""
+    cdef const char* begin = at
+    cdef int width
+    cdef uint32_t c
+    while at < end:
+        c = <uint8_t>at[0]
+        if c == c":":
+            return at if at == begin or (at - 1)[0] != c"." else NULL
+        if _is_letter(<char>c):
+            at += 1
+        elif c < 0x80:
+            if at == begin or not (_is_digit(<char>c) or c == c"_" or c == c"-" or c == c"."):
+                return NULL
+            at += 1
+        else:
+            c = character(at, &width)
+            if not (begins_name(c) if at == begin else continues_name(c)):
+                return NULL
+            at += width
+    return NULL
+
+
+cdef const char* local_end(const char* at, const char* end, bint* escaped) noexcept nogil:
+    """The end of the local name at `at`, which may be empty; NULL for a bad escape."""
+    cdef const char* begin = at
+    cdef const char* last = at      # a local name does not end in a dot
+    cdef int width, kind
+    cdef uint32_t c
+    escaped[0] = False
+    while at < end:
+        kind = local_class(<uint8_t>at[0])
+        if kind == NAME:
+            at += 1
+            last = at
+        elif kind == END:
+            break
+        elif kind == HYPHEN:
+            if at == begin:
+                break
+            at += 1
+            last = at
+        elif kind == DOT:
+            if at == begin:
+                break
+            at += 1
+        elif kind == PERCENT:
+            if end - at < 3 or not _is_hexadecimal(at[1]) or not _is_hexadecimal(at[2]):
+                return NULL
+            at += 3
+            last = at
+        elif kind == SLASH:
+            if end - at < 2 or not is_escaped(<uint8_t>at[1]):
+                return NULL
+            escaped[0] = True
+            at += 2
+            last = at
+        else:
+            c = character(at, &width)
+            if not (begins_name(c) if at == begin else continues_name(c)):
+                return NULL
+            at += width
+            last = at
+    return last
+
+
+cdef const char* number_end(const char* at, const char* end, NumberKind* kind) noexcept nogil:
+    """The end of the number at `at`, and its kind; NULL if it is not certainly one."""
+    cdef const char* digits
+    cdef bint has_digits
+    kind[0] = NumberKind.INTEGER
+    if at < end and (at[0] == c"+" or at[0] == c"-"):
+        at += 1
+    digits = at
+    while at < end and _is_digit(at[0]):
+        at += 1
+    has_digits = at > digits
+    if end - at >= 2 and at[0] == c"." and (
+        _is_digit(at[1]) or has_digits and (at[1] == c"e" or at[1] == c"E")
+    ):
+        kind[0] = NumberKind.DECIMAL
+        at += 1
+        while at < end and _is_digit(at[0]):
+            at += 1
+    elif not has_digits:
+        return NULL
+    if at < end and (at[0] == c"e" or at[0] == c"E"):
+        kind[0] = NumberKind.DOUBLE
+        at += 1
+        if at < end and (at[0] == c"+" or at[0] == c"-"):
+            at += 1
+        digits = at
+        while at < end and _is_digit(at[0]):
+            at += 1
+        if at == digits:
+            return NULL
+    return at if word_ends(at, end) else NULL
+
+
+cdef const char* short_string_end(const char* at, const char* end, bint* escaped) noexcept nogil:
+    """The closing quote of the string on one line whose opening quote is at `at`; NULL: none."""
+    cdef char mark = at[0]
+    at += 1
+    escaped[0] = False
+    while True:
+        if mark == c'"':
+            at = quote(at, end)
+        else:
+            while at < end and at[0] != mark and (
+                at[0] != c"\\" and at[0] != c"\n" and at[0] != c"\r"
+            ):
+                at += 1
+        if at == end:
+            return NULL
+        if at[0] == mark:
+            return at
+        if at[0] != c"\\" or end - at < 2:
+            return NULL
+        escaped[0] = True
+        at += 2
+
+
+cdef const char* word_end(const char* at, const char* end) noexcept nogil:
+    """The end of the letters at `at`."""
+    while at < end and _is_letter(at[0]):
+        at += 1
+    return at
+
+
+cdef bint is_word(const char* at, const char* end, const char* word) noexcept nogil:
+    """Whether at[:end - at] is a word, given in lower case, in letters of either case."""
+    while at < end:
+        if word[0] == 0 or (at[0] | 0x20) != word[0]:
+            return False
+        at += 1
+        word += 1
+    return word[0] == 0
+
+
+cdef bint is_relative(const char* text, size_t size) noexcept nogil:
+    """Whether an IRI reference has no scheme."""
+    cdef size_t i
+    for i in range(size):
+        if text[i] == c":":
+            return i == 0
+        if not (
+            _is_letter(text[i]) or _is_digit(text[i])
+            or text[i] == c"+" or text[i] == c"-" or text[i] == c"."
+        ):
+            return True
+    return True
+
+
+cdef bint is_simple_path(const char* text, size_t size) noexcept nogil:
+    """Whether a reference is a path that is resolved by appending it to the path of the base.
+
+    Its segments are letters, digits, `_`, `-` and dots that are not their first characters.
+    """
+    cdef size_t i
+    cdef bint begins = True     # a segment
+    for i in range(size):
+        if _is_letter(text[i]) or _is_digit(text[i]) or text[i] == c"_" or text[i] == c"-":
+            begins = False
+        elif begins or not (text[i] == c"/" or text[i] == c"."):
+            return False
+        else:
+            begins = text[i] == c"/"
+    return size > 0

@@ -1,0 +1,150 @@
+"""The tables of one stream → its events: a `Source` whose files are read by a mapping.
+
+A row that no filter of the mapping drops is an event. Its time is `?_time`, or else the value of
+the time column, and obeys the rules of all sources: one domain of time per run, order within the
+stream or within the lateness. A time that is a string is read as an xsd:dateTime (with a `T` or a
+space before the time of day), as an xsd:date, or as a number of time units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spaseq.errors import InputError
+from spaseq.io.framing_errors import Questions
+from spaseq.io.lines import STDIN
+from spaseq.io.native._framing import EventReader, Minter
+from spaseq.io.native._rows import RowReader, is_of_use
+from spaseq.io.read_options import Troubles
+from spaseq.io.rows.columns import array_at, buffers_of, columns_of
+from spaseq.io.rows.formats import ROW_FORMATS
+from spaseq.io.rows.mapping import TIME, RowMapping
+from spaseq.io.rows.plan import RowPlan, bind_mapping
+from spaseq.io.rows.tables import Table, open_table
+from spaseq.io.source import Source
+from spaseq.rdf import time
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.event import Term
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EVENTS_AT_ONCE = 1024
+"""The most events in a batch: as many as the processor's cache holds."""
+
+
+@dataclass(slots=True)
+class RowSource(Source):
+    """A stream read from tables, one after the other: paths, or tables in memory.
+
+    `mapping` makes events of the rows.
+    """
+
+    files: Sequence[Any]
+    mapping: RowMapping | None = None
+
+    def _read(
+        self, relevance: Relevance, troubles: Troubles, minter: Minter | None
+    ) -> Iterator[EventBatch]:
+        questions = _RowQuestions(self.options, self.domain, troubles)
+        troubles.unit = "row"
+        factor = time.MICROS_PER_UNIT[self.options.unit]
+        events = EventReader(relevance, questions, self.stream, minter, factor)
+        named = self.options.syntax if self.options.syntax in ROW_FORMATS else None
+        for content in self.files:
+            table = open_table(
+                content, named, lambda text, row: questions.report(f"malformed: {text}", row)
+            )
+            self.lines = table
+            try:
+                yield from self._table_batches(table, events, relevance, questions)
+            finally:
+                table.close()
+
+    @property
+    def live(self) -> bool:
+        """Whether the input may still be growing."""
+        piped = any(isinstance(content, str) and content == STDIN for content in self.files)
+        return piped or self.options.arrival_time
+
+    def _table_batches(
+        self,
+        table: Table,
+        events: EventReader,
+        relevance: Relevance,
+        questions: _RowQuestions,
+    ) -> Iterator[EventBatch]:
+        """The events of one table, including those before the error that ends it."""
+        if table.schema is None:
+            return
+        plan = self._plan(table, relevance)
+        rows = RowReader(events, relevance, plan, questions)
+        questions.file = table.name
+        events.start_file(table.name, "message", 0, (), not self.options.arrival_time, False)
+        events.refresh()
+        steps = _read_rows(table, plan, rows)
+        more = True
+        while more:
+            failure: InputError | None = None
+            try:
+                more = next(steps, False)
+            except InputError as error:
+                failure = error
+            if len(events.batch):
+                yield events.fresh()
+            if failure is not None:
+                raise failure
+            events.refresh()
+
+    def _plan(self, table: Table, relevance: Relevance) -> RowPlan:
+        assert self.mapping is not None
+        columns = columns_of(table.schema or ())
+        try:
+            plan = bind_mapping(
+                self.mapping,
+                columns,
+                self.options.time_column,
+                lambda predicate, value: is_of_use(relevance, predicate, value),
+            )
+        except LookupError as error:
+            raise InputError(str(error.args[0]), table.name) from error
+        has_time = plan.time_slot >= 0 or plan.column_time_slot >= 0
+        if not has_time and not self.options.arrival_time:
+            raise InputError(
+                f"its rows have no time: BIND ?{TIME} in the mapping, name a column by "
+                "--time-column NAME (time_column= in Python), or use --arrival-time",
+                table.name,
+            )
+        return plan
+
+
+def _read_rows(table: Table, plan: RowPlan, rows: RowReader) -> Iterator[bool]:
+    """Read a table into events; True each time that a batch of events may be yielded."""
+    names = list(dict.fromkeys(column.path[0] for column in plan.columns))
+    for first, batch in table.batches(names):
+        rows.start([_buffers(batch, column.path, table, first) for column in plan.columns], first)
+        for start in range(0, batch.num_rows, EVENTS_AT_ONCE):
+            rows.read(start, min(start + EVENTS_AT_ONCE, batch.num_rows))
+            yield True
+
+
+def _buffers(batch: pa.RecordBatch, path: tuple[str, ...], table: Table, first: int) -> Any:
+    try:
+        return buffers_of(array_at(batch, path))
+    except (ValueError, NotImplementedError) as error:
+        raise InputError(
+            f"the column {'.'.join(path)} cannot be read: {error}", table.name, first, "row"
+        ) from error
+
+
+class _RowQuestions(Questions):
+    """What the compiled reader of rows reports."""
+
+    def untimed_row(self, row: int) -> None:
+        self.report(f"a row without a time: ?{TIME} is unbound, or the time column is empty", row)
+
+    def no_name(self, term: Term, row: int) -> None:
+        self.report(f"?_graph is {term}; the name of an event is an IRI", row)

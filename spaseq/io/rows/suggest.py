@@ -1,0 +1,204 @@
+"""The columns of a table → the text of a first mapping, which runs as it is.
+
+The mapping has one subject per row, with an IRI made of a column of identifiers or of the number of
+the row, one predicate per column, and a time. The first rows decide the casts of columns of
+strings, as in CSV, and the choice of the columns of identifiers and of times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from spaseq.io.rows.columns import Column, array_at, columns_of, is_string_view
+from spaseq.io.rows.mapping import GRAPH, ROW, TIME
+from spaseq.io.rows.tables import open_table
+
+SAMPLE = 10_000
+"""Rows that are examined."""
+
+_NAMESPACE = "http://example.org/"
+_CASTS: Sequence[tuple[str, re.Pattern[str]]] = (
+    ("integer", re.compile(r"-?(?:0|[1-9][0-9]{0,17})")),
+    ("decimal", re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+|-?(?:0|[1-9][0-9]{0,17})")),
+    ("double", re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+|-?[0-9]+\.[0-9]+")),
+    ("boolean", re.compile(r"true|false")),
+    ("date", re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")),
+    (
+        "dateTime",
+        re.compile(
+            r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
+            r"(?:Z|[+-][0-9]{2}:[0-9]{2})?"
+        ),
+    ),
+)
+"""Datatype → the strings that are cast to it; numbers with leading zeros remain strings."""
+_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
+    r"(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+_TIME_NAMES = re.compile(
+    r"(?:.*_)?(?:time|timestamp|datetime|date|ts|epoch)|(?:.*_)?(?:created|updated|occurred)(?:_at)?",
+    re.IGNORECASE,
+)
+_ID_NAMES = re.compile(r"(?:.*[_.])?(?:id|uuid|guid|key)", re.IGNORECASE)
+_LEAST_EPOCH = {"s": 10**8, "ms": 10**11, "us": 10**14}
+"""Unit → a number of units that is in 1973."""
+
+
+def suggest(path: str, format_: str | None = None) -> str:
+    """The text of a mapping for the table of a file.
+
+    Raises:
+        InputError: if the file cannot be read.
+    """
+    table = open_table(path, format_, lambda message, row: None)
+    try:
+        columns = columns_of(table.schema or ())
+        names = list(dict.fromkeys(column.path[0] for column in columns))
+        sample = None
+        if names:
+            _, sample = next(table.batches(names), (1, None))
+        values = {
+            column: []
+            if sample is None or column.unsupported
+            else array_at(sample, column.path).slice(0, SAMPLE).to_pylist()
+            for column in columns
+        }
+    finally:
+        table.close()
+    return "\n".join(_Suggestion(path, values).lines()) + "\n"
+
+
+class _Suggestion:
+    def __init__(self, path: str, values: dict[Column, list[Any]]):
+        self._all = values
+        variables = [column.variable for column in values]
+        self._usable = [
+            column
+            for column in values
+            if not column.unsupported and variables.count(column.variable) == 1
+        ]
+        self._known = {name: [v for v in found if v is not None] for name, found in values.items()}
+        self._taken = {ROW, TIME, GRAPH, *variables}
+        stem = PurePath(path).name.partition(".")[0] or "rows"
+        self._kind = "".join(part.capitalize() for part in re.findall(r"[^\W_]+", stem)) or "Rows"
+        if re.search(r"[^sui]s$", self._kind):
+            self._kind = self._kind[:-1]
+
+    def lines(self) -> Iterator[str]:
+        """The mapping, line by line."""
+        time = self._time()
+        subject = self._new(self._kind.lower())
+        binds = [self._subject(subject)]
+        objects = []
+        for column in self._usable:
+            value = f"?{column.variable}"
+            cast = self._cast(column)
+            if cast and column is not time:
+                value = f"?{self._new(column.variable + '_value')}"
+                binds.append(f"  BIND(xsd:{cast}(?{column.variable}) AS {value})")
+            if column is not time:
+                objects.append(f"{_predicate(column.variable)} {value}")
+        yield f"PREFIX : <{_NAMESPACE}>"
+        if any("xsd:" in bind for bind in binds):
+            yield "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
+        yield "CONSTRUCT {"
+        rest = [f"a :{self._kind}", *objects]
+        for i, part in enumerate(rest):
+            start = f"  ?{subject} " if i == 0 else "    "
+            yield start + part + (" ." if i + 1 == len(rest) else " ;")
+        yield "}"
+        yield "WHERE {"
+        yield from binds
+        if time is not None:
+            unit = self._unit(time)
+            if unit not in ("", "s"):
+                yield f"  # ?{time.variable} counts units of {unit}: use --time-unit {unit}"
+            yield f"  BIND(?{time.variable} AS ?{TIME})"
+        else:
+            yield f"  # No column looks like a time: BIND ?{TIME}, or use --arrival-time."
+        for column in self._all:
+            if column.unsupported:
+                yield f"  # The column {column.name!r} holds {column.unsupported}: left out."
+            elif column not in self._usable:
+                yield f"  # The column {column.name!r} shares ?{column.variable}: left out."
+        yield "}"
+
+    def _new(self, name: str) -> str:
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def _subject(self, subject: str) -> str:
+        place = f"{_NAMESPACE}{subject}/"
+        for column in self._usable:
+            found = self._known[column]
+            if (
+                _ID_NAMES.fullmatch(column.name)
+                and len(found) == len(self._all[column]) > 0
+                and all(isinstance(value, str | int) for value in found)
+                and len(set(found)) == len(found)
+            ):
+                text = f"ENCODE_FOR_URI(STR(?{column.variable}))"
+                return f'  BIND(IRI(CONCAT("{place}", {text})) AS ?{subject})'
+        return f'  BIND(IRI(CONCAT("{place}", STR(?{ROW}))) AS ?{subject})'
+
+    def _cast(self, column: Column) -> str:
+        """The datatype that all strings of a column are cast to; empty: none."""
+        import pyarrow as pa
+
+        is_ = pa.types
+        if not (
+            is_.is_string(column.type)
+            or is_.is_large_string(column.type)
+            or is_string_view(column.type)
+        ):
+            return ""
+        found = self._known[column]
+        for name, form in _CASTS:
+            if found and all(form.fullmatch(value) for value in found):
+                return name
+        return ""
+
+    def _time(self) -> Column | None:
+        """The column of times: one with a fitting name, else any of dates or times."""
+        named = [column for column in self._usable if _TIME_NAMES.fullmatch(column.variable)]
+        tests: tuple[Callable[[Column], bool], ...] = (self._is_date_time, self._is_epoch)
+        for test in tests:
+            for column in named:
+                if test(column):
+                    return column
+        return next(filter(self._is_date_time, self._usable), None)
+
+    def _is_date_time(self, column: Column) -> bool:
+        import pyarrow as pa
+
+        if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+            return True
+        found = self._known[column]
+        return bool(found) and all(
+            isinstance(value, str) and _TIME.fullmatch(value) for value in found
+        )
+
+    def _is_epoch(self, column: Column) -> bool:
+        return self._unit(column) != ""
+
+    def _unit(self, column: Column) -> str:
+        """The unit of a column of numbers that count from 1970, or small ones; empty: neither."""
+        try:
+            numbers = [float(value) for value in self._known[column]]
+        except (TypeError, ValueError):
+            return ""
+        if not numbers:
+            return ""
+        least = min(numbers)
+        units = [unit for unit, bound in _LEAST_EPOCH.items() if least >= bound]
+        return units[-1] if units else "s"
+
+
+def _predicate(variable: str) -> str:
+    return f":{variable}"

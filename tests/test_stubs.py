@@ -1,0 +1,48 @@
+"""The stubs of the compiled modules name what the modules contain, by mypy's stubtest.
+
+stubtest compares the names, and the parameters of functions as far as Cython reports them. It also
+reports properties that every extension type of Cython has; the test ignores these.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+STUBS = sorted((ROOT / "spaseq").rglob("*.pyi"))
+
+OF_CYTHON = re.compile(
+    r"cannot be subclassed at runtime|is a disjoint base at runtime"
+    r"|\.__init__ is inconsistent, runtime does not have parameter"  # arguments of __cinit__
+)
+ALIASES = {
+    "spaseq.engine._alone.Method",
+    "spaseq.engine._alone.T",
+    "spaseq.nfa.native._complete.StepOf",
+    "spaseq.nfa.native._complete.Steps",
+    "spaseq.nfa.native._snapshot.Fields",
+    "spaseq.nfa.native._snapshot.Label",
+    "spaseq.nfa.native._snapshot.Weights",
+}
+"""Names of types for the annotations alone."""
+
+
+def test_the_stubs_agree_with_the_compiled_modules() -> None:
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in STUBS]
+    command = [sys.executable, "-m", "mypy.stubtest", "--concise", "--ignore-missing-stub"]
+    command += ["--mypy-config-file", "pyproject.toml", *modules]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    reported = [line for line in done.stdout.splitlines() if not OF_CYTHON.search(line)]
+    expected = {f"{name} is not present at runtime" for name in ALIASES}
+    assert not done.stderr
+    assert set(reported) == expected

@@ -1,0 +1,275 @@
+"""`spaseq map`, and `spaseq run` over rows, as their users meet them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from spaseq import cli
+
+TRADES = """time,trade_id,symbol,price,size,code
+2026-01-05 09:00:00,t1,eBay,14.0,100,007
+2026-01-05 09:00:02.500,t2,eBay,15.5,50,008
+2026-01-05 09:00:03,t3,HP,20.25,,009
+"""
+MAPPING = """PREFIX : <http://example.org/>
+PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+CONSTRUCT { ?t a :Trade ; :symbol ?symbol ; :price ?p }
+WHERE {
+  BIND(IRI(CONCAT("http://example.org/", ?trade_id)) AS ?t)
+  BIND(xsd:decimal(?price) AS ?p)
+  BIND(?t AS ?_graph)
+}
+"""
+QUERY = """PREFIX : <http://example.org/>
+SELECT ?symbol ?p1 ?p2 WITHIN 1 MINUTE FROM STREAM trades :trades WHERE {
+  SEQ(A ; B)
+  DEFINE GPM A ON trades { ?t :symbol ?symbol ; :price ?p1 }
+  DEFINE GPM B ON trades { ?u :symbol ?symbol ; :price ?p2 FILTER(?p2 > ?p1) }
+}
+"""
+
+
+class Shell:
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]):
+        self.folder = folder
+        self._capsys = capsys
+        self.out = self.err = ""
+
+    def file(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text, "utf-8")
+
+    def __call__(self, *arguments: str) -> int:
+        status = cli.main(list(arguments))
+        self.out, self.err = self._capsys.readouterr()
+        return status
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    made = Shell(tmp_path, capsys)
+    made.file("trades.csv", TRADES)
+    made.file("trades.rq", MAPPING)
+    made.file("rise.rq", QUERY)
+    return made
+
+
+RUN = ("run", "rise.rq", "--stream", "trades=trades.csv", "--format", "csv")
+FOUND = "symbol,p1,p2\r\neBay,14,15.5\r\n"
+
+
+def test_run_over_rows(shell: Shell) -> None:
+    assert shell(*RUN, "--map", "trades=trades.rq", "--time-column", "time") == 0
+    assert (shell.out, shell.err) == (FOUND, "")
+
+
+def test_the_printed_events_are_the_same_stream(shell: Shell) -> None:
+    for name, format_ in (("trades.nq", "nquads"), ("trades.trig", "trig")):
+        arguments = ("trades.rq", "trades.csv", "--time-column", "time", "--format", format_)
+        assert shell("map", *arguments) == 0
+        shell.file(name, shell.out)
+        run = ("run", "rise.rq", "--stream", f"trades={name}", "--format", "csv")
+        assert shell(*run) == 0
+        assert (shell.out, shell.err) == (FOUND, "")
+
+
+def test_events_are_printed_in_trig(shell: Shell) -> None:
+    assert shell("map", "trades.rq", "trades.csv", "--time-column", "time", "--limit", "1") == 0
+    assert shell.out == (
+        "@prefix prov: <http://www.w3.org/ns/prov#> .\n"
+        "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
+        "@prefix : <http://example.org/> .\n"
+        ':t1 prov:generatedAtTime "2026-01-05T09:00:00Z"^^xsd:dateTime .\n'
+        ":t1 {\n"
+        "  :t1 a :Trade ;\n"
+        '    :symbol "eBay" ;\n'
+        '    :price "14"^^xsd:decimal .\n'
+        "}\n"
+    )
+
+
+def test_a_stream_of_times_in_another_unit(shell: Shell) -> None:
+    shell.file("n.csv", "t\n1500\n")
+    shell.file("n.rq", "CONSTRUCT { <e:s> <e:p> ?_row } WHERE { }")
+    arguments = ("n.rq", "n.csv", "--time-column", "t", "--time-unit", "ms", "--format", "nquads")
+    assert shell("map", *arguments) == 0
+    assert shell.out == (
+        "_:event1 <http://www.w3.org/ns/prov#generatedAtTime> "
+        '"1.5"^^<http://www.w3.org/2001/XMLSchema#decimal> .\n'
+        '<e:s> <e:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> _:event1 .\n'
+    )
+
+
+def test_events_before_an_error_are_printed(shell: Shell) -> None:
+    shell.file("trades.csv", TRADES.replace("09:00:03,", "09:00:01,"))
+    assert shell("map", "trades.rq", "trades.csv", "--time-column", "time") == 2
+    assert shell.out.count("{") == 2
+    assert "trades.csv, row 3: time runs backwards: 2026-01-05T09:00:01Z" in shell.err
+    arguments = ("trades.rq", "trades.csv", "--time-column", "time", "--on-error", "skip")
+    assert shell("map", *arguments) == 0
+    assert "1 error skipped" in shell.err
+
+
+def test_warnings_are_printed(shell: Shell) -> None:
+    shell.file("trades.rq", MAPPING.replace("xsd:decimal(?price)", 'xsd:decimal("x")'))
+    warning = "trades.rq:6:8: warning: this value is not a valid `xsd:decimal`"
+    assert shell("map", "trades.rq", "trades.csv", "--time-column", "time") == 0
+    assert shell.err.startswith(warning)
+    assert shell(*RUN, "--map", "trades=trades.rq", "--time-column", "time") == 0
+    assert shell.err.startswith(warning)
+
+
+SUGGESTED = """PREFIX : <http://example.org/>
+PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+CONSTRUCT {
+  ?trade a :Trade ;
+    :trade_id ?trade_id ;
+    :symbol ?symbol ;
+    :price ?price_value ;
+    :size ?size_value ;
+    :code ?code .
+}
+WHERE {
+  BIND(IRI(CONCAT("http://example.org/trade/", ENCODE_FOR_URI(STR(?trade_id)))) AS ?trade)
+  BIND(xsd:decimal(?price) AS ?price_value)
+  BIND(xsd:integer(?size) AS ?size_value)
+  BIND(?time AS ?_time)
+}
+"""
+
+
+def test_a_suggested_mapping_runs(shell: Shell) -> None:
+    assert shell("map", "--suggest", "trades.csv") == 0
+    assert shell.out == SUGGESTED
+    shell.file("suggested.rq", shell.out)
+    assert shell(*RUN, "--map", "trades=suggested.rq") == 0
+    assert shell.out == FOUND
+
+
+SECONDS, MILLIS, MICROS = 1_767_603_600, 1_767_603_600_000, 1_767_603_600_000_000
+COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
+    # The columns, lines of the mapping, and options with which it runs.
+    "rows without a time": ({"a": ["x", "y"]}, ["No column looks like a time"], ["--arrival-time"]),
+    "a timestamp": ({"when": [datetime(2026, 1, 5)] * 2}, ["BIND(?when AS ?_time)"], []),
+    "seconds": ({"ts": [SECONDS, SECONDS]}, ["BIND(?ts AS ?_time)"], []),
+    "small numbers": ({"time": [1, 2]}, ["BIND(?time AS ?_time)"], []),
+    "milliseconds": (
+        {"ts": [MILLIS, MILLIS]},
+        ["# ?ts counts units of ms: use --time-unit ms"],
+        ["--time-unit", "ms"],
+    ),
+    "microseconds": ({"ts": [MICROS] * 2}, ["use --time-unit us"], ["--time-unit", "us"]),
+    "a name before another": (
+        {"birthday": ["2026-01-05"] * 2, "created_at": ["2026-01-05"] * 2},
+        ["BIND(?created_at AS ?_time)", "BIND(xsd:date(?birthday) AS ?birthday_value)"],
+        [],
+    ),
+    "identifiers of numbers": (
+        {"id": [1, 2], "time": [1, 2]},
+        ['BIND(IRI(CONCAT("http://example.org/row/", ENCODE_FOR_URI(STR(?id)))) AS ?row)'],
+        [],
+    ),
+    "identifiers that recur": (
+        {"id": [1, 1], "time": [1, 2]},
+        ['BIND(IRI(CONCAT("http://example.org/row/", STR(?_row))) AS ?row)'],
+        [],
+    ),
+    "fields": (
+        {"time": [1, 2], "at": [{"x": 1, "l": [1]}] * 2},
+        [":at_x ?at_x", "# The column 'at.l' holds lists: left out."],
+        [],
+    ),
+    "names that are alike": (
+        {"time": [1, 2], "a b": [1, 1], "a.b": [1, 1]},
+        ["# The column 'a b' shares ?a_b: left out."],
+        [],
+    ),
+    "names that are taken": (
+        {"time": [1, 2], "row": ["1", "2"], "row_value": [1, 2]},
+        [":row ?row_value_", "AS ?row_)"],
+        [],
+    ),
+    "strings": (
+        {
+            "time": [1, 2],
+            "yes": ["true", "false"],
+            "real": ["1e3", "2.5"],
+            "date": ["2026-01-05"] * 2,
+            "at": ["2026-01-05T09:00:00Z"] * 2,
+            "mixed": ["1", "x"],
+            "gap": ["1", None],
+            "none": [None, None],
+        },
+        ["xsd:boolean(?yes)", "xsd:double(?real)", "xsd:integer(?gap)", "xsd:dateTime(?at)",
+         ":mixed ?mixed"],
+        [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_suggestions(name: str, shell: Shell) -> None:
+    columns, lines, options = COLUMNS[name]
+    pq.write_table(pa.table(columns), shell.folder / "rows.parquet")
+    assert shell("map", "--suggest", "rows.parquet") == 0
+    for line in lines:
+        assert line in shell.out
+    shell.file("m.rq", shell.out)
+    assert shell("map", "m.rq", "rows.parquet", *options, "--format", "nquads") == 0, shell.err
+    assert shell.out.count("generatedAtTime") == 2
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n"])
+def test_suggestions_for_tables_without_rows(text: str, shell: Shell) -> None:
+    shell.file("rows.csv", text)
+    assert shell("map", "--suggest", "rows.csv") == 0
+    shell.file("m.rq", shell.out)
+    assert shell("map", "m.rq", "rows.csv", "--arrival-time") == 0
+    assert shell.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("map trades.rq", "name a mapping and a file, or use --suggest FILE"),
+        ("map --suggest trades.csv trades.rq", "--suggest examines one file"),
+        ("map --suggest none.csv", "none.csv: there is no such file (named by --suggest)"),
+        ("map trades.rq none.csv", "none.csv: there is no such file"),
+        ("map none.rq trades.csv", "the mapping none.rq cannot be read: No such file"),
+        ("map trades.rq trades.csv", "trades.csv: its rows have no time: BIND ?_time"),
+        ("map trades.rq trades.csv --time-column x --arrival-time", "exclude each other"),
+        ("map rise.rq trades.csv", "rise.rq:2:1: error: unexpected SELECT"),
+        (
+            "run rise.rq --stream trades=trades.csv",
+            "has rows (trades.csv), which need a mapping: --map NAME=MAPPING.rq (map= in Python); "
+            "spaseq map --suggest trades.csv writes one",
+        ),
+        ("run rise.rq --stream trades=trades.csv --map trades.rq", "it must have the form NAME="),
+        (
+            "run rise.rq --stream trades=trades.csv --map trades=trades.rq --map trades=trades.rq",
+            "has two mappings",
+        ),
+        ("run rise.rq --stream trades=trades.csv --map t=trades.rq", "no query reads the stream t"),
+        (
+            "run rise.rq --stream trades=trades.csv --time-column time",
+            "--time-column names a column of rows: add --map NAME=MAPPING.rq",
+        ),
+        (
+            "run rise.rq --stream trades=trades.csv --map trades=trades.rq --time-column time "
+            "--output trades.rq",
+            "--output trades.rq is the same file as the input trades.rq",
+        ),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments: str, message: str, shell: Shell) -> None:
+    assert shell(*arguments.split()) == 2
+    assert message in shell.err
+    assert "Traceback" not in shell.err
