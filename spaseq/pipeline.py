@@ -277,7 +277,7 @@ def run(
             a data frame of pandas or polars, or a list of them.
         kb: The knowledge base, as for `Program.start`.
         bind: Values of query variables, as for `Program.bind`.
-        options: How to read files.
+        options: How to read files; `max_memory` also limits the framings that read all files first.
         entail: `rdfs` or `owl-ql`, as for `Program.start`.
         max_groups: As for `Program.start`.
         max_steps: As for `Program.start`.
@@ -313,6 +313,8 @@ def run(
         max_memory=max_memory,
         on_limit=on_limit,
     )
+    if max_memory is not None and (options is None or options.max_memory is None):
+        options = replace(options or ReadOptions(), max_memory=max_memory)
     domain, sources = TimeDomain(), list[Iterable[Event]]()
     for number, (iri, content) in enumerate(given.items()):
         files = _files(content)

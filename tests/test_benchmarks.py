@@ -112,6 +112,30 @@ def test_read_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     assert int(rows[0].split()[-1]) > 0
 
 
+def test_read_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [sys.executable, str(MICRO / "read_compressed.py"), "--quads", "800", "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.startswith("800 quads in 100 events")
+    assert result.stdout.count("lines / decompressor") == 4
+
+
+def test_read_jelly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [sys.executable, str(MICRO / "read_jelly.py"), "--events", "300", "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.count("300 events, ") == 2
+    assert result.stdout.count("x N-Quads") == 4
+
+
 def test_match_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(MICRO))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

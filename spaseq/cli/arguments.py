@@ -39,13 +39,6 @@ _PREFIXES = {
 }
 
 
-_PREDICATE_PREFIXES = {
-    "prov": "http://www.w3.org/ns/prov#",
-    "sosa": "http://www.w3.org/ns/sosa/",
-    "as": "https://www.w3.org/ns/activitystreams#",
-}
-
-
 _BYTES = re.compile(r"(\d+)\s*(?:([KMGT])(?:i?B)?|B)?", re.IGNORECASE)
 
 
@@ -169,6 +162,22 @@ def kb_files(given: Iterable[str], program: Program) -> dict[str, str]:
         elif not os.path.isfile(path) and not os.path.isdir(path):
             raise click.UsageError(f"{path}: {_why_not(path)} (named by --kb)")
         files[iri] = path
+    return files
+
+
+def context_files(given: Iterable[str]) -> dict[str, str]:
+    """URL → the file of the context; "" for a file that is given without a URL."""
+    files: dict[str, str] = {}
+    for argument in given:
+        url, path = "", argument
+        if _URL.match(argument):
+            url, path = _pair(argument, (), "--context", "[URL=]FILE")
+        if url in files:
+            what = f"the context {url}" if url else "a context without a URL"
+            raise click.UsageError(f"--context {argument}: {what} is given twice")
+        if not os.path.isfile(path):
+            raise click.UsageError(f"{path}: {_why_not(path)} (named by --context)")
+        files[url] = path
     return files
 
 
@@ -308,19 +317,3 @@ def _check_prefix(prefix: str, text: str, argument: str, prefixes: Mapping[str, 
         f"--bind {argument}: no query declares the prefix {prefix}: (known prefixes: {known}); "
         f"write <IRI> for an IRI, or '\"{text}\"' for a string"
     )
-
-
-def predicate_iri(text: str) -> str:
-    """The IRI of an argument: an IRI with or without angle brackets, or a prefixed name.
-
-    The prefixes are `prov:`, `sosa:` and `as:`.
-    """
-    import pyoxigraph as ox
-
-    prefix, colon, local = text.partition(":")
-    if colon and prefix in _PREDICATE_PREFIXES:
-        text = _PREDICATE_PREFIXES[prefix] + local
-    try:
-        return ox.NamedNode(text.removeprefix("<").removesuffix(">")).value
-    except ValueError as error:
-        raise click.UsageError(f"--time-predicate {text} is not an IRI") from error

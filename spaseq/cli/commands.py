@@ -100,13 +100,25 @@ class RunOptions:
     "framing",
     default="auto",
     show_default=True,
-    metavar="auto|graph|message|triples:N",
-    help="How a file is split into events: one per named graph, per message, or per N triples.",
+    metavar="auto|graph|message|subject|dataset|member|triples:N",
+    help="How files are split into events: one per named graph, per message, per subject with its "
+    "blank nodes, per graph of data sets in any order, per tree:member, or per N triples.",
 )
 @click.option(
     "--time-predicate",
-    metavar="IRI",
-    help="The predicate of an event's timestamp; default: prov:generatedAtTime.",
+    metavar="IRI|PATH",
+    help="The predicate of an event's timestamp, or a path such as "
+    "sosa:phenomenonTime/time:inXSDDateTimeStamp; default: prov:generatedAtTime.",
+)
+@click.option(
+    "--reuse-graph-names",
+    is_flag=True,
+    help="A graph name that occurs again with another time is another event, not an error.",
+)
+@click.option(
+    "--event-metadata",
+    is_flag=True,
+    help="Statements of the default graph about an event's graph are part of the event.",
 )
 @click.option("--arrival-time", is_flag=True, help="Use the arrival time as the event's timestamp.")
 @click.option(
@@ -126,7 +138,15 @@ class RunOptions:
 @click.option(
     "--input-format",
     type=click.Choice((*STREAM_SYNTAXES, *ROW_FORMATS)),
-    help="The syntax of all streams; default: by file extension.",
+    help="The syntax of all streams; default: by content, then by file extension.",
+)
+@click.option(
+    "--context",
+    "contexts",
+    multiple=True,
+    metavar="[URL=]FILE",
+    help="A file that replaces the remote JSON-LD context at a URL, or every one without its own "
+    "file. Contexts are never fetched.",
 )
 @click.option(
     "--bind",
@@ -166,7 +186,8 @@ class RunOptions:
     "--max-memory",
     type=arguments.byte_size,
     metavar="SIZE",
-    help="The maximum size (bytes, or 512M, 2G) of the rows of one event in a graph pattern.",
+    help="The maximum size (bytes, or 512M, 2G) of the rows of one event in a graph pattern, and "
+    "of the text that --events dataset (which sorts the rest on disk) and member hold.",
 )
 @click.option(
     "--on-limit",
@@ -199,7 +220,7 @@ def run(
 
     Several queries share work, and can read streams that other queries register.
     """
-    options = read_options(**reading)
+    options = read_options(max_memory=max_memory, **reading)
     read = arguments.read_queries(queries)
     program = compiled(read, arguments.bound_values(bound, read))
     files = arguments.stream_files(streams, program)
@@ -267,6 +288,10 @@ def read_options(
     time_unit: str,
     time_precision: str,
     input_format: str | None,
+    contexts: Sequence[str],
+    reuse_graph_names: bool,
+    event_metadata: bool,
+    max_memory: int | None,
     on_error: str,
     lateness: str | None,
     time_column: str | None,
@@ -280,8 +305,6 @@ def read_options(
         raise click.UsageError("--time-predicate and --arrival-time exclude each other")
     if time_column is not None and arrival_time:
         raise click.UsageError("--time-column and --arrival-time exclude each other")
-    if time_predicate is not None:
-        time_predicate = arguments.predicate_iri(time_predicate)
     try:
         cut = Framing.parse(framing)
         late = None if lateness is None else duration_micros(lateness)
@@ -298,6 +321,10 @@ def read_options(
         on_error=on_error,  # type: ignore[arg-type]
         lateness=late,
         syntax=input_format,
+        contexts=arguments.context_files(contexts),
+        reuse_graph_names=reuse_graph_names,
+        event_metadata=event_metadata,
+        max_memory=max_memory,
         time_column=time_column,
     )
 

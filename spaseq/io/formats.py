@@ -1,9 +1,9 @@
 """The formats of streams and of results: one entry of `STREAM_SYNTAXES` or `SINKS` each.
 
-The readers, the sinks and the command line derive their choices from these two tables. A new
-syntax of streams is one entry, and a reader if pyoxigraph does not parse the syntax. A new format
-of results is one entry and its writer. The syntaxes that pyoxigraph parses are in
-spaseq/rdf/formats.py, since knowledge bases use them as well.
+The readers, the sinks, the recognition of files and the command line derive their choices from
+these two tables, and docs/formats.md lists them. A new syntax of streams is one entry, and a reader
+if pyoxigraph does not parse the syntax. A new format of results is one entry and its writer. The
+syntaxes that pyoxigraph parses are in spaseq/rdf/formats.py, since knowledge bases use them too.
 
 Readers and writers are imported when they are first used: the command line names the formats
 without their cost, and the reader of Jelly needs a package that is optional.
@@ -11,6 +11,7 @@ without their cost, and the reader of Jelly needs a package that is optional.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import (
@@ -25,11 +26,23 @@ from typing import (
 )
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
-from spaseq.rdf.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, RdfSyntax, entry, one_of
+from spaseq.rdf.formats import (
+    JSON_LD,
+    N3,
+    N_QUADS,
+    N_TRIPLES,
+    RDF_XML,
+    TRIG,
+    TURTLE,
+    RdfSyntax,
+    entry,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from spaseq.engine.instants import QueryRun
     from spaseq.io.lines import Lines
+    from spaseq.io.native._framing import EventReader
     from spaseq.io.read_options import Troubles
     from spaseq.io.statements import Statement
     from spaseq.rdf._batch import EventBatch
@@ -42,6 +55,11 @@ StatementReader: TypeAlias = "Callable[[Lines, RdfSyntax, Troubles, bool], Itera
 each with its line or frame, and `(None, line)` for each end of a message."""
 
 
+EventSteps: TypeAlias = "Callable[[Lines, EventReader, Troubles, bool], Iterator[bool]]"
+"""Reads (file, events, where errors are reported, whether it is cut into messages) into events;
+yields each time that a batch may be yielded."""
+
+
 @dataclass(frozen=True, slots=True)
 class StreamSyntax:
     """How the files of a stream in one syntax are read."""
@@ -52,8 +70,18 @@ class StreamSyntax:
     (spaseq/io/documents.py)."""
     unit: InputUnit = "line"
     """What error messages count."""
+    steps: EventSteps | None = None
+    """A compiled reader that cuts the file into events itself."""
     has_messages: bool = False
     """Whether every file is cut into messages; a file in another syntax announces them."""
+    begins: re.Pattern[bytes] | None = None
+    """What only files in this syntax begin with, after blanks and comments."""
+    binary: bool = False
+    """Whether `begins` is compared with the first bytes as they are."""
+    also: tuple[str, ...] = ()
+    """Syntaxes whose content does not contradict an extension of this one."""
+    writer: str | None = None
+    """The format of results that writes this syntax."""
 
 
 def _jelly(
@@ -63,21 +91,136 @@ def _jelly(
         from spaseq.io.jelly import jelly_statements
     except ImportError as error:
         raise InputError(
-            f"Jelly is read with the package pyjelly: pip install 'spaseq[jelly]' ({error})"
+            "--events subject, dataset and member read Jelly with the package pyjelly: "
+            f"pip install 'spaseq[jelly]' ({error})"
         ) from error
     return jelly_statements(file, troubles, messages)
 
 
+def _jelly_steps(
+    file: Lines, events: EventReader, troubles: Troubles, messages: bool
+) -> Iterator[bool]:
+    from spaseq.io.jelly_frames import jelly_steps
+
+    return jelly_steps(file, events, troubles, messages)
+
+
+def _n3(file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool) -> Iterator[Statement]:
+    from spaseq.io.messages import message_statements
+    from spaseq.io.statements import document_statements
+
+    return (message_statements if messages else document_statements)(file, syntax, troubles)
+
+
+def _rdf_xml(
+    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
+) -> Iterator[Statement]:
+    from spaseq.io.rdf_xml import rdf_xml_statements
+
+    return rdf_xml_statements(file, troubles)
+
+
+def _json_ld(
+    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
+) -> Iterator[Statement]:
+    from spaseq.io.json_ld import json_ld_statements
+
+    return json_ld_statements(file, troubles)
+
+
+def _json_ld_lines(
+    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
+) -> Iterator[Statement]:
+    from spaseq.io.json_ld import json_ld_lines
+
+    return json_ld_lines(file, troubles, messages)
+
+
+def _ngsi_ld(
+    file: Lines, syntax: RdfSyntax, troubles: Troubles, messages: bool
+) -> Iterator[Statement]:
+    from spaseq.io.json_ld import ngsi_ld_statements
+
+    return ngsi_ld_statements(file, troubles, messages)
+
+
+NDJSON_LD = RdfSyntax(
+    "ndjsonld",
+    "NDJSON-LD",
+    "application/x-ndjson",
+    named_graphs=True,
+    other_media_types=("application/jsonl",),
+)
+NGSI_LD = RdfSyntax("ngsild", "NGSI-LD", "application/ld+json")
 JELLY = RdfSyntax("jelly", "Jelly", "application/x-jelly-rdf", named_graphs=True)
 
+_IRI, _LABEL = rb"<[^<>\s]*>", rb"_:[^\s<>\"]+"
+_LITERAL = rb'"(?:[^"\\\n]|\\.)*"(?:@[\w-]+|\^\^' + _IRI + rb")?"
+_STATEMENT_LINE = re.compile(
+    rb"(?:%b|%b)[ \t]*%b[ \t]*(?:%b|%b|%b)[ \t]*" % (_IRI, _LABEL, _IRI, _IRI, _LABEL, _LITERAL)
+    + rb"(?:(?:%b|%b)[ \t]*)?\.[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)" % (_IRI, _LABEL)
+)
+
+# The order is that in which the beginning of a file is compared with `begins`.
 STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
     known.syntax.name: known
     for known in (
-        StreamSyntax(N_QUADS, None),
-        StreamSyntax(N_TRIPLES, None),
-        StreamSyntax(TRIG, None),
-        StreamSyntax(TURTLE, None),
-        StreamSyntax(JELLY, _jelly, "frame", has_messages=True),
+        StreamSyntax(
+            N_QUADS,
+            None,
+            begins=_STATEMENT_LINE,
+            also=("nt",),
+            writer="nquads",
+        ),
+        StreamSyntax(N_TRIPLES, None, also=("nq",)),
+        StreamSyntax(
+            TRIG,
+            None,
+            begins=re.compile(rb"@?(?:prefix|base)\b", re.IGNORECASE),
+            also=("nq", "nt", "ttl"),
+            writer="trig",
+        ),
+        StreamSyntax(TURTLE, None, also=("nq", "nt", "trig")),
+        StreamSyntax(N3, _n3, also=("nq", "nt", "trig", "ttl")),
+        StreamSyntax(
+            RDF_XML,
+            _rdf_xml,
+            begins=re.compile(rb"<\?xml\b|<!--|<!DOCTYPE\s+(?:\w+:)?RDF\b|<(?:\w+:)?RDF[\s>]"),
+        ),
+        StreamSyntax(
+            NGSI_LD,
+            _ngsi_ld,
+            has_messages=True,
+            begins=re.compile(
+                rb"(?:\[\s*)?\{(?=[^{]{0,999}\"(?:notifiedAt|subscriptionId)\")"
+                rb"(?=[^{]{0,999}\"type\"\s*:\s*\"Notification\")"
+            ),
+        ),
+        StreamSyntax(
+            NDJSON_LD,
+            _json_ld_lines,
+            has_messages=True,
+            begins=re.compile(rb"\{[^\n]*\}[ \t\r]*\n\s*\{"),
+            also=("jsonld",),
+        ),
+        StreamSyntax(
+            JSON_LD,
+            _json_ld,
+            begins=re.compile(rb'\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\})|\[\s*\{'),
+        ),
+        StreamSyntax(
+            JELLY,
+            _jelly,
+            "frame",
+            _jelly_steps,
+            has_messages=True,
+            # A frame whose first row is the options, which name a physical type from 1 to 3.
+            begins=re.compile(
+                rb"(?:[\x80-\xff]{0,4}[\x01-\x7f])?(?:\x0a[\x80-\xff]{0,4}[\x01-\x7f]){2}"
+                rb"(?:\x0a[\x00-\x7f][^\x00-\x08]*)?\x10[\x01-\x03]"
+            ),
+            binary=True,
+        ),
     )
 }
 
@@ -144,6 +287,7 @@ class SinkFormat:
     """How results are written in one format."""
 
     name: str
+    media_type: str
     open: Callable[[Any, Sequence[Shape]], Writer]
     """Makes the writer over an open file of text, or of bytes if `binary`; a header is written at
     once."""
@@ -236,20 +380,50 @@ _RESULTS: tuple[Form, ...] = ("select", "ask")
 SINKS: Mapping[str, SinkFormat] = {
     known.name: known
     for known in (
-        SinkFormat("table", _table, _TABLES),
-        SinkFormat("jsonl", _json_lines, extensions=("jsonl", "ndjson")),
-        SinkFormat("csv", _csv, _TABLES, one_query=True, extensions=("csv",)),
-        SinkFormat("tsv", _tsv, _TABLES, one_query=True, extensions=("tsv",)),
-        SinkFormat("srj", _results_json, _RESULTS, one_query=True, extensions=("srj",)),
-        SinkFormat("srx", _results_xml, _RESULTS, one_query=True, extensions=("srx",)),
-        SinkFormat("trig", _rdf("TriG"), extensions=("trig",)),
-        SinkFormat("nquads", _rdf("NQuads"), extensions=("nq",)),
-        SinkFormat("turtle", _rdf("Turtle"), extensions=("ttl",)),
-        SinkFormat("jsonld", _rdf("JsonLd"), extensions=("jsonld",)),
-        SinkFormat("jelly", _jelly_frames, binary=True, extensions=("jelly",)),
-        SinkFormat("messages", _rdf("Messages")),
-        SinkFormat("arrow", _columnar("Arrow"), binary=True, extensions=("arrow", "arrows")),
-        SinkFormat("parquet", _columnar("Parquet"), binary=True, extensions=("parquet",)),
+        SinkFormat("table", "text/plain", _table, _TABLES),
+        SinkFormat("jsonl", "application/jsonl", _json_lines, extensions=("jsonl", "ndjson")),
+        SinkFormat("csv", "text/csv", _csv, _TABLES, one_query=True, extensions=("csv",)),
+        SinkFormat(
+            "tsv", "text/tab-separated-values", _tsv, _TABLES, one_query=True, extensions=("tsv",)
+        ),
+        SinkFormat(
+            "srj",
+            "application/sparql-results+json",
+            _results_json,
+            _RESULTS,
+            one_query=True,
+            extensions=("srj",),
+        ),
+        SinkFormat(
+            "srx",
+            "application/sparql-results+xml",
+            _results_xml,
+            _RESULTS,
+            one_query=True,
+            extensions=("srx",),
+        ),
+        SinkFormat("trig", TRIG.media_type, _rdf("TriG"), extensions=("trig",)),
+        SinkFormat("nquads", N_QUADS.media_type, _rdf("NQuads"), extensions=("nq",)),
+        SinkFormat("turtle", TURTLE.media_type, _rdf("Turtle"), extensions=("ttl",)),
+        SinkFormat("jsonld", JSON_LD.media_type, _rdf("JsonLd"), extensions=("jsonld",)),
+        SinkFormat(
+            "jelly", "application/x-jelly-rdf", _jelly_frames, binary=True, extensions=("jelly",)
+        ),
+        SinkFormat("messages", N_QUADS.media_type, _rdf("Messages")),
+        SinkFormat(
+            "arrow",
+            "application/vnd.apache.arrow.stream",
+            _columnar("Arrow"),
+            binary=True,
+            extensions=("arrow", "arrows"),
+        ),
+        SinkFormat(
+            "parquet",
+            "application/vnd.apache.parquet",
+            _columnar("Parquet"),
+            binary=True,
+            extensions=("parquet",),
+        ),
     )
 }
 AUTO = "auto"

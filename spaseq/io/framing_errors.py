@@ -25,7 +25,11 @@ Stamp: TypeAlias = tuple[RawTerm, int]
 """The object of a timestamp triple, and the line of the triple."""
 
 _DOMAINS = (NUMBER, DATE_TIME)
-_TOGETHER = "; the statements of a graph and its timestamp must be consecutive"
+_TOGETHER = (
+    "; the statements of a graph and its timestamp must be consecutive (--events dataset reads all "
+    "files first and collects graphs wherever they are)"
+)
+_CONSECUTIVE = "; the statements of a subject and its blank nodes must be consecutive"
 _MESSAGES_HINT = (
     '; such a file begins with VERSION "1.1-messages", or is read with --events message'
 )
@@ -39,32 +43,58 @@ class Questions:
         self._options = options
         self._domain = domain
         self._troubles = troubles
+        self._line: int | None = None
         self._clock: int | None = None
         self._parsed: tuple[RawTerm, Timestamp] | None = None  # consecutive stamps are often equal
 
+    def at(self, file: str, line: int | None) -> None:
+        """Report all errors at a line of a file; None: at the line of each error."""
+        self.file = file
+        self._line = line
+
     def report(self, message: str, line: int) -> None:
-        self._troubles.report(message, self.file, line)
+        self._troubles.report(message, self.file, line if self._line is None else self._line)
 
     # ------------------------------------------------------------ framings
 
     def closed_graph(self, name: Term, begun: tuple[str, int], line: int) -> None:
-        self.report(f"a quad of the graph {name}{self._complete(begun)}", line)
+        if self._options.framing.kind == "subject":
+            what, together = f"a statement of the subject {name}", _CONSECUTIVE
+        else:
+            what, together = f"a quad of the graph {name}", _TOGETHER
+        self.report(f"{what}{self._complete(begun)}{together}", line)
 
     def closed_time(self, name: Term, begun: tuple[str, int], line: int) -> None:
-        self.report(f"a timestamp of {name}{self._complete(begun)}", line)
+        again = " (--reuse-graph-names: a name that occurs again with a time is another event)"
+        self.report(f"a timestamp of {name}{self._complete(begun)}{_TOGETHER}{again}", line)
 
     def _complete(self, begun: tuple[str, int]) -> str:
         """The part of a message that says that a graph is complete, and where it began."""
         file, line = begun
         place = input_place(file, line, self._troubles.unit)
         where = place if file != self.file else f"{self._troubles.unit} {line}"
-        return f", which began at {where} and is already complete{_TOGETHER}"
+        return f", which began at {where} and is already complete"
 
     def untimed_graph(self, name: Term, about_inside: bool, line: int) -> None:
         """`about_inside`: whether a fact of the graph has the predicate of timestamps."""
+        kind = self._options.framing.kind
+        if kind in ("subject", "member") or self._options.time_steps():
+            what = kind if kind in ("subject", "member") else "graph"
+            named = " or ".join(f"<{iri}>" for iri in self._options.time_predicates())
+            text = (
+                f"the {what} {name} has no timestamp: no {named or self._path()} among its triples"
+            )
+            self.report(text + ("" if what != "graph" or kind == "dataset" else _TOGETHER), line)
+            return
         about = f"<{self._options.time_predicate or GENERATED_AT}>"
         text = f"the graph {name} has no timestamp: no triple <graph> {about} <time>"
-        if self._options.time_predicate is not None:
+        if kind == "dataset":
+            text += " in the default graph"
+            if self._options.time_predicate is not None:
+                text += ", and none inside the graph"
+            elif about_inside:
+                text += f"; there is one inside the graph: --time-predicate {GENERATED_AT} finds it"
+        elif self._options.time_predicate is not None:
             text += (
                 f" in the default graph beside it, and none among its statements here{_TOGETHER}"
             )
@@ -76,17 +106,23 @@ class Questions:
         else:
             text += (
                 " immediately before its first quad or after its last "
-                "(--time-predicate names another one, --arrival-time uses the clock)"
+                "(--time-predicate names another one, --arrival-time uses the clock, "
+                "--events dataset collects graphs and timestamps wherever they are)"
             )
         self.report(text, line)
 
     def untimed_message(self, line: int) -> None:
         named = " or ".join(f"<{iri}>" for iri in self._options.time_predicates())
-        self.report(f"a message without a timestamp: no {named} in it", line)
+        self.report(f"a message without a timestamp: no {named or self._path()} in it", line)
 
     def untimed_triples(self, size: int, line: int) -> None:
-        predicate = self._options.time_predicate
-        self.report(f"{size} triples without a timestamp (<{predicate}>)", line)
+        named = "".join(f"<{iri}>" for iri in self._options.named_predicate())
+        self.report(f"{size} triples without a timestamp ({named or self._path()})", line)
+
+    def _path(self) -> str:
+        """The path to the timestamp, for messages."""
+        steps = self._options.time_steps()
+        return "/".join(f"{'^' if inverse else ''}<{iri}>" for iri, inverse in steps)
 
     def delimiter_among_graphs(self, line: int) -> None:
         self.report(f"a message delimiter among named graphs{_MESSAGES_HINT}", line)
@@ -98,9 +134,12 @@ class Questions:
         self.report(f"the last event is incomplete: {count} of its {size} triples", line)
 
     def no_event(self, line: int) -> None:
+        if self._options.framing.kind == "member":
+            self.report("no event in this file: it has no tree:member", line)
+            return
         self.report(
-            "no event in this file: it has no named graphs; --events triples:N or "
-            "--events message cut triples into events",
+            "no event in this file: it has no named graphs; --events subject, --events message or "
+            "--events triples:N cut triples into events",
             line,
         )
 

@@ -1,8 +1,10 @@
 """Jelly, RDF in frames of Protocol Buffers → statements, with a mark after each frame.
 
-pyjelly resolves the abbreviations of Jelly: lookup tables, and terms repeated from the previous
-statement. This module cuts a stream into frames and makes each row a quad of pyoxigraph, under the
-rules that pyoxigraph enforces for every other syntax.
+The framings `subject`, `dataset` and `member` read statements; the others read frames straight into
+events (spaseq/io/native/_jelly.pyx), with the same results and messages. pyjelly resolves the
+abbreviations of Jelly: lookup tables, and terms repeated from the previous statement. This module
+cuts a stream into frames and makes each row a quad of pyoxigraph, under the rules that pyoxigraph
+enforces for every other syntax.
 
 Invariant: a frame that cannot be decoded has no statements and ends the file, because later frames
 refer to its tables. A decoded statement that is no RDF (an IRI with a space, a literal as a

@@ -1,9 +1,10 @@
 """Files, compressed or not, and standard input → numbered lines of bytes.
 
-A read returns the bytes that are available (`read1`), so a live pipe is read as it is written.
-Memory: one block. Invariant: lines are numbered from 1 as an editor numbers them (\\n, \\r\\n and a
-lone \\r each end a line), and a block is always whole lines. Every failure of the operating system
-or of the decompressor is an `InputError`.
+The first bytes tell whether a file is compressed (spaseq/rdf/compression.py). A read returns the
+bytes that are available (`read1`), so a live pipe is read as it is written. Memory: one block.
+Invariant: lines are numbered from 1 as an editor numbers them (\\n, \\r\\n and a lone \\r each end
+a line), and a block is always whole lines. Every failure of the operating system or of the
+decompressor is an `InputError`.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ import os
 import re
 import stat
 import sys
-import zlib
 from collections import deque
 from collections.abc import Iterator
-from typing import IO, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
-from spaseq.errors import InputError, InputUnit
-from spaseq.io.formats import STREAM_SYNTAXES, StreamSyntax
-from spaseq.rdf.formats import N_QUADS, TRIG
+from spaseq.errors import InputError, InputUnit, SpaseqError
+from spaseq.rdf.compression import decompressed, first_bytes
+
+if TYPE_CHECKING:
+    from spaseq.io.read_options import ReadOptions
 
 STDIN = "-"
 _BLOCK = 1 << 16
 _FILE_BLOCK = 3 << 19
 """Bytes. Events of a batch share their terms, so larger blocks need fewer look-ups."""
 _BOM = b"\xef\xbb\xbf"
-_STATEMENT = re.compile(rb"\s*(?:<[^>]*>|_:\S+)\s*<[^>]*>\s*[<_\"].*\.\s*(?:#.*)?")
 _ANNOUNCEMENT = re.compile(rb"\s*(?:VERSION|@version)\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _PREAMBLE = re.compile(rb"\s*(?:@?prefix|@?base)\b", re.IGNORECASE)
 _DELIMITER = re.compile(rb"\s*MESSAGE\s*(?:#.*)?", re.IGNORECASE)
@@ -42,37 +43,16 @@ def shown_name(path: str) -> str:
     return "<stdin>" if path == STDIN else path
 
 
-def syntax_of(path: str) -> StreamSyntax | None:
-    """The syntax that a file's extension names; None for standard input, which has no name.
-
-    Raises:
-        InputError: for another extension.
-    """
-    name = os.path.basename(path)
-    plain = name[:-3] if name.lower().endswith(".gz") else name
-    extension = plain.rpartition(".")[2].lower() if "." in plain else ""
-    if extension in STREAM_SYNTAXES:
-        return STREAM_SYNTAXES[extension]
-    if path == STDIN:
-        return None
-    raise InputError(
-        f"the extension does not tell the RDF syntax; known are "
-        f"{', '.join('.' + known for known in STREAM_SYNTAXES)} and each of them with .gz "
-        "(or say which it is: --input-format)",
-        path,
-    )
-
-
 class Lines:
     """The lines of one file. `number` is the number of the last line returned.
 
     Args:
-        path: the file; `-` is standard input.
+        path: the file; `-` is standard input. Its first bytes tell whether it is compressed.
         stream: an open file to read instead of the path.
         block: how many bytes of a regular file are read at once.
 
     Raises:
-        InputError: for a file that cannot be opened.
+        InputError: for a file that cannot be opened, and for a compression without its package.
     """
 
     def __init__(self, path: str, stream: IO[bytes] | None = None, block: int | None = None):
@@ -81,14 +61,22 @@ class Lines:
         self.number = 0
         self.unit: InputUnit = "line"
         """The unit that `number` counts; readers of binary formats set another one than lines."""
-        self._raw: IO[bytes] | None = None
-        self._file = self._open(path) if stream is None else stream
+        self._raw = self._open(path) if stream is None else stream
+        self.is_live = not _is_regular(self._raw)
+        """Whether a read may block until more is written."""
+        try:
+            self._file, self.compression = decompressed(self._raw, self.is_live)
+        except (OSError, SpaseqError) as error:
+            self.close()
+            reason = getattr(error, "strerror", None) or error
+            said = f"cannot be read: {reason}" if isinstance(error, OSError) else str(error)
+            raise InputError(said, path) from error
+        self.options: ReadOptions | None = None
+        """The options of the source, for readers that need one."""
         self._ahead: list[bytes] = []
         self._split: deque[bytes] = deque()
         """Lines that one read of the file returned together."""
         self._fresh = True
-        self.is_live = not _is_regular(self._raw or self._file)
-        """Whether a read may block until more is written."""
         self._block = _BLOCK if self.is_live else block or _FILE_BLOCK
 
     def _open(self, path: str) -> IO[bytes]:
@@ -97,19 +85,12 @@ class Lines:
                 raise InputError("standard input is closed")
             return sys.stdin.buffer
         try:
-            if not path.lower().endswith(".gz"):
-                return open(path, "rb")
-            import gzip
-
-            self._raw = open(path, "rb")  # noqa: SIM115 (closed by `close`)
-            return cast(IO[bytes], gzip.GzipFile(fileobj=self._raw, mode="rb"))
+            return open(path, "rb")
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", path) from error
 
     def close(self) -> None:
-        if sys.stdin is None or self._file is not sys.stdin.buffer:
-            self._file.close()
-        if self._raw is not None:
+        if sys.stdin is None or self._raw is not sys.stdin.buffer:
             self._raw.close()
 
     def base(self) -> str | None:
@@ -122,11 +103,20 @@ class Lines:
 
     def position(self) -> int:
         """How many bytes of the file have been read, before decompression."""
-        file = self._raw or self._file
         try:
-            return file.tell()
+            return self._raw.tell()
         except (OSError, ValueError):
             return 0
+
+    def start(self, size: int) -> bytes:
+        """The first bytes of the content, at most `size`, which are read again by all readers.
+
+        A pipe may return fewer.
+        """
+        try:
+            return first_bytes(self._file, size)[:size].removeprefix(_BOM)
+        except OSError as error:
+            raise self._failed(error) from error
 
     def head(self) -> list[bytes]:
         """The lines up to the first that is neither blank, comment nor a directive.
@@ -217,8 +207,12 @@ class Lines:
         """`size` bytes of a binary format, fewer only at the end of the file."""
         try:
             return self._file.read(size)
-        except (OSError, EOFError, zlib.error) as error:
+        except OSError as error:
             raise self._failed(error) from error
+
+    def read_block(self) -> bytes:
+        """Some bytes of a binary format, as soon as they are read; none at the end."""
+        return self._read_block()
 
     def _numbered(self, block: bytes) -> tuple[int, bytes]:
         block = normalised(block)
@@ -231,7 +225,7 @@ class Lines:
             return self._split.popleft()
         try:
             line = self._file.readline()
-        except (OSError, EOFError, zlib.error) as error:
+        except OSError as error:
             raise self._failed(error) from error
         line = self._without_mark(line)
         if b"\r" in line and line.count(b"\r") > line.count(b"\r\n"):
@@ -242,9 +236,9 @@ class Lines:
 
     def _read_block(self) -> bytes:
         try:
-            # Every file here is buffered (open, gzip, stdin), and those have read1.
-            data = self._file.read1(self._block)  # type: ignore[attr-defined]
-        except (OSError, EOFError, zlib.error) as error:
+            # Every file here is buffered or decompressed, and those have read1.
+            data = self._file.read1(self._block)  # type: ignore[union-attr]
+        except OSError as error:
             raise self._failed(error) from error
         return self._without_mark(cast(bytes, data))
 
@@ -288,14 +282,3 @@ def announces_messages(head: list[bytes]) -> bool:
         for found in map(_ANNOUNCEMENT.match, head)
         if found is not None and (found[1] or found[2])
     )
-
-
-def syntax_of_content(head: list[bytes]) -> StreamSyntax:
-    """N-Quads if the first statement is one whole line, else TriG.
-
-    N-Quads includes N-Triples and TriG includes Turtle, so two answers suffice.
-    """
-    if any(_PREAMBLE.match(line) or line.lstrip().startswith(b"@") for line in head):
-        return STREAM_SYNTAXES[TRIG.name]
-    is_line = head and _STATEMENT.fullmatch(head[-1].strip())
-    return STREAM_SYNTAXES[(N_QUADS if is_line else TRIG).name]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from spaseq.errors import InputError, InputUnit
+from spaseq.errors import InputError, InputUnit, SpaseqError
 from spaseq.io.formats import stream_syntax
 from spaseq.io.rows.formats import ROW_FORMATS
+from spaseq.io.time_path import Step, time_path
 from spaseq.rdf.event import DATE_TIME, NUMBER
 from spaseq.rdf.time import TimePrecision, TimeUnit
 
@@ -34,12 +35,12 @@ _TRIPLES = re.compile(r"triples:([1-9][0-9]{0,8})")
 class Framing:
     """How statements are cut into events; `size` is the N of `triples:N`."""
 
-    kind: Literal["auto", "graph", "message", "triples"]
+    kind: Literal["auto", "graph", "message", "triples", "subject", "dataset", "member"]
     size: int = 0
 
     @staticmethod
     def parse(text: str) -> Framing:
-        """Read `auto`, `graph`, `message` or `triples:N`.
+        """Read `auto`, `graph`, `message`, `subject`, `dataset`, `member` or `triples:N`.
 
         Raises:
             ValueError: for any other text.
@@ -50,7 +51,7 @@ class Framing:
         if triples is None:
             raise ValueError(
                 f"{text!r} is no framing of events: "
-                "use auto, graph, message or triples:N (N at least 1)"
+                f"use {', '.join(_NAMED_FRAMINGS)} or triples:N (N at least 1)"
             )
         return Framing("triples", int(triples[1]))
 
@@ -59,7 +60,12 @@ _NAMED_FRAMINGS = {
     "auto": Framing("auto"),
     "graph": Framing("graph"),
     "message": Framing("message"),
+    "subject": Framing("subject"),
+    "dataset": Framing("dataset"),
+    "member": Framing("member"),
 }
+COLLECTED = ("dataset", "member")
+"""The framings that read all files before the first event."""
 
 
 def clock_micros() -> int:
@@ -73,8 +79,9 @@ class ReadOptions:
 
     Args:
         framing: how statements are cut into events.
-        time_predicate: the IRI of the predicate of timestamps; by default
-            prov:generatedAtTime, and for messages the first of `MESSAGE_TIMES` they have.
+        time_predicate: the IRI of the predicate of timestamps, or a path of predicates
+            (spaseq/io/time_path.py); by default prov:generatedAtTime, and for messages, subjects
+            and members the first of `MESSAGE_TIMES` they have.
         arrival_time: whether the timestamp of an event is its time of arrival, read on `clock`.
         unit: the unit of timestamps that are plain numbers.
         on_error: whether a malformed statement or event ends the run or is skipped.
@@ -84,6 +91,8 @@ class ReadOptions:
             `spaseq.io.rows.formats.ROW_FORMATS`, instead of the file extension.
         clock: microseconds since 1970-01-01T00:00:00Z.
         time_precision: what is done with a time finer than a microsecond.
+        contexts: files that replace remote JSON-LD contexts, by URL; "" is for every other URL and
+            for documents without a context.
         time_column: the column of times, of tables whose mapping leaves `?_time` unbound.
 
     Raises:
@@ -99,15 +108,47 @@ class ReadOptions:
     syntax: str | None = None
     clock: Callable[[], int] = clock_micros
     time_precision: TimePrecision = "error"
+    contexts: Mapping[str, str] = field(default_factory=dict)
+    reuse_graph_names: bool = False
+    event_metadata: bool = False
+    max_memory: int | None = None
     time_column: str | None = None
 
     def __post_init__(self) -> None:
         if self.syntax is not None and self.syntax not in ROW_FORMATS:
             stream_syntax(self.syntax)
+        kind = self.framing.kind
+        if self.time_predicate is not None:
+            try:
+                path = time_path(self.time_predicate)
+            except ValueError as error:
+                raise SpaseqError(f"--time-predicate: {error}") from error
+            if len(path) == 1 and not path[0][1]:
+                object.__setattr__(self, "time_predicate", path[0][0])
+        if self.reuse_graph_names and self.event_metadata:
+            raise SpaseqError(
+                "--reuse-graph-names and --event-metadata exclude each other: a statement about a "
+                "name would not show which of its events it is about"
+            )
+        if self.reuse_graph_names and kind not in ("auto", "graph"):
+            raise SpaseqError(f"--reuse-graph-names is for --events graph, not for {kind}")
+        if self.event_metadata and kind not in ("auto", "graph", "dataset"):
+            raise SpaseqError(f"--event-metadata is for --events graph and dataset, not for {kind}")
+        if self.lateness is not None and kind in COLLECTED:
+            raise SpaseqError(f"--events {kind} orders all events by time: leave out --lateness")
 
     def time_predicates(self) -> tuple[str, ...]:
-        """The predicates of message timestamps in order of preference."""
-        return MESSAGE_TIMES if self.time_predicate is None else (self.time_predicate,)
+        """The predicates of message timestamps in order of preference; none for a path."""
+        return MESSAGE_TIMES if self.time_predicate is None else self.named_predicate()
+
+    def named_predicate(self) -> tuple[str, ...]:
+        """The predicate that `time_predicate` names; empty if it names none or a path."""
+        return () if self.time_predicate is None or self.time_steps() else (self.time_predicate,)
+
+    def time_steps(self) -> tuple[Step, ...]:
+        """The steps of the path to an event's timestamp; empty for a predicate."""
+        path = () if self.time_predicate is None else time_path(self.time_predicate)
+        return () if len(path) == 1 and not path[0][1] else path
 
 
 @dataclass(slots=True)
@@ -175,9 +216,13 @@ class Troubles:
     """The last malformed line of a line-based file."""
     unit: InputUnit = "line"
     """The unit of positions in the file that is being read."""
+    note: str = ""
+    """How the syntax of the file was recognised, for messages about the syntax."""
 
     def report(self, message: str, file: str, line: int | None) -> None:
         """Raise an `InputError`; under "skip" log and count it instead."""
+        if self.note and message.startswith("not "):
+            message = f"{message}; {self.note}"
         error = InputError(message, file, line, self.unit)
         if self.on_error == "stop":
             raise error

@@ -15,24 +15,18 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from spaseq.errors import InputError
 from spaseq.io.documents import DocumentFile
-from spaseq.io.formats import StreamSyntax, stream_syntax
+from spaseq.io.formats import StreamSyntax
 from spaseq.io.framing_errors import Questions
-from spaseq.io.lines import (
-    STDIN,
-    Lines,
-    Piece,
-    announces_messages,
-    normalised,
-    syntax_of,
-    syntax_of_content,
-)
+from spaseq.io.grouping import Dataset, Members, Texts, by_subject
+from spaseq.io.lines import STDIN, Lines, Piece, announces_messages, normalised
 from spaseq.io.native._framing import EventReader, Minter
 from spaseq.io.native._nquads import LineReader
 from spaseq.io.read_options import (
+    COLLECTED,
     GENERATED_AT,
     Counters,
     ReadOptions,
@@ -40,17 +34,20 @@ from spaseq.io.read_options import (
     Troubles,
     log_warning,
 )
-from spaseq.io.statements import block_statements
+from spaseq.io.recognition import recognised
+from spaseq.io.statements import Statement, block_statements, document_statements, line_statements
 from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
-from spaseq.rdf.formats import RdfSyntax
+from spaseq.rdf.formats import N_QUADS, RdfSyntax
 
 EVENTS_AT_ONCE = 256
 """The most events in a batch of a file that is read statement by statement."""
+_Place: TypeAlias = tuple[int, int, int, str, int]
+"""(time, order of the first statement, number of the text, file, line) of an event."""
 STATEMENTS_AT_ONCE = 4096
 """Statements after which such a batch is yielded or refreshed, with or without events."""
 
@@ -145,16 +142,22 @@ class _Reading:
         self._questions = Questions(source.options, source.domain, troubles)
         factor = time.MICROS_PER_UNIT[source.options.unit]
         self._events = EventReader(relevance, self._questions, source.stream, minter, factor)
+        self._last_line = 0
 
     def batches(self) -> Iterator[EventBatch]:
         """The events of all files, in the order they are read."""
+        if self._options.framing.kind in COLLECTED:
+            yield from self._collected()
+            return
         named = self._options.syntax
         for path in self._source.files:
-            syntax = syntax_of(path) if named is None else stream_syntax(named)
             file = self._source.open_lines(path)
             self._source.lines = file
             try:
-                yield from self._file_batches(file, syntax or syntax_of_content(file.head()))
+                file.options = self._options
+                known = recognised(file, path, named)
+                self._troubles.note = known.note
+                yield from self._file_batches(file, known.syntax)
             finally:
                 file.close()
 
@@ -190,26 +193,42 @@ class _Reading:
         if kind == "auto":
             is_messages = syntax.has_messages or announces_messages(file.head())
             kind = "message" if is_messages else "graph"
-        named = () if options.time_predicate is None else (options.time_predicate,)
         self._questions.file = file.name
         file.unit = self._troubles.unit = syntax.unit
-        self._events.start_file(
-            file.name,
-            kind,
-            options.framing.size + len(named),
-            {"message": options.time_predicates(), "graph": named or (GENERATED_AT,)}.get(
-                kind, named
-            ),
-            not options.arrival_time,
-            bool(named),
-        )
-        self._events.refresh()
+        self._start_events(self._events, file.name, kind)
         return kind
+
+    def _start_events(
+        self, events: EventReader, file: str, kind: str, predicate: str | None = None
+    ) -> None:
+        """Prepare a reader for a file; `predicate` is that of timestamps by default."""
+        options = self._options
+        named, steps = options.named_predicate(), options.time_steps()
+        if kind in ("graph", "dataset"):
+            predicates = named if named or steps else (GENERATED_AT,)
+        elif kind == "triples" or steps:
+            predicates = named
+        else:
+            predicates = options.time_predicates()
+            if predicate is not None and options.time_predicate is None:
+                predicates = (predicate,)
+        events.start_file(
+            file,
+            "graph" if kind in (*COLLECTED, "subject") else kind,
+            options.framing.size + len(named),
+            predicates,
+            not options.arrival_time,
+            bool(named) or kind in ("subject", "member"),
+            options.reuse_graph_names,
+            options.event_metadata,
+            steps,
+        )
+        events.refresh()
 
     def _finish(self, file: Lines, kind: str) -> None:
         """Finish the last event of a file."""
         self._events.finish()
-        if kind == "graph" and self._events.unused and not self._events.filled:
+        if kind in ("graph", "subject") and self._events.unused and not self._events.filled:
             self._questions.no_event(file.number)
 
     def _failed(self, error: InputError) -> InputError:
@@ -230,18 +249,23 @@ class _Reading:
     def _steps(self, file: Lines, syntax: StreamSyntax, kind: str) -> Iterator[bool]:
         """Read the file into events; True each time that a batch may be yielded."""
         is_messages = kind == "message"
-        if syntax.read is None and syntax.syntax.line_based:
+        if syntax.read is None and syntax.syntax.line_based and kind != "subject":
             lines = LineReader(self._events, syntax.syntax.named_graphs, file.number + 1)
             for pieces in file.pieces():
                 self._read_pieces(pieces, lines, file, syntax.syntax)
                 yield True
             return
-        if syntax.read is None:
+        if syntax.steps is not None and kind != "subject":
+            yield from syntax.steps(file, self._events, self._troubles, is_messages)
+            return
+        if kind == "subject":
+            statements = by_subject(self._statements(file, syntax, False))
+        elif syntax.read is None:
             document = DocumentFile(self._events, file, syntax.syntax, self._troubles, is_messages)
             yield from document.steps()
             statements = document.rest()
         else:
-            statements = syntax.read(file, syntax.syntax, self._troubles, is_messages)
+            statements = self._statements(file, syntax, is_messages)
         most = 1 if file.is_live else EVENTS_AT_ONCE
         count = 0
         for quad, line in statements:
@@ -250,6 +274,116 @@ class _Reading:
             if len(self._events.batch) >= most or count == STATEMENTS_AT_ONCE:
                 count = 0
                 yield True
+
+    def _statements(self, file: Lines, syntax: StreamSyntax, messages: bool) -> Iterator[Statement]:
+        if syntax.read is None:
+            read = line_statements if syntax.syntax.line_based else document_statements
+            return read(file, syntax.syntax, self._troubles)
+        return syntax.read(file, syntax.syntax, self._troubles, messages)
+
+    # ------------------------------------------------------------ all files first
+
+    def _collected(self) -> Iterator[EventBatch]:
+        """The events of the framings that read all files before the first event.
+
+        The text of each event is read twice: for its time, and in the order of times.
+        """
+        options, source = self._options, self._source
+        kind = options.framing.kind
+        collector: Dataset | Members
+        texts: Texts | None = None
+        if kind == "dataset":
+            named = options.named_predicate()
+            predicates = named if named or options.time_steps() else (GENERATED_AT,)
+            collector = Dataset(predicates, options.event_metadata, options.max_memory)
+        else:
+            collector = Members(options.max_memory)
+        try:
+            for number, path in enumerate(source.files):
+                self._collect(collector, path, f"f{number}-" if len(source.files) > 1 else "")
+            predicate = None if isinstance(collector, Dataset) else collector.path
+            texts = Texts(collector.is_full)
+            order = self._timed(collector, texts, kind, predicate)
+            source.counters.unused += collector.unused
+            if not order and collector.unused and self._last_line:
+                self._questions.no_event(self._last_line)
+            yield from self._in_order(texts, order, kind, predicate)
+        finally:
+            collector.close()
+            if texts is not None:
+                texts.close()
+
+    def _collect(self, collector: Dataset | Members, path: str, scope: str) -> None:
+        """Read the statements of a file."""
+        file = self._source.lines = self._source.open_lines(path)
+        file.options = self._options
+        try:
+            known = recognised(file, path, self._options.syntax)
+            self._troubles.note = known.note
+            self._questions.file = file.name
+            file.unit = self._troubles.unit = known.syntax.unit
+            collector.read(self._statements(file, known.syntax, False), file.name, scope)
+            self._last_line = file.number
+        finally:
+            file.close()
+
+    def _timed(
+        self, collector: Dataset | Members, texts: Texts, kind: str, predicate: str | None
+    ) -> list[_Place]:
+        """Store the texts of the events. Returns their places by time and order."""
+        nothing = Relevance(Dictionary(), [])
+        factor = time.MICROS_PER_UNIT[self._options.unit]
+        events = EventReader(nothing, self._questions, self._source.stream, None, factor)
+        self._start_events(events, "", kind, predicate)
+        lines = LineReader(events, True)
+        places: list[_Place] = []
+        for group in collector.groups(self._troubles):
+            text = bytes(group.stamps + group.quads)
+            self._read_group(events, lines, text, group.file, group.line)
+            if len(events.batch):
+                micros = events.batch.micros(0)
+                places.append((micros, group.order, texts.add(text), group.file, group.line))
+                events.fresh("")
+            else:
+                events.refresh()
+        places.sort()
+        return places
+
+    def _in_order(
+        self, texts: Texts, places: list[_Place], kind: str, predicate: str | None
+    ) -> Iterator[EventBatch]:
+        """The events of the texts in the order of the places."""
+        events = self._events
+        for _, _, number, file, line in places:
+            if file != events.batch.file:
+                if len(events.batch):
+                    yield events.fresh()
+                self._start_events(events, file, kind, predicate)
+                lines = LineReader(events, True)
+            self._read_group(events, lines, texts.text(number), file, line)
+            if len(events.batch) >= EVENTS_AT_ONCE:
+                yield events.fresh()
+            events.refresh()
+        if len(events.batch):
+            yield events.fresh()
+
+    def _read_group(
+        self, events: EventReader, lines: LineReader, text: bytes, file: str, line: int
+    ) -> None:
+        """Read the text of one event; its errors name the line of its first statement."""
+        self._questions.at(file, line)
+        lines.number(line)
+        at = lines.read(text, 0, len(text))
+        while at < len(text):
+            behind = lines.behind_sure(text, at, len(text))
+            some = block_statements(line, text[at:behind], file, N_QUADS, self._troubles)
+            for quad, _ in some:
+                events.statement(quad, line)
+            at = lines.read(text, behind, len(text))
+        events.finish()
+        self._questions.at(file, None)
+
+    # ------------------------------------------------------------ lines
 
     def _read_pieces(
         self, pieces: list[Piece], lines: LineReader, file: Lines, syntax: RdfSyntax

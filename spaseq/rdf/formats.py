@@ -41,7 +41,17 @@ class RdfSyntax:
     named_graphs: bool = False
     line_feeding: LineFeeding = "on failure"
     other_extensions: tuple[str, ...] = ()
-    """More extensions, for files of a knowledge base only."""
+    other_media_types: tuple[str, ...] = ()
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """All file extensions, its name first."""
+        return (self.name, *self.other_extensions)
+
+    @property
+    def media_types(self) -> tuple[str, ...]:
+        """All media types, the registered one first."""
+        return (self.media_type, *self.other_media_types)
 
 
 N_QUADS = RdfSyntax("nq", "N-Quads", "application/n-quads", line_based=True, named_graphs=True)
@@ -49,9 +59,14 @@ N_TRIPLES = RdfSyntax(
     "nt", "N-Triples", "application/n-triples", line_based=True, other_extensions=("txt",)
 )
 TRIG = RdfSyntax("trig", "TriG", "application/trig", named_graphs=True)
-TURTLE = RdfSyntax("ttl", "Turtle", "text/turtle")
+TURTLE = RdfSyntax("ttl", "Turtle", "text/turtle", other_media_types=("application/x-turtle",))
 RDF_XML = RdfSyntax(
-    "rdf", "RDF/XML", "application/rdf+xml", line_feeding="always", other_extensions=("xml",)
+    "rdf",
+    "RDF/XML",
+    "application/rdf+xml",
+    line_feeding="always",
+    other_extensions=("owl", "xml"),
+    other_media_types=("application/xml",),
 )
 JSON_LD = RdfSyntax(
     "jsonld",
@@ -60,6 +75,7 @@ JSON_LD = RdfSyntax(
     named_graphs=True,
     line_feeding="never",
     other_extensions=("json",),
+    other_media_types=("application/json",),
 )
 N3 = RdfSyntax("n3", "N3", "text/n3")
 
@@ -81,10 +97,7 @@ def parser_format(syntax: RdfSyntax) -> ox.RdfFormat:
 def syntax_of_extension(extension: str) -> RdfSyntax | None:
     """The syntax with a file extension, in letters of either case; None if no syntax has it."""
     small = extension.lower()
-    for syntax in SYNTAXES.values():
-        if small == syntax.name or small in syntax.other_extensions:
-            return syntax
-    return None
+    return next((known for known in SYNTAXES.values() if small in known.extensions), None)
 
 
 def entry(table: Mapping[str, T], name: str, what: str) -> T:

@@ -36,6 +36,7 @@ MICROS_PER_UNIT: dict[str, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _DATE_TIME = ox.NamedNode(XSD + "dateTime")
 _INTEGER = ox.NamedNode(XSD + "integer")
 _DECIMAL = ox.NamedNode(XSD + "decimal")
+_STAMPS = (XSD + "dateTimeStamp", "https://uri.etsi.org/ngsi-ld/DateTime")
 _DOUBLE = ox.NamedNode(XSD + "double")
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,7 +89,7 @@ def from_literal(
             raise _ill_formed(literal.value, datatype, "")
         micros, exact = _number_micros(text, unit, precision)
         return Timestamp(micros, NUMBER, literal if exact else seconds_literal(micros))
-    if datatype == XSD + "dateTimeStamp":
+    if datatype in _STAMPS:
         return _from_date_time(literal.value, None, precision)
     if datatype == XSD + "date":
         return _from_date(literal.value)

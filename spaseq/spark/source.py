@@ -37,10 +37,10 @@ from pyspark.sql.types import StructType
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io import time_column
-from spaseq.io.formats import stream_syntax
 from spaseq.io.identity import event_digest
-from spaseq.io.lines import syntax_of
+from spaseq.io.lines import Lines
 from spaseq.io.read_options import Framing, OnError, ReadOptions
+from spaseq.io.recognition import extension_syntax, recognised
 from spaseq.io.source import Source
 from spaseq.io.time_column import TimeKind
 from spaseq.rdf._batch import EventBatch
@@ -137,10 +137,7 @@ class EventOptions:
     def _is_data(self, path: str) -> bool:
         if os.path.basename(path).startswith((".", "_")) or not os.path.isfile(path):
             return False
-        try:
-            return self.read.syntax is not None or syntax_of(path) is not None
-        except InputError:
-            return False
+        return self.read.syntax is not None or extension_syntax(path) is not None
 
 
 @dataclass
@@ -248,10 +245,15 @@ def file_splits(path: str, options: EventOptions) -> list[FileSplit]:
 
 
 def is_divisible(path: str, options: EventOptions) -> bool:
-    """Whether several tasks can read one file."""
-    named = options.read.syntax
-    known = syntax_of(path) if named is None else stream_syntax(named)
-    return known is not None and splits.is_divisible(path, known.syntax, options.read)
+    """Whether parts of a file can be read apart."""
+    lines = Lines(path)
+    try:
+        if lines.compression:
+            return False
+        known = recognised(lines, path, options.read.syntax)
+    finally:
+        lines.close()
+    return splits.is_divisible(path, known.syntax.syntax, options.read)
 
 
 def rows(part: FileSplit, options: EventOptions) -> Iterator[pa.RecordBatch]:

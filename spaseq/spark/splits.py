@@ -76,8 +76,8 @@ def open_range(start: int, end: int | None) -> Callable[[str], Lines]:
 
 
 def is_divisible(path: str, syntax: RdfSyntax, options: ReadOptions) -> bool:
-    """Whether a reader can start in the middle of a file: graphs in uncompressed N-Quads."""
-    if syntax != N_QUADS or path.lower().endswith(".gz") or options.lateness is not None:
+    """Whether the events of a plain file can be found from its middle: graphs in N-Quads."""
+    if syntax != N_QUADS or options.lateness is not None:
         return False
     if options.framing.kind == "auto":
         lines = Lines(path)

@@ -33,6 +33,17 @@ cdef struct Stamp:
     uint64_t line
 
 
+# A fact of the open event whose predicate is a step of the path to the timestamp.
+cdef struct PathFact:
+    uint32_t step
+    term_t source       # where the step starts: the subject, or the object of an inverse step
+    term_t target
+    uint64_t line
+
+cdef enum:
+    MOST_STEPS = 8
+
+
 cdef struct Own:
     term_t label        # a blank node of the file; 0: an empty slot
     term_t node         # the blank node of the event
@@ -60,7 +71,9 @@ cdef class Minter:
 @cython.final
 cdef class EventReader:
     cdef readonly EventBatch batch      # the batch that is being filled
-    cdef Relevance relevance
+    cdef Relevance relevance            # what the readers of files pass on as `kept`
+    cdef Relevance used                 # what the queries use
+    cdef bint sifts                     # the two differ
     cdef object questions
     cdef ClosedNames closed         # graphs with an IRI, of all files
     cdef ClosedNames closed_blanks  # graphs with a label, of this file
@@ -75,6 +88,12 @@ cdef class EventReader:
     cdef int64_t factor         # microseconds in a unit of numeric times
     cdef tuple predicates       # of timestamps, in order of preference
     cdef term_t about[3]        # their terms in the batch; 0 if there are fewer
+    cdef bint reuse             # an IRI may name several graphs, each with its time
+    cdef bint metadata          # default-graph triples about a graph's name are its event's facts
+    cdef tuple steps            # the path to the timestamp: (predicate, whether inverse)
+    cdef uint32_t step_count
+    cdef term_t step_terms[MOST_STEPS]
+    cdef bint step_inverse[MOST_STEPS]
     cdef list strange           # the triple terms that are the event's timestamps
     cdef uint32_t generation    # counts the batches
     cdef uint32_t patience      # buffers a batch without events may hold
@@ -92,6 +111,10 @@ cdef class EventReader:
     cdef uint32_t stamp_count, stamp_room
     cdef Stamp* inner           # among its facts
     cdef uint32_t inner_count, inner_room
+    cdef PathFact* path         # of the steps of the path
+    cdef uint32_t path_count, path_room
+    cdef Quad* prelude          # metadata about a graph that is not open; of one subject
+    cdef uint32_t prelude_count, prelude_room
     cdef term_t refused         # a complete graph whose further quads are left out, or 0
 
     # The events before it.
@@ -112,6 +135,10 @@ cdef class EventReader:
     cdef int enter(self, term_t name, uint64_t line) except -1 nogil
     cdef int time(self, const Quad* quad) except -1 nogil
     cdef int close(self) except -1 nogil
+    cdef int describe(self, const Quad* quad) except -1 nogil
+    cdef int adopt(self) except -1 nogil
+    cdef int step(self, const Quad* quad) except -1 nogil
+    cdef int follow(self) except -1 nogil
     cdef int delimit(self, uint64_t line) except -1 nogil
     cdef int close_triples(self) except -1 nogil
     cdef const Entry* closed_as(self, term_t name) noexcept nogil

@@ -32,6 +32,9 @@ class EventReader:
         predicates: tuple[str, ...],
         timed: bool,
         inside: bool,
+        reuse: bool = False,
+        metadata: bool = False,
+        steps: tuple[tuple[str, bool], ...] = (),
     ) -> None: ...
     def fresh(self, file: str | None = None) -> EventBatch: ...
     def refresh(self) -> None: ...

@@ -5,9 +5,14 @@ Three ways to cut a file into events:
 
 * GRAPHS: a named graph is an event. Its timestamp is a default-graph triple about it, immediately
   before its first quad or after its last (else, under a predicate that the user names, a triple
-  inside it). A timestamp without a graph is an event without facts.
+  inside it). A timestamp without a graph is an event without facts. Under `metadata`, the other
+  default-graph triples about the name are facts of the event, and the next graph ends it.
 * MESSAGES: the statements between two delimiters are an event, whatever their graphs.
 * TRIPLES: N triples are an event, and one more if a timestamp predicate is named.
+
+Instead of a predicate, a path of predicates may lead to the timestamp; it is followed among the
+facts of the event, from any node. The facts of its steps are then read whether or not a query uses
+them.
 
 A blank node becomes `s{source}e{event}b{node}`: numbers in the order in which sources are declared,
 events are read and nodes occur among the distinct facts that are stored, so equal input has equal
@@ -25,6 +30,7 @@ import pyoxigraph as ox
 
 cimport cython
 from libc.stdio cimport snprintf
+from libc.stdlib cimport bsearch, qsort
 from libc.string cimport memset
 
 from spaseq.rdf._batch cimport Triple, known_term, record_of, written_record
@@ -42,6 +48,12 @@ cdef dict CUTS = {"graph": Cut.GRAPHS, "message": Cut.MESSAGES, "triples": Cut.T
 cdef enum:
     PATIENCE = 4                # buffers that a batch without events may hold before a new one
     NAMELESS = 0xFFFFFFFFu      # a triple term that is no timestamp
+
+
+cdef int by_number(const void* a, const void* b) noexcept nogil:
+    cdef term_t x = (<const term_t*>a)[0]
+    cdef term_t y = (<const term_t*>b)[0]
+    return (x > y) - (x < y)
 
 
 cdef int push(
@@ -228,7 +240,7 @@ cdef class EventReader:
         self, Relevance relevance not None, questions, str stream, Minter minter, int64_t factor
     ):
         """`minter`: None if the events are unsorted and retain the blank nodes of the file."""
-        self.relevance = relevance
+        self.relevance = self.used = relevance
         self.questions = questions
         self.minter = minter
         self.sorted = minter is not None
@@ -243,22 +255,37 @@ cdef class EventReader:
     def __dealloc__(self):
         mem_free(self.stamps)
         mem_free(self.inner)
+        mem_free(self.path)
+        mem_free(self.prelude)
 
     # ------------------------------------------------------------ files and batches
 
     def start_file(
-        self, str file, str kind, uint32_t size, tuple predicates, bint timed, bint inside
+        self, str file, str kind, uint32_t size, tuple predicates, bint timed, bint inside,
+        bint reuse=False, bint metadata=False, tuple steps=(),
     ):
         """Continue with another file; the batch so far has been yielded.
 
         `size`: the N of `triples:N`; `predicates`: of timestamps; `timed`: whether timestamps are
-        read; `inside`: whether the timestamp of a graph may be one of its own triples.
+        read; `inside`: whether the timestamp of a graph may be one of its own triples; `reuse`:
+        whether an IRI may name several graphs; `metadata`: whether default-graph triples about the
+        name of a graph are facts of its event; `steps`: the path to the timestamp, if any.
         """
+        if len(steps) > MOST_STEPS:
+            raise ValueError("too many steps")
         self.cut = CUTS[kind]
         self.size = size
         self.predicates = tuple(map(ox.NamedNode, predicates))
         self.timed = timed
         self.inside = inside
+        self.reuse = reuse
+        self.metadata = metadata
+        self.steps = tuple([(ox.NamedNode(iri), inverse) for iri, inverse in steps])
+        self.step_count = len(steps) if timed else 0
+        self.sifts = metadata or self.step_count != 0
+        # Steps and metadata need the terms of all facts.
+        self.relevance = Relevance(self.used.dictionary) if self.sifts else self.used
+        self.prelude_count = 0
         self.is_open = False
         self.refused = 0
         self.unused = 0
@@ -277,6 +304,9 @@ cdef class EventReader:
         self.generation += 1
         for i in range(3):
             self.about[i] = batch.encode(self.predicates[i]) if i < len(self.predicates) else 0
+        for i in range(<int>self.step_count):
+            self.step_terms[i] = batch.encode(self.steps[i][0])
+            self.step_inverse[i] = self.steps[i][1]
         return 0
 
     def fresh(self, str file=None):
@@ -303,10 +333,17 @@ cdef class EventReader:
                 self.stamps[i].term = moved(old, self.stamps[i].term, new)
             for i in range(self.inner_count):
                 self.inner[i].term = moved(old, self.inner[i].term, new)
+            for i in range(self.path_count):
+                self.path[i].source = moved(old, self.path[i].source, new)
+                self.path[i].target = moved(old, self.path[i].target, new)
             if self.minter is not None:
                 self.minter.move(old, new)
         if self.follower is not None:
             self.follower.move(old, new)
+        for i in range(self.prelude_count):
+            self.prelude[i].subject = moved(old, self.prelude[i].subject, new)
+            self.prelude[i].predicate = moved(old, self.prelude[i].predicate, new)
+            self.prelude[i].object = moved(old, self.prelude[i].object, new)
         self.begin(new)
         self.patience = PATIENCE + 2 * new.local.bytes.used // (1 << 16)
         return old
@@ -328,6 +365,8 @@ cdef class EventReader:
     def finish(self):
         """The end of the file: close the open event."""
         if self.cut == Cut.GRAPHS:
+            self.unused += self.prelude_count
+            self.prelude_count = 0
             self.close()
         elif self.cut == Cut.MESSAGES:
             self.delimit(0)
@@ -412,6 +451,8 @@ cdef class EventReader:
                 return self.add(quad)
             if quad.timing:
                 return self.time(quad)
+            if self.metadata:
+                return self.describe(quad)
             self.unused += 1
             return 0
         if self.cut == Cut.TRIPLES and quad.graph:
@@ -443,6 +484,14 @@ cdef class EventReader:
             self.is_strange = True
         if not quad.kept:
             return 0
+        if self.sifts:
+            if self.step_count:
+                self.step(quad)
+            if keep_of(self.used, quad.predicate) != Keep.EVERY and not (
+                keep_of(self.used, quad.predicate) == Keep.SOME
+                and keeps_object(self.used, quad.predicate, quad.object)
+            ):
+                return 0
         subject, value = quad.subject, quad.object
         if self.sorted:
             if quad.blank_subject:
@@ -461,6 +510,7 @@ cdef class EventReader:
         self.is_strange = False
         self.stamp_count = 0
         self.inner_count = 0
+        self.path_count = 0
         if self.sorted:
             self.minter.forget()
 
@@ -487,16 +537,20 @@ cdef class EventReader:
             self.refused = name
             with gil:
                 self.questions.closed_graph(self.batch.term(name), self.begin_of(closed), line)
-        else:
-            self.open(line, name)
-        return 0
+            return 0
+        self.open(line, name)
+        return self.adopt()
 
     cdef int time(self, const Quad* quad) except -1 nogil:
         """Read a default-graph triple that is the timestamp of a graph."""
         cdef const Entry* closed
-        if self.is_open and self.name == quad.subject:
+        if self.is_open and self.name == quad.subject and not (
+            # Under `reuse`, another time is that of the next graph of this name.
+            self.reuse and self.statements and self.stamp_count
+            and (self.stamps[0].term != quad.object or quad.strange)
+        ):
             push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
-            if self.statements:
+            if self.statements and not self.metadata:
                 self.close()
             return 0
         self.closed.expect(record_of(self.batch, quad.subject).hash)
@@ -509,7 +563,103 @@ cdef class EventReader:
                 )
             return 0
         self.open(quad.line, quad.subject)
-        return push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
+        push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
+        return self.adopt()
+
+    # ------------------------------------------------------------ metadata and paths
+
+    cdef int describe(self, const Quad* quad) except -1 nogil:
+        """Read a default-graph triple that may be about the name of a graph."""
+        cdef Quad* grown
+        if self.is_open and self.name == quad.subject:
+            return self.add(quad)
+        if self.prelude_count and self.prelude[0].subject != quad.subject:
+            self.unused += self.prelude_count
+            self.prelude_count = 0
+        if self.prelude_count == self.prelude_room:
+            grown = <Quad*>mem_realloc(
+                self.prelude, (2 * <size_t>self.prelude_room + 4) * sizeof(Quad)
+            )
+            if grown == NULL:
+                with gil:
+                    raise MemoryError
+            self.prelude = grown
+            self.prelude_room = 2 * self.prelude_room + 4
+        self.prelude[self.prelude_count] = quad[0]
+        self.prelude_count += 1
+        return 0
+
+    cdef int adopt(self) except -1 nogil:
+        """Add the metadata read before the graph that was just opened."""
+        cdef uint32_t i, count = self.prelude_count
+        if count == 0 or self.prelude[0].subject != self.name:
+            return 0
+        self.prelude_count = 0
+        for i in range(count):
+            self.add(&self.prelude[i])
+        return 0
+
+    cdef int step(self, const Quad* quad) except -1 nogil:
+        """Store a fact that is a step of the path to the timestamp."""
+        cdef PathFact* grown
+        cdef uint32_t i
+        for i in range(self.step_count):
+            if quad.predicate != self.step_terms[i] or quad.strange:
+                continue
+            if self.path_count == self.path_room:
+                grown = <PathFact*>mem_realloc(
+                    self.path, (2 * <size_t>self.path_room + 8) * sizeof(PathFact)
+                )
+                if grown == NULL:
+                    with gil:
+                        raise MemoryError
+                self.path = grown
+                self.path_room = 2 * self.path_room + 8
+            self.path[self.path_count].step = i
+            self.path[self.path_count].line = quad.line
+            if self.step_inverse[i]:
+                self.path[self.path_count].source = quad.object
+                self.path[self.path_count].target = quad.subject
+            else:
+                self.path[self.path_count].source = quad.subject
+                self.path[self.path_count].target = quad.object
+            self.path_count += 1
+        return 0
+
+    cdef int follow(self) except -1 nogil:
+        """Set `inner` to the ends of the path, if there is one: a sort and searches for a step."""
+        cdef term_t* nodes
+        cdef Quad end
+        cdef uint32_t i, step, count = 0, next
+        if self.step_count == 0 or self.path_count == 0:
+            return 0
+        nodes = <term_t*>mem_alloc(2 * <size_t>self.path_count * sizeof(term_t))
+        if nodes == NULL:
+            with gil:
+                raise MemoryError
+        for step in range(self.step_count):
+            next = self.path_count
+            for i in range(self.path_count):
+                if self.path[i].step != step or step and bsearch(
+                    &self.path[i].source, nodes, count, sizeof(term_t), by_number
+                ) == NULL:
+                    continue
+                if step == self.step_count - 1:
+                    memset(&end, 0, sizeof(Quad))
+                    end.object = self.path[i].target
+                    push(
+                        &self.inner, &self.inner_count, &self.inner_room, &end,
+                        self.path[i].line, 0,
+                    )
+                else:
+                    nodes[next] = self.path[i].target
+                    next += 1
+            count = next - self.path_count
+            for i in range(count):
+                nodes[i] = nodes[self.path_count + i]
+            qsort(nodes, count, sizeof(term_t), by_number)
+        mem_free(nodes)
+        return 0
 
     # ------------------------------------------------------------ ends of events
 
@@ -527,9 +677,10 @@ cdef class EventReader:
             self.closed_blanks.add(
                 record.hash, record.text, record.size, self.line, self.file_number
             )
-        else:
+        elif not self.reuse:
             self.closed.add(record.hash, record.text, record.size, self.line, self.file_number)
         if self.timed and count == 0:
+            self.follow()
             stamps = self.preferred(&count)
             if count == 0:
                 self.batch.triple_count = self.first
@@ -554,6 +705,7 @@ cdef class EventReader:
         if not self.is_open:
             return 0
         self.is_open = False
+        self.follow()
         stamps = self.preferred(&count)
         if self.timed and count == 0:
             self.batch.triple_count = self.first
@@ -566,8 +718,9 @@ cdef class EventReader:
         cdef Stamp* stamps
         cdef uint32_t count
         self.is_open = False
+        self.follow()
         stamps = self.preferred(&count)
-        if self.timed and self.about[0] and count == 0:
+        if self.timed and (self.about[0] or self.step_count) and count == 0:
             self.batch.triple_count = self.first
             with gil:
                 self.questions.untimed_triples(self.size, self.line)

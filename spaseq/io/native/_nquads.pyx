@@ -154,6 +154,10 @@ cdef class LineReader(TermReader):
         numbers = (quad.subject, quad.predicate, quad.object, quad.graph)
         return tuple([batch.term(number) if number else None for number in numbers])
 
+    def number(self, uint64_t line):
+        """Set the number of the next line."""
+        self.line = line
+
     def skip(self, uint64_t lines):
         """Count lines that the caller has read."""
         self.line += lines
@@ -196,6 +200,7 @@ cdef class LineReader(TermReader):
         self.line += self.usual.count
         if self.usual.line == NULL:
             return next
+        quad.line = self.line
         if not self.fact(quad):
             return self.usual.line
         self.line += 1

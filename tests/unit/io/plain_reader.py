@@ -17,10 +17,11 @@ from typing import TypeAlias, cast
 import pyoxigraph as ox
 
 from spaseq.errors import EventError, InputError
-from spaseq.io.formats import StreamSyntax, stream_syntax
-from spaseq.io.lines import Lines, announces_messages, syntax_of, syntax_of_content
+from spaseq.io.formats import StreamSyntax
+from spaseq.io.lines import Lines, announces_messages
 from spaseq.io.messages import message_statements
 from spaseq.io.read_options import GENERATED_AT, Counters, Malformed, ReadOptions, Troubles
+from spaseq.io.recognition import recognised
 from spaseq.io.source import Source
 from spaseq.io.statements import (
     RawFact,
@@ -41,7 +42,11 @@ Name: TypeAlias = ox.NamedNode | ox.BlankNode
 Stamp: TypeAlias = tuple[RawTerm, int]
 """A term that is said to be the time, and the line that says so."""
 
-_TOGETHER = "; the statements of a graph and its timestamp must be consecutive"
+_TOGETHER = (
+    "; the statements of a graph and its timestamp must be consecutive (--events dataset reads all "
+    "files first and collects graphs wherever they are)"
+)
+_AGAIN = " (--reuse-graph-names: a name that occurs again with a time is another event)"
 _MESSAGES_HINT = (
     '; such a file begins with VERSION "1.1-messages", or is read with --events message'
 )
@@ -172,7 +177,7 @@ class GraphFraming:
             return
         yield from self._close()
         if name in self._closed.names:
-            self._report(line, f"a timestamp of {name}{self._complete(name)}")
+            self._report(line, f"a timestamp of {name}{self._complete(name)}{_AGAIN}")
         else:
             self._open = RawEvent(line, name, [], [(value, line)])
 
@@ -208,7 +213,8 @@ class GraphFraming:
             )
         return (
             f"{text} immediately before its first quad or after its last "
-            "(--time-predicate names another one, --arrival-time uses the clock)"
+            "(--time-predicate names another one, --arrival-time uses the clock, "
+            "--events dataset collects graphs and timestamps wherever they are)"
         )
 
     def _report(self, line: int, message: str) -> None:
@@ -314,11 +320,11 @@ class _Reading:
         place = 0
         for path in self._source.files:
             said = self._options.syntax
-            syntax = syntax_of(path) if said is None else stream_syntax(said)
             self._file = self._source.lines = Lines(path)
+            known = recognised(self._file, path, said)
             self._closed.start_file()
             try:
-                for raw in self._raw_events(syntax or syntax_of_content(self._file.head())):
+                for raw in self._raw_events(known.syntax):
                     stamp = self._stamp(raw, place)
                     place += 1
                     if stamp is not None and self._is_usable(raw, stamp):
@@ -357,8 +363,8 @@ class _Reading:
         if not found and counters.unused > unused:
             self._report(
                 self._file.number,
-                "no event in this file: it has no named graphs; --events triples:N or "
-                "--events message cut triples into events",
+                "no event in this file: it has no named graphs; --events subject, "
+                "--events message or --events triples:N cut triples into events",
             )
 
     def _stamp(self, raw: RawEvent, place: int) -> Timestamp | None:

@@ -15,9 +15,10 @@ import pytest
 from reading import options
 
 from spaseq.errors import InputError
-from spaseq.io.lines import Lines, syntax_of
+from spaseq.io.lines import Lines
 from spaseq.io.messages import message_statements
 from spaseq.io.read_options import Counters, Troubles
+from spaseq.io.recognition import extension_syntax
 from spaseq.io.source import Source
 from spaseq.io.statements import Statement, block_statements, document_statements
 from spaseq.rdf.formats import parser_format
@@ -48,7 +49,7 @@ def suite_files(suite: str) -> Iterator[tuple[Path, bool]]:
 
 
 def statements(path: Path, messages: bool = False) -> list[Statement]:
-    known = syntax_of(str(path))
+    known = extension_syntax(str(path))
     assert known is not None
     troubles = Troubles("stop", Counters())
     with closing(Lines(str(path))) as lines:
@@ -80,7 +81,7 @@ def test_w3c_syntax(suite: str) -> None:
 
 
 def _parsed(path: Path) -> list[ox.Quad]:
-    known = syntax_of(str(path))
+    known = extension_syntax(str(path))
     assert known is not None
     data = b"\n".join(
         b"" if line.startswith(b"VERSION") else line for line in path.read_bytes().split(b"\n")
@@ -132,9 +133,7 @@ def test_the_original_engines_streams() -> None:
         assert len(events) == lines // size
         assert [e.time.micros for e in events] == [i * 10**6 for i in range(len(events))]
     cards = str(folder / "tests-jar" / "credit-card" / "card10k.n3.gz")
-    with pytest.raises(InputError, match="--input-format"):
-        list(Source("urn:c", [cards], options("triples:2")))
-    assert len(list(Source("urn:c", [cards], options("triples:2", syntax="nt")))) == 20_001
+    assert len(list(Source("urn:c", [cards], options("triples:2")))) == 20_001
 
 
 def test_published_graphs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -26,8 +27,11 @@ from spaseq.io.formats import (
 from spaseq.io.read_options import Framing, ReadOptions
 from spaseq.io.sinks import open_sink
 from spaseq.io.source import Source
+from spaseq.rdf.compression import COMPRESSIONS
 from spaseq.rdf.formats import N_TRIPLES, SYNTAXES, RdfSyntax, parser_format, syntax_of_extension
 from spaseq.results import Match
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -49,9 +53,11 @@ def test_an_unknown_name_lists_the_known(use: Callable[[], object], said: str) -
 def test_entries_agree_with_the_parser(syntax: RdfSyntax) -> None:
     known = parser_format(syntax)
     assert (known.name, known.supports_datasets) == (syntax.title, syntax.named_graphs)
-    for extension in (syntax.name, *syntax.other_extensions):
-        assert ox.RdfFormat.from_extension(extension) == known
+    for extension in syntax.extensions:
+        assert ox.RdfFormat.from_extension(extension) in (known, None)
         assert syntax_of_extension(extension.upper()) == syntax
+    for media_type in syntax.media_types:
+        assert ox.RdfFormat.from_media_type(media_type) == known
 
 
 @pytest.mark.parametrize("form", ["select", "construct", "ask"])
@@ -103,6 +109,37 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
             SINKS[name].open(io.BytesIO(), [])
 
 
+def test_the_documentation_lists_the_tables() -> None:
+    text = (ROOT / "docs" / "formats.md").read_text("utf-8")
+    rows = [
+        "| syntax | `--input-format` | extensions | media types | written by |",
+        "|---|---|---|---|---|",
+    ]
+    for known in STREAM_SYNTAXES.values():
+        syntax = known.syntax
+        extensions = ", ".join(f"`.{name}`" for name in syntax.extensions)
+        media_types = ", ".join(f"`{name}`" for name in syntax.media_types)
+        writer = f"`--format {known.writer}`" if known.writer else ""
+        cells = (syntax.title, f"`{syntax.name}`", extensions, media_types, writer)
+        rows.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
+    assert "\n".join(rows) in text
+    table = text[text.index("| format | for | contains |") :].partition("\n\n")[0]
+    named = [
+        name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])
+    ]
+    assert named == list(SINKS)
+    for compression in COMPRESSIONS.values():
+        assert compression.name in text
+
+
+def test_the_tables_agree() -> None:
+    assert {known.writer for known in STREAM_SYNTAXES.values()} - {None} <= SINKS.keys()
+    extensions = [e for known in STREAM_SYNTAXES.values() for e in known.syntax.extensions]
+    assert len(extensions) == len(set(extensions))
+    for known in STREAM_SYNTAXES.values():
+        assert set(known.also) <= STREAM_SYNTAXES.keys()
+
+
 def test_a_syntax_is_added_by_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Extension, option and reader are derived from the entry."""
 
@@ -133,7 +170,7 @@ def test_a_sink_is_added_by_one_entry(tmp_path: Path, monkeypatch: pytest.Monkey
         def close(self) -> None:
             self.out.write(str(self.matches))
 
-    counting = SinkFormat("count", lambda out, shapes: Count(out), ("ask",))  # type: ignore[arg-type]
+    counting = SinkFormat("count", "text/plain", lambda out, shapes: Count(out), ("ask",))  # type: ignore[arg-type]
     monkeypatch.setitem(formats.SINKS, "count", counting)  # type: ignore[arg-type]
     path = tmp_path / "n"
     with open_sink("count", [Shape("q", "ask")], str(path)) as sink:

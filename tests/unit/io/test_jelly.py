@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import re
 import sys
 import threading
 from itertools import groupby
@@ -142,7 +141,9 @@ def test_compressed(tmp_path: Path) -> None:
     assert Reading(tmp_path, data, "s.jelly.gz").times == [0, 1, 2]
     path = tmp_path / "torn.jelly.gz"
     path.write_bytes(gzip.compress(data)[:-30])
-    with pytest.raises(InputError, match=r"torn\.jelly\.gz.*(Compressed|ended|invalid|cut)"):
+    with pytest.raises(
+        InputError, match=r"torn\.jelly\.gz: cannot be read on: the gzip data ends before"
+    ):
         list(Source(STREAM, [str(path)]))
 
 
@@ -222,7 +223,7 @@ def test_events_are_left_encoded_without_what_no_query_uses(tmp_path: Path) -> N
     relevance = Relevance(Dictionary(), [(ox.NamedNode("e:q"), None)])
     source = Source(STREAM, [str(path)], options("graph"), relevance=relevance)
     batches = list(source.batches())
-    assert [len(batch) for batch in batches] == [256, 44]
+    assert sum(len(batch) for batch in batches) == 300
     assert {batch.size(i) for batch in batches for i in range(len(batch))} == {6}
     assert {len(batch.facts(i)) for batch in batches for i in range(len(batch))} == {4}
 
@@ -287,7 +288,7 @@ def test_a_pipe_gives_events_as_they_are_written(tmp_path: Path) -> None:
 
 
 def read_torn(tmp_path: Path, data: bytes, **given: object) -> Reading:
-    return Reading(tmp_path, data, "s.jelly", **given)  # type: ignore[arg-type]
+    return Reading(tmp_path, data, "s.jelly", syntax="jelly", **given)  # type: ignore[arg-type]
 
 
 def test_a_file_that_breaks_off_anywhere(tmp_path: Path) -> None:
@@ -420,11 +421,19 @@ def test_events_that_do_not_fit_name_their_frames(tmp_path: Path) -> None:
 def test_without_pyjelly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "spaseq.io.jelly", raising=False)
     monkeypatch.setitem(sys.modules, "pyjelly", None)
-    read = read_torn(tmp_path, written([parsed(timed(1))]))
-    assert re.fullmatch(
-        r"Jelly is read with the package pyjelly: pip install 'spaseq\[jelly\]' \([^\n]*\)",
-        read.error,
-    )
+    data = written([parsed(timed(1))])
+    assert read_torn(tmp_path, data).times == [1]
+    read = Reading(tmp_path, data, "s.jelly", "subject")
+    assert "read Jelly with the package pyjelly: pip install 'spaseq[jelly]'" in read.error
+
+
+@pytest.mark.parametrize("events", ["subject", "dataset", "member"])
+def test_framings_that_read_statements(tmp_path: Path, events: str) -> None:
+    text = at("g", 1) + quad("g", "_:b") + "<e:c> <https://w3id.org/tree#member> <e:g> .\n"
+    read = Reading(tmp_path, written([parsed(text)]), "s.jelly", events, on_error="skip")
+    known = Reading(tmp_path, text, "s.nq", events, on_error="skip")
+    assert plain(read.events) == plain(known.events)
+    assert read.times == [1]
 
 
 # ------------------------------------------------------------ published streams
