@@ -16,7 +16,7 @@ from spaseq.io.formats import EVENT_FORMATS, event_format
 # The options of `run` that say how a stream is read.
 READING = (
     "framing", "time_predicate", "arrival_time", "time_unit", "time_precision", "input_format",
-    "on_error", "lateness",
+    "contexts", "reuse_graph_names", "event_metadata", "max_memory", "on_error", "lateness",
 )  # fmt: skip
 
 

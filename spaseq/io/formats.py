@@ -207,6 +207,7 @@ STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
             JSON_LD,
             _json_ld,
             begins=re.compile(rb'\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\})|\[\s*\{'),
+            writer="jsonld",
         ),
         StreamSyntax(
             JELLY,
@@ -220,6 +221,7 @@ STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
                 rb"(?:\x0a[\x00-\x7f][^\x00-\x08]*)?\x10[\x01-\x03]"
             ),
             binary=True,
+            writer="jelly",
         ),
     )
 }
