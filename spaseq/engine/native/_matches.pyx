@@ -72,10 +72,16 @@ cdef class CopiedMatch(Match):
 
     cdef Match original
 
-    cdef int decode(self) except -1:
+    cdef int decode_times(self) except -1:
         self.found_start = self.original.start
         self.found_end = self.original.end
+        return 0
+
+    cdef int decode_bindings(self) except -1:
         self.found_bindings = self.original.bindings
+        return 0
+
+    cdef int decode_events(self) except -1:
         self.found_events = self.original.events
         return 0
 
