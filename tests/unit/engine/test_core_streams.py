@@ -127,7 +127,7 @@ def test_what_only_ends_matches_leaves_nothing_behind() -> None:
         found += fed(run, [event((start + 3501) * SECOND, "b", "k", 4000)])
         assert sorted(int(match.bindings["x"].value) for match in found) == list(range(3500))
         assert native(run).core.tecs.bytes == before
-        reserved.append(native(run).core.event.passing.reserved)
+        reserved.append(native(run).core.event.transient.reserved)
     assert 1 << 16 < reserved[0] == reserved[-1] <= 3 << 16
 
 
@@ -164,7 +164,7 @@ def test_what_ends_matches_goes_with_the_next_event(seq: str, gpms: str) -> None
                 happened = replace(happened, facts=[*happened.facts, known])
             some.append(happened)
         assert fed(run, some)
-        held.append(core.event.passing.bytes)
+        held.append(core.event.transient.bytes)
     assert 0 < max(held) < 2000
 
 

@@ -367,8 +367,9 @@ VALUES = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y FILTER(?y 
 # ------------------------------------------------------------------ graph patterns
 
 ONE_EVENT = f"PREFIX : <{EX}> SELECT * WITHIN 1 SECOND FROM STREAM s :s WHERE {{ SEQ(A) "
-PRODUCT = "DEFINE GPM A ON s { ?a %s ?x . ?b :p ?y . ?c :p ?z FILTER(?x + ?y + ?z < 0) } }"
-IN_C, IN_PYTHON = ONE_EVENT + PRODUCT % ":p", ONE_EVENT + PRODUCT % ":p+"
+PRODUCT = "DEFINE GPM A ON s { %s ?b :p ?y . ?c :p ?z FILTER(?x + ?y + ?z < 0) } }"
+IN_C = ONE_EVENT + PRODUCT % "?a :p ?x ."
+IN_PYTHON = ONE_EVENT + PRODUCT % "{ SELECT ?a ?x { ?a :p ?x } LIMIT 999 }"
 many = ", ".join(f"k{number} p {number}" for number in range(100))
 
 
