@@ -115,6 +115,19 @@ def test_conjunctions_use_no_index() -> None:
     assert keys(query("A : (B & C)"))[": B & C"] == []
 
 
+def test_a_disjunction_in_a_conjunction_binds_only_one_of_its_operands() -> None:
+    """So neither ?y of B nor ?t of D is an index; ?x of A is."""
+    gpms = {
+        "A": "{ ?s :a ?x }",
+        "B": "{ [] :b ?y }",
+        "C": "{ ?x :c ?y . ?t :c [] }",
+        "D": "{ ?t :d [] }",
+    }
+    for group in ("&", "AND"):
+        plan = planned(f"(A {group} (B | D)) : C", gpms, "SELECT *", HOUR)
+        assert keys(plan)[": C"] == ["x"]
+
+
 def test_registers_that_nothing_has_met_are_not_kept() -> None:
     """?x comes from D only, and D has not been met where A waits for B."""
     plan = query("A : B : D : N", A="{ [] :a [] }", B="{ [] :b [] }", N="{ [] :n ?x }")
