@@ -304,7 +304,11 @@ cdef class MultiDriver:
 
     def unload(self):
         """Let other code change the state of the queries; `load` must follow."""
+        cdef uint32_t i
         self.loaded = False
+        for i in range(self.query_count):
+            # The loop has followed the awaited patterns of all streams, the driver does of one.
+            (<Dispatch>self.members[i].dispatch).attentive = False
 
     def settle(self):
         """Update the counters of all patterns and places."""
@@ -579,7 +583,7 @@ cdef class MultiDriver:
             self.held = <Held*>mem_grow(
                 self.held, self.held_room, sizeof(Held), b"events that wait for other streams"
             )
-        if not self.held_batches or self.held_batches[-1] is not batch:
+        if self.held_count == 0 or self.held[self.held_count - 1].batch != <PyObject*>batch:
             self.held_batches.append(batch)
         self.held[self.held_count] = Held(
             <PyObject*>batch, index, stream, file, batch.events[index].ordinal, groups

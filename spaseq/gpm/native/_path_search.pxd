@@ -6,7 +6,7 @@ cimport cython
 
 from spaseq.gpm.native._marks cimport Marks
 from spaseq.gpm.native._rows cimport Rows
-from spaseq.gpm.native._summary_graph cimport SummaryGraph
+from spaseq.gpm.native._summary_graph cimport Side, SummaryGraph
 from spaseq.rdf._effort cimport Effort
 from spaseq.rdf._terms cimport term_t
 
@@ -59,6 +59,8 @@ cdef class PathJoin:
     cdef Marks started          # the nodes from which a search with two free ends has started
 
     cdef bint extend(self, Effort* effort, const Rows* left, Rows* out) except -1 nogil
+    cdef bint _may_connect(self, term_t subject, term_t object) except -1 nogil
+    cdef bint _is_end(self, term_t node, Side side) except -1 nogil
     cdef bint _extend_from_all(self, Effort* effort, const term_t* row, Rows* out) except -1 nogil
     cdef bint _extend_from_view(
         self, Effort* effort, const term_t* row, Rows* out, uint32_t view, bint subjects

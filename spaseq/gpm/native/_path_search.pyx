@@ -4,8 +4,8 @@
 A `PathSearch` visits pairs of a node and a state of the path's automaton
 (`spaseq.gpm.native.path_automaton`), breadth first, each pair once. `PathJoin` extends rows by the
 pairs of nodes that the path connects: it searches from an end that the row binds, and from every
-possible start if the row binds neither. An end that is given need not be a node of the event; with
-two free ends, a path that may be empty connects each node of the event with itself.
+possible start if the row binds neither. A path that may be empty connects a constant with itself,
+and each node of the event; a variable is not bound by it to what is no node of the event.
 
 Invariant: memory is that of the largest event so far; an event without a larger one before it
 allocates. Cost of a search: linear in the links that it follows; each counts as a step of the
@@ -228,16 +228,44 @@ cdef class PathJoin:
                 if not self.ahead.search(effort, subject, object):
                     return False
                 for j in range(self.ahead.reached_count):
-                    if object == 0 or self.ahead.reached[j] == object:
+                    if (object == 0 or self.ahead.reached[j] == object) and (
+                        self._may_connect(subject, self.ahead.reached[j])
+                    ):
                         self._append(out, row, subject, self.ahead.reached[j])
             elif object:
                 if not self.back.search(effort, object, 0):
                     return False
                 for j in range(self.back.reached_count):
-                    self._append(out, row, self.back.reached[j], object)
+                    if self._may_connect(self.back.reached[j], object):
+                        self._append(out, row, self.back.reached[j], object)
             elif not self._extend_from_all(effort, row, out):
                 return False
         return True
+
+    cdef bint _may_connect(self, term_t subject, term_t object) except -1 nogil:
+        """Whether an empty path between two variables is one from a node of the event."""
+        if subject != object or self.nodes < 0 or self.subject_slot < 0 or self.object_slot < 0:
+            return True
+        return self._is_end(subject, BY_SUBJECT) or self._is_end(subject, BY_OBJECT)
+
+    cdef bint _is_end(self, term_t node, Side side) except -1 nogil:
+        """Whether a node is the subject or the object of a triple of the event."""
+        cdef View* view = &self.graph.views[self.nodes]
+        cdef const term_t* ends = (
+            self.graph.subjects if side == BY_SUBJECT else self.graph.objects
+        ) + view.first
+        cdef uint32_t position
+        if view.siblings[<int>side].heads == NULL:
+            if view.count == 0:
+                return False
+            view.scanned += view.count      # it has lists to forget
+            self.graph.link(self.nodes, side)
+        position = view.siblings[<int>side].heads[
+            end_hash(node) & view.siblings[<int>side].mask
+        ]
+        while position and ends[position - 1] != node:
+            position = view.siblings[<int>side].next[position - 1]
+        return position != 0
 
     cdef bint _extend_from_all(self, Effort* effort, const term_t* row, Rows* out) except -1 nogil:
         """Extend a row from every node at which the path can begin."""

@@ -7,7 +7,7 @@ from spaseq.nfa.native.table_types import CoreTables
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 
-Filter = Callable[[list[int]], bool]
+_Filter = Callable[[list[int]], bool]
 
 class RowBufferProbe:
     def __init__(
@@ -81,7 +81,7 @@ class TablesProbe:
 
 class CoreProbe:
     def __init__(
-        self, rows: CoreTables, dictionary: Dictionary, filters: Sequence[Sequence[Filter]]
+        self, rows: CoreTables, dictionary: Dictionary, filters: Sequence[Sequence[_Filter]]
     ) -> None: ...
     @property
     def core(self) -> AutomatonCore: ...

@@ -123,6 +123,14 @@ def test_an_empty_path_connects_what_is_no_node_of_the_event() -> None:
     assert found.rows(event, 1)[0] == [(absent, node(1), node(2))]
 
 
+def test_an_empty_path_binds_no_variable_to_what_is_no_node_of_the_event() -> None:
+    found = matchers("{ VALUES ?v { 1 } ?v :p? ?v }", "{ VALUES ?v { 1 } ?v :p* ?w }")
+    for fact, count in (((node(1), Q, node(2)), 0), ((node(1), Q, ox.Literal(1)), 1)):
+        event = Event("urn:s", TIME, 0, (fact,))
+        for number in (0, 1):
+            assert len(found.rows(event, number)[0]) == count
+
+
 def test_a_search_visits_each_node_once() -> None:
     """Twenty layers of two nodes have a million ways through them, and 76 links."""
     layers = [
