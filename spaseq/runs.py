@@ -305,7 +305,7 @@ class Run:
         """Count the events of the core and invalidate its iterator or push batch."""
         self.settle()
         if self._feed is not None:
-            self._feed[0].overtake()
+            self._feed[0].invalidate()
             self._feed = None
 
     # ------------------------------------------------------------------ time

@@ -47,7 +47,7 @@ def fed(text: str | list[str], letters: str, keys: int = 1) -> spaseq.Run:
 
 def visited(run: spaseq.Run) -> int:
     """Groups that rows were compared with."""
-    return sum(state.visited for query in run.queries for state in query.standing().places)
+    return sum(state.visited for query in run.queries for state in query.counters().places)
 
 
 def places(text: str) -> int:

@@ -129,12 +129,12 @@ class QueryRun:
 
     def state(self) -> AutomatonState:
         """The state of the automaton as plain data; the automaton does not change."""
-        self.native.step.at_rest()
+        self.native.step.check_exclusive()
         return save_automaton(self.native, over=self.time is None)
 
-    def standing(self) -> AutomatonCounters:
+    def counters(self) -> AutomatonCounters:
         """The counters of the automaton."""
-        self.native.step.at_rest()
+        self.native.step.check_exclusive()
         core, step, automaton = self.native.core, self.native.step, self.compiled.automaton
         occurrences = range(len(self.plan.occurrences))
         groups = Counter(place for place, _ in self.groups())

@@ -34,14 +34,14 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
     the readers count them.
     """
-    standing_of = {query: query.standing() for query in run.distinct}
+    counters_of = {query: query.counters() for query in run.distinct}
     holding_of = {query: query.held() for query in run.distinct}
-    standings = [standing_of[query] for query in run.queries]
+    all_counters = [counters_of[query] for query in run.queries]
     holdings = [holding_of[query] for query in run.queries]
-    waiting = [sum(place.groups for place in standing.places) for standing in standings]
+    waiting = [sum(place.groups for place in counters.places) for counters in all_counters]
     queries = {}
-    for query, compiled, standing, held, groups in zip(
-        run.queries, run.program.queries, standings, holdings, waiting, strict=True
+    for query, compiled, counters, held, groups in zip(
+        run.queries, run.program.queries, all_counters, holdings, waiting, strict=True
     ):
         notation = Notation(compiled)
         queries[compiled.plan.name] = {
@@ -49,13 +49,13 @@ def statistics(run: Evaluation) -> dict[str, Any]:
             "groups": groups,
             "nodes": held.nodes,
             "buffered_rows": held.rows,
-            "waiting_for_closing": standing.waiting,
+            "waiting_for_closing": counters.waiting,
             "bytes": held.bytes,
             "shed_groups": query.shed,
             "places": {
-                notation.title(place): standing.places[place].groups
+                notation.title(place): counters.places[place].groups
                 for place in notation.order
-                if not standing.places[place].place.start
+                if not counters.places[place].place.start
             },
         }
     return {
@@ -111,7 +111,7 @@ class _Inquiry:
         self.name = run.program.queries[number].plan.name
         self.query: QueryRun = run.queries[number]
         self.tasks = run.program.queries[number].tasks
-        self.standing = self.query.standing()
+        self.counters = self.query.counters()
         self.notation = Notation(run.program.queries[number])
 
     def report(self) -> Iterator[str]:
@@ -119,7 +119,7 @@ class _Inquiry:
         events = _counted(self.run.clock.events, "event")
         yield f"query {self.name}: {matched} in {events}"
         yield f"  {self.notation.sequence()}"
-        states = [self.standing.places[place] for place in self.notation.order]
+        states = [self.counters.places[place] for place in self.notation.order]
         titles = [self.notation.title(state.number) for state in states]
         width = max(map(len, titles))
         for title, state in zip(titles, states, strict=True):
@@ -228,12 +228,12 @@ class _Inquiry:
     def _rejections(self, occurrence: Occurrence) -> Iterator[str]:
         """How often partial matches rejected its rows."""
         name = self.query.plan.gpms[occurrence.gpm].name
-        disagreed = self.standing.disagreed[occurrence.index]
+        disagreed = self.counters.disagreed[occurrence.index]
         if disagreed:
             times = _counted(disagreed, "time")
             yield f"{name}: disagreed with a partial match on a shared variable {times}"
         residual = [text for text, _ in conditions(occurrence)][len(occurrence.assignments) :]
-        for text, untrue in zip(residual, self.standing.untrue[occurrence.index], strict=True):
+        for text, untrue in zip(residual, self.counters.untrue[occurrence.index], strict=True):
             if untrue:
                 yield f"{name}: {text} was not true {_counted(untrue, 'time')}"
 
@@ -258,16 +258,16 @@ class _Inquiry:
 
     def _at_the_end(self, held_up: bool) -> Iterator[str]:
         plan = self.query.plan
-        if not (held_up or self.query.matched or self.standing.waited or self.standing.waiting):
+        if not (held_up or self.query.matched or self.counters.waited or self.counters.waiting):
             clauses = [f"EMIT {plan.emit}"] * (plan.emit != "ALL")
             clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * plan.skip_past_last
             cause = " and ".join(clauses) or "the bounds on iterations"
             yield f"every step was matched, but {cause} rejected every match"
-        if self.standing.forbidden:
-            times = _counted(self.standing.forbidden, "match", "matches")
+        if self.counters.forbidden:
+            times = _counted(self.counters.forbidden, "match", "matches")
             yield f"{times} rejected by a negation at the end"
-        if self.standing.waiting:
-            times = _counted(self.standing.waiting, "match", "matches")
+        if self.counters.waiting:
+            times = _counted(self.counters.waiting, "match", "matches")
             yield f"{times} waiting for the window to close"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 
@@ -26,15 +26,77 @@ ROW_GROUP = 1 << 17
 """The rows of a row group of Parquet, at least."""
 
 
-class _Table:
-    """Rows in the making; a subclass writes record batches."""
+class File(Protocol):
+    """A file of record batches, which all have the schema of the first one."""
 
-    def __init__(self, out: BinaryIO, shapes: Sequence[Shape]):
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch, or store it until there are enough rows."""
+
+    def close(self, schema: pa.Schema) -> None:
+        """Complete the file; `schema` is that of a file without batches."""
+
+
+class ArrowFile:
+    """Arrow's IPC: a file if the output can be one, else a stream."""
+
+    def __init__(self, out: BinaryIO):
+        self._open = pa.ipc.new_file if out.seekable() else pa.ipc.new_stream
         self._out = out
+        self._writer: Any = None
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if self._writer is None:
+            self._writer = self._open(self._out, batch.schema)
+        self._writer.write_batch(batch)
+
+    def close(self, schema: pa.Schema) -> None:
+        if self._writer is None:
+            self._writer = self._open(self._out, schema)
+        self._writer.close()
+
+
+class ParquetFile:
+    """One Parquet file; row groups are written as they fill."""
+
+    def __init__(self, out: BinaryIO):
+        self._out = out
+        self._writer: Any = None
+        self._batches: list[pa.RecordBatch] = []
+        self._count = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._count += batch.num_rows
+        if self._count >= ROW_GROUP:
+            self._write_group()
+
+    def close(self, schema: pa.Schema) -> None:
+        if self._batches:
+            self._write_group()
+        self._begin(schema)
+        self._writer.close()
+
+    def _begin(self, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._out, schema)
+
+    def _write_group(self) -> None:
+        self._begin(self._batches[0].schema)
+        self._writer.write_table(pa.Table.from_batches(self._batches))
+        self._batches.clear()
+        self._count = 0
+
+
+class Table:
+    """The writer of matches as rows of a file."""
+
+    def __init__(self, file: File, shapes: Sequence[Shape]):
+        self._file = file
         self._columns = columns_of_shapes(shapes, "timestamp")
         self._rows: Rows | CompiledRows | None = None
         self._query: QueryRun | None = None
-        self._writer: Any = None
 
     def attach(self, queries: Sequence[QueryRun]) -> bool:
         """Have the core make the rows of a run that has not begun, if it can."""
@@ -57,12 +119,12 @@ class _Table:
             self._rows = Rows(self._columns)
         self._rows.add(match)
         if self._rows.full:
-            self._write(self._rows.batch())
+            self._file.write(self._rows.batch())
 
     def flush(self) -> None:
         """Write the rows so far."""
         if isinstance(self._rows, Rows) and len(self._rows):
-            self._write(self._rows.batch())
+            self._file.write(self._rows.batch())
 
     def write_rows(self, whole: bool) -> int:
         """Write the rows that the core has made if they are many, or else if `whole`.
@@ -77,68 +139,14 @@ class _Table:
         self._set_kind(self._query.domain)
         rows.set_columns(self._columns)
         batch = rows.batch()
-        self._write(batch)
+        self._file.write(batch)
         return int(batch.num_rows)
 
     def close(self) -> None:
         """Write the last rows and complete the document."""
         self.flush()
-        if self._writer is None:
-            self._writer = self._opened(self._columns.schema())
-        self._writer.close()
+        self._file.close(self._columns.schema())
 
     def _set_kind(self, domain: str) -> None:
         kind: TimeKind = "timestamp" if domain == DATE_TIME else "decimal"
         self._columns = replace(self._columns, kind=kind)
-
-    def _write(self, batch: pa.RecordBatch) -> None:
-        if self._writer is None:
-            self._writer = self._opened(batch.schema)
-        self._writer.write_batch(batch)
-
-    def _opened(self, schema: pa.Schema) -> Any:
-        """The writer of pyarrow."""
-        raise NotImplementedError
-
-
-class Arrow(_Table):
-    """Arrow's IPC: a file if the output can be one, else a stream."""
-
-    def _opened(self, schema: pa.Schema) -> Any:
-        if self._out.seekable():
-            return pa.ipc.new_file(self._out, schema)
-        return pa.ipc.new_stream(self._out, schema)
-
-
-class Parquet(_Table):
-    """One Parquet file; row groups are written as they fill."""
-
-    def __init__(self, out: BinaryIO, shapes: Sequence[Shape]):
-        super().__init__(out, shapes)
-        self._batches: list[pa.RecordBatch] = []
-        self._count = 0
-
-    def _opened(self, schema: pa.Schema) -> Any:
-        import pyarrow.parquet as pq
-
-        return pq.ParquetWriter(self._out, schema)
-
-    def _write(self, batch: pa.RecordBatch) -> None:
-        self._batches.append(batch)
-        self._count += batch.num_rows
-        if self._count >= ROW_GROUP:
-            self._write_group()
-
-    def _write_group(self) -> None:
-        if self._writer is None:
-            self._writer = self._opened(self._batches[0].schema)
-        self._writer.write_table(pa.Table.from_batches(self._batches))
-        self._batches.clear()
-        self._count = 0
-
-    def close(self) -> None:
-        """Write the last row group and the footer."""
-        self.flush()
-        if self._batches:
-            self._write_group()
-        super().close()

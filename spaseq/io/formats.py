@@ -361,7 +361,7 @@ def _jelly_frames(out: BinaryIO, shapes: Sequence[Shape]) -> Writer:
 
 
 def _columnar(name: str) -> Callable[[BinaryIO, Sequence[Shape]], Writer]:
-    """Opens the writer with a name in spaseq/io/arrow_writer.py."""
+    """Opens a table of spaseq/io/arrow_writer.py: `Arrow` or `Parquet`."""
 
     def open(out: BinaryIO, shapes: Sequence[Shape]) -> Writer:
         try:
@@ -370,8 +370,11 @@ def _columnar(name: str) -> Callable[[BinaryIO, Sequence[Shape]], Writer]:
             raise SpaseqError(
                 f"{name} is written with the package pyarrow: pip install 'spaseq[arrow]' ({error})"
             ) from error
-        writer: Writer = getattr(arrow_writer, name)(out, shapes)
-        return writer
+        kinds: dict[str, Callable[[BinaryIO], arrow_writer.File]] = {
+            "Arrow": arrow_writer.ArrowFile,
+            "Parquet": arrow_writer.ParquetFile,
+        }
+        return arrow_writer.Table(kinds[name](out), shapes)
 
     return open
 

@@ -291,7 +291,9 @@ def _blank(label: str) -> ox.BlankNode:
 def _reason(error: Exception) -> str:
     """The error of pyjelly as a message about the stream."""
     if isinstance(error, KeyError):
-        return f"a statement repeats the {error.args[0]} of the one before, and there is none"
+        return (
+            f"a statement repeats the {error.args[0]} of the statement before it, and there is none"
+        )
     if isinstance(error, IndexError):
         return "a term refers to an entry of a table that is not there"
     return str(error) or type(error).__name__

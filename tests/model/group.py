@@ -141,7 +141,7 @@ class PlaceState:
                     index.setdefault(self._entry(edge, kept), {})[values] = known
         return known
 
-    def standing(self) -> PlaceCounters:
+    def counters(self) -> PlaceCounters:
         """What happened here, in the core's words."""
         counts = {name: getattr(self, name) for name in _COUNTED}
         groups = 0 if self.place.start else len(self.groups)

@@ -60,10 +60,10 @@ class PlainQueryRun(QueryRun):
         plain = self.automaton
         return self.shed_before + plain.shed_matches + sum(s.shed for s in plain.places)
 
-    def standing(self) -> AutomatonCounters:
+    def counters(self) -> AutomatonCounters:
         plain = self.automaton
         return AutomatonCounters(
-            places=[state.standing() for state in plain.places],
+            places=[state.counters() for state in plain.places],
             waiting=len(plain.waiting),
             waited=plain.waited,
             forbidden=plain.forbidden,

@@ -32,7 +32,7 @@ cdef class MatchDecoder:
     cdef dict bindings(self, tuple steps)
     cdef int _replay(self, tuple steps) except -1
     cdef int begin(self) noexcept
-    cdef int go_on(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept
+    cdef int follow_step(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept
 
 
 cdef class DecodedStep:

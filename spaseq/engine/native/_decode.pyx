@@ -173,7 +173,7 @@ cdef class MatchDecoder:
         self.begin()
         for i in range(<uint32_t>len(steps)):
             taken = <DecodedStep>steps[i]
-            self.go_on(i, taken.edge, taken.sizes() + 2)
+            self.follow_step(i, taken.edge, taken.sizes() + 2)
         return 0
 
     cdef int begin(self) noexcept:
@@ -181,7 +181,7 @@ cdef class MatchDecoder:
         memset(self.origins, 0, self.cells * sizeof(Origin))
         return 0
 
-    cdef int go_on(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept:
+    cdef int follow_step(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept:
         """Apply the edge of a step; a column of the row is bound if its `bound` is not 0."""
         cdef uint32_t j, k
         cdef Edge* taken = &self.tables.edges[edge]

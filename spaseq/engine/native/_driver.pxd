@@ -74,14 +74,14 @@ cdef class NativeStep:
     cdef int _link_tests(self, Dictionary dictionary, filters) except -1
     cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil
     cdef object answer(self, question, const term_t* env)
-    cdef int come(self, int64_t position) except -1 nogil
-    cdef bint look(self, GraphTest test, const term_t* env) except -1
+    cdef int count_event(self, int64_t position) except -1 nogil
+    cdef bint test_graph(self, GraphTest test, const term_t* env) except -1
     cdef object _event(self)
     cdef bint feed_in_python(self, uint32_t gpm, const Reader* reader) except -1 with gil
     cdef term_t* _encoded(self, row) except NULL
-    cpdef int at_rest(self) except -1
-    cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1
-    cdef int _turn_away(self) except -1
+    cpdef int check_exclusive(self) except -1
+    cdef int _select_batch(self, EventBatch batch, uint32_t stream) except -1
+    cdef int _release_batch(self) except -1
     cdef int event(
         self, Dispatch dispatch, uint32_t index, uint32_t stream, uint32_t file, uint64_t present,
         bint again,

@@ -262,7 +262,7 @@ cdef class NativeStep:
         """Whether a filter without bytecode is true."""
         question = self.others[number]
         if isinstance(question, GraphTest):
-            return self.look(<GraphTest>question, env)
+            return self.test_graph(<GraphTest>question, env)
         return self.answer(question, env)
 
     cdef object answer(self, question, const term_t* env):
@@ -285,7 +285,7 @@ cdef class NativeStep:
                 event = self.recalls[self.conditions.instant, self.conditions.stream]
         return question.answer(values, event)
 
-    cdef bint look(self, GraphTest test, const term_t* env) except -1:
+    cdef bint test_graph(self, GraphTest test, const term_t* env) except -1:
         """Whether a filter that reads the event of its row is true."""
         if self.conditions.instant < 0:
             self.graph.load(self.batch, self.index)
@@ -355,28 +355,28 @@ cdef class NativeStep:
     def feed(self, EventBatch batch not None, uint32_t index, uint32_t stream, uint32_t file):
         """Process one event of the open instant."""
         if self.apart:
-            self.come(0)
-        self._turn_to(batch, stream)
+            self.count_event(0)
+        self._select_batch(batch, stream)
         try:
             self.event(self.dispatch, index, stream, file, ANY, False)
         finally:
-            self._turn_away()
+            self._release_batch()
 
-    cpdef int at_rest(self) except -1:
+    cpdef int check_exclusive(self) except -1:
         """Raise an error if another thread is processing events of the run."""
         if self.batch is not self.idle:
             raise RuntimeError("a run is for one thread at a time")
         return 0
 
-    cdef int _turn_to(self, EventBatch batch, uint32_t stream) except -1:
-        """Select a batch and a stream; the run is exclusive to the caller until `_turn_away`."""
-        self.at_rest()
+    cdef int _select_batch(self, EventBatch batch, uint32_t stream) except -1:
+        """Select a batch and a stream; the run is the caller's until `_release_batch`."""
+        self.check_exclusive()
         self.batch, self.stream = batch, stream
         self.dispatch.select(stream)
         batch.window = &self.window.store
         return 0
 
-    cdef int _turn_away(self) except -1:
+    cdef int _release_batch(self) except -1:
         self.dispatch.settle()
         self.dispatch.attentive = False
         self.batch.window = NULL
@@ -452,7 +452,7 @@ cdef class NativeStep:
                 self.core.feed_row(&reader.audience, row, matcher.columns)
         return 0
 
-    cdef int come(self, int64_t position) except -1 nogil:
+    cdef int count_event(self, int64_t position) except -1 nogil:
         """Count one event, for a window of events; `position` is its number in the run."""
         self.had += 1
         return self.window.advance_epochs(self.had if self.apart else position)
@@ -474,7 +474,7 @@ cdef class NativeStep:
         whose time or ordinal does not follow from its predecessor's.
         """
         cdef uint32_t index
-        self._turn_to(batch, stream)
+        self._select_batch(batch, stream)
         try:
             if batch.event_count - first <= GIL_HELD_MAX_EVENTS:
                 return self._run(first, stream, file, position)
@@ -482,7 +482,7 @@ cdef class NativeStep:
                 index = self._run(first, stream, file, position)
             return index
         finally:
-            self._turn_away()
+            self._release_batch()
 
     cdef uint32_t _run(
         self, uint32_t first, uint32_t stream, uint32_t file, int64_t position
@@ -521,7 +521,7 @@ cdef class NativeStep:
                 return index
             if window.counted:
                 position += 1
-                self.come(position)
+                self.count_event(position)
             else:
                 self.window.advance_to(event.micros)
             core.begin_instant(event.micros)
@@ -567,7 +567,7 @@ cdef class NativeStep:
         """
         cdef uint64_t found = 0, witnesses = 0
         cdef uint32_t index = first, before
-        self._turn_to(batch, stream)
+        self._select_batch(batch, stream)
         try:
             with nogil:
                 while index < batch.event_count:
@@ -583,7 +583,7 @@ cdef class NativeStep:
                     else:
                         found += self._count_accepted(skip, most, &witnesses)
         finally:
-            self._turn_away()
+            self._release_batch()
         return index, found, witnesses
 
     cdef uint64_t _count_some(

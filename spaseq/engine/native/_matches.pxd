@@ -41,7 +41,7 @@ cdef class MatchMaker:
     cdef Match match(self, object version)
     cdef bint pauses(self) noexcept
     cdef list in_order(self, object version)
-    cdef DecodedStep taken(self, Label* label)
+    cdef DecodedStep step_of_label(self, Label* label)
     cdef int forget(self) noexcept
     cdef bytes _texts(self, Label* label)
     cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept
@@ -67,4 +67,4 @@ cdef class Matches:
     cdef int collect(self) except -1
     cdef int _forget(self) noexcept
     cdef object _chosen(self)
-    cdef bint _go_on(self) except -1
+    cdef bint _advance_run(self) except -1

@@ -176,7 +176,7 @@ cdef class MatchMaker:
         cdef tuple steps = PyTuple_New(length)
         cdef DecodedStep taken
         for i in range(length):
-            taken = self.taken(self.core.transitions.walk.path[length - 1 - i])
+            taken = self.step_of_label(self.core.transitions.walk.path[length - 1 - i])
             Py_INCREF(taken)
             PyTuple_SET_ITEM(steps, i, taken)
         match.query = self.reading.query
@@ -218,7 +218,7 @@ cdef class MatchMaker:
             [[order_key(term) for term in (<DecodedStep>step).read()[2:]] for step in match.steps],
         )
 
-    cdef DecodedStep taken(self, Label* label):
+    cdef DecodedStep step_of_label(self, Label* label):
         """The decoded form of a label, which outlives it."""
         cdef DecodedStep taken
         cdef Recent* recent = &self.recent[
@@ -325,7 +325,7 @@ cdef class Matches:
             self.maker.epoch = self.maker.core.tecs.oldest
         return 0
 
-    def overtake(self):
+    def invalidate(self):
         """Invalidate the iterator before the run advances."""
         self.maker.core.event.match_generation += 1
 
@@ -364,7 +364,7 @@ cdef class Matches:
                 raise StopIteration
             if self.after > self.first and self.kb.changes:
                 raise StopIteration
-            if not self._go_on():
+            if not self._advance_run():
                 raise StopIteration
 
     cdef object _chosen(self):
@@ -379,7 +379,7 @@ cdef class Matches:
         self.failed = False
         return match
 
-    cdef bint _go_on(self) except -1:
+    cdef bint _advance_run(self) except -1:
         """Process events up to one that completes matches; False if there is none."""
         cdef uint32_t before = self.after
         self.failed = True

@@ -287,7 +287,7 @@ cdef class MultiDriver:
     cdef int _load_member(self, uint32_t query, NativeStep step, Dispatch dispatch) except -1:
         cdef uint32_t i
         cdef Member* member = &self.members[query]
-        step.at_rest()
+        step.check_exclusive()
         dispatch.settle_all()
         dispatch.turned = 0
         member.selected = NO_STREAM
@@ -762,7 +762,7 @@ cdef class MultiDriver:
     ) except -1 with gil:
         """Give a query the batch of the present event."""
         if not self.members[query].touched:
-            step.at_rest()
+            step.check_exclusive()
             self.members[query].touched = True
             self.touched[self.touched_count] = query
             self.touched_count += 1
@@ -791,7 +791,7 @@ cdef class MultiDriver:
         if member.opened and member.ordinal != event.ordinal:
             self._end_instant(query, step, dispatch, core)
         if step.apart:
-            step.come(0)
+            step.count_event(0)
         if not member.opened:
             core.begin_instant(event.micros)
             member.opened, member.ordinal = True, event.ordinal

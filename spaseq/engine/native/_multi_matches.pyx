@@ -55,7 +55,7 @@ cdef class MultiMatches:
     cdef readonly object error  # raised after the matches before it
     cdef readonly bint failed   # an event or a match is unfinished after an error
     cdef readonly uint32_t failing  # the query that has failed
-    cdef bint ended, overtaken
+    cdef bint ended, is_invalid
 
     def __cinit__(
         self, MultiDriver driver not None, collect, list makers not None, list skips not None,
@@ -70,9 +70,9 @@ cdef class MultiMatches:
         self.equal, self.places, self.holds = equal, places, holds
         self.found, self.queries = [], []
 
-    def overtake(self):
+    def invalidate(self):
         """Invalidate the iterator before the run advances."""
-        self.overtaken = True
+        self.is_invalid = True
 
     def __iter__(self):
         return self
@@ -86,7 +86,7 @@ cdef class MultiMatches:
                 if type(some) is Matches:
                     lazy = <Matches>some
                     if lazy.at < lazy.count:
-                        if self.overtaken:
+                        if self.is_invalid:
                             self._refuse()
                         self.failing = self.queries[self.at]
                         self.failed = True
@@ -97,7 +97,7 @@ cdef class MultiMatches:
                 else:
                     made = <list>some
                     if self.place < <uint32_t>len(made):
-                        if self.overtaken:
+                        if self.is_invalid:
                             self._refuse()
                         self.place += 1
                         return made[self.place - 1]
@@ -106,14 +106,14 @@ cdef class MultiMatches:
                 error, self.error = self.error, None
                 self.failed = self.ended = True
                 raise error
-            if self.ended or self.overtaken or (self.after > self.first and self.kb.changes):
+            if self.ended or self.is_invalid or (self.after > self.first and self.kb.changes):
                 raise StopIteration
-            self._go_on()
+            self._advance_run()
 
     def _refuse(self):
         raise RuntimeError("the run has gone on: consume the matches of an event before that")
 
-    cdef int _go_on(self) except -1:
+    cdef int _advance_run(self) except -1:
         """Process events up to one that completes matches, and collect these."""
         cdef uint32_t before = self.after
         self.found.clear()

@@ -61,7 +61,7 @@ cdef class Pushing:
 
     cdef Alone alone
     cdef MatchMaker maker
-    cdef bint overtaken                         # the batch accepts no further events
+    cdef bint is_invalid                         # the batch accepts no further events
     cdef readonly EventBatch batch
     cdef Relevance relevance
     cdef object kb
@@ -96,9 +96,9 @@ cdef class Pushing:
         self.precision = precision
         self.predicates = [None] * PREDICATES
 
-    def overtake(self):
+    def invalidate(self):
         """Accept no further events; all matches have been returned."""
-        self.overtaken = True
+        self.is_invalid = True
 
     def push(self, stream, timestamp, graph, name):
         """The matches that an event completes; None if the batch does not accept the event.
@@ -123,12 +123,12 @@ cdef class Pushing:
         cdef EventBatch batch = self.batch
         cdef uint32_t number = batch.event_count, triples = batch.triple_count
         if (
-            self.overtaken or number == BATCH_MAX_EVENTS
+            self.is_invalid or number == BATCH_MAX_EVENTS
             or batch.local.count > BATCH_MAX_TERMS or self.kb.changes
             or batch.version != batch.dictionary.permanent.count or stream != batch.stream
         ):
             return None
-        self.maker.step.at_rest()
+        self.maker.step.check_exclusive()
         try:
             taken = self._enter(timestamp, graph, name, number, triples)
         except BaseException:

@@ -180,7 +180,7 @@ class NativeRun:
 
     def open_instant(self, micros: int) -> None:
         """Begin the next instant; its timestamp is not less than the last one."""
-        self.step.at_rest()
+        self.step.check_exclusive()
         self.core.open(micros)
 
     def feed(self, event: Event) -> None:
@@ -226,7 +226,7 @@ class NativeRun:
 
     def close_instant(self) -> None:
         """End the open instant; its partial matches become visible to later events."""
-        self.step.at_rest()
+        self.step.check_exclusive()
         self.core.close()
 
     def take(self, *, one: bool = False) -> Iterator[Path]:
@@ -249,7 +249,7 @@ class NativeRun:
 
     def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
         """(closing time, matches) of the windows that close before `before`, or of all windows."""
-        self.step.at_rest()
+        self.step.check_exclusive()
         closed: dict[int, list[Path]] = {}
         self._labels.clear()
         for micros, matches in pop_closed(self.core, before, self.step_of):

@@ -297,17 +297,17 @@ class _Restorer:
 
 
 class Terms:
-    """Term number of a run → position of the term; `look` decodes a number."""
+    """Term number of a run → position of the term; `decode` decodes a number."""
 
-    def __init__(self, look: Callable[[int], Term | None]):
-        self.look = look
+    def __init__(self, decode: Callable[[int], Term | None]):
+        self.decode = decode
         self.found: list[Term] = []
         self._places: dict[int, Number] = {**_NO_TERM, 0: 0}
 
     def __call__(self, number: int) -> Number:
         place = self._places.get(number)
         if place is None:
-            term = self.look(number)
+            term = self.decode(number)
             if term is not None:
                 self.found.append(term)
             place = self._places[number] = GONE if term is None else len(self.found)
@@ -409,7 +409,7 @@ def cell_of(register: Register, number: int, terms: Terms) -> Cell:
         return terms(number)
     if number in (0, FAILED) or (register.function == "COUNT" and not _has_values(register)):
         return _one_of(register, number, terms)
-    text = terms.look(number)
+    text = terms.decode(number)
     if text is None:
         return GONE
     if not _has_values(register):
@@ -441,7 +441,7 @@ def _one_of(register: Register, number: int, terms: Terms) -> Cell:
     if register.function == "COUNT":
         return number
     if register.function == "AVG" and number not in (0, FAILED):
-        total, count = _unpacked(terms.look(number))
+        total, count = _unpacked(terms.decode(number))
         cell = terms(total)
         return GONE if cell == GONE else [cell, count]
     return terms(number)

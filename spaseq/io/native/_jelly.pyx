@@ -63,7 +63,7 @@ cdef int misplaced(str what, int physical) except -1:
 
 cdef int unrepeated(uint32_t slot) except -1:
     return broken(
-        f"a statement repeats the {SLOTS[slot]} of the one before, and there is none"
+        f"a statement repeats the {SLOTS[slot]} of the statement before it, and there is none"
     )
 
 
@@ -145,6 +145,32 @@ cdef inline const char* field(
     if tag[0] & 7 == 3:
         return group_end(at, end, tag[0] >> 3, 1)
     torn()
+
+
+cdef inline int split_terms(
+    const char* at, const char* end, uint32_t slots, Part* parts
+) except -1 nogil:
+    """The bytes of each term of a statement; its field is 0 if it is left out.
+
+    A slot (subject, predicate, object, graph) has four fields, one for each kind of term.
+    """
+    cdef const char* text
+    cdef uint64_t tag, value
+    cdef uint32_t slot, number
+    memset(parts, 0, slots * sizeof(Part))
+    while at < end:
+        at = field(at, end, &tag, &text, &value)
+        number = <uint32_t>(tag >> 3)
+        if tag & 7 != 2 or number == 0 or number > 4 * slots:
+            continue
+        slot = (number - 1) >> 2
+        if parts[slot].field:
+            with gil:
+                broken("a term in two parts")
+        parts[slot].field = number
+        parts[slot].text = text
+        parts[slot].end = at
+    return 0
 
 
 cdef int skim(const char* at, const char* end) except -1 nogil:
@@ -449,27 +475,13 @@ cdef class JellyReader(TermReader):
     # ------------------------------------------------------------ statements
 
     cdef int statement(self, const char* at, const char* end, bint is_quad) except -1 nogil:
-        cdef const char* text
-        cdef uint64_t tag, value
         cdef Part parts[4]
         cdef Term* term
         cdef uint32_t slot, number
         cdef uint32_t slots = 4 if is_quad else 3
         cdef bint wanted = True, timing = False
         cdef term_t predicate
-        memset(parts, 0, sizeof(parts))
-        while at < end:
-            at = field(at, end, &tag, &text, &value)
-            number = <uint32_t>(tag >> 3)
-            if tag & 7 != 2 or number == 0 or tag >> 3 > 4 * slots:
-                continue
-            slot = (number - 1) >> 2
-            if parts[slot].field:
-                with gil:
-                    broken("a term in two parts")
-            parts[slot].field = number
-            parts[slot].text = text
-            parts[slot].end = at
+        split_terms(at, end, slots, parts)
         for slot in range(slots):
             term = &self.slots[slot]
             if slot == 2 and self.slots[1].kind == Kind.IRI:
@@ -838,28 +850,14 @@ cdef class JellyReader(TermReader):
         self, const char* at, const char* end, int depth, Term* term
     ) except -1 nogil:
         """Decode a triple term: an object of Python, since events refuse it."""
-        cdef const char* text
-        cdef uint64_t tag, value
         cdef Part parts[3]
         cdef Term terms[3]
         cdef Term* faulty = NULL
         cdef uint32_t slot, number
         if depth > MOST_DEPTH:
             torn()
-        memset(parts, 0, sizeof(parts))
         memset(terms, 0, sizeof(terms))
-        while at < end:
-            at = field(at, end, &tag, &text, &value)
-            number = <uint32_t>(tag >> 3)
-            if tag & 7 != 2 or number == 0 or tag >> 3 > 12:
-                continue
-            slot = (number - 1) >> 2
-            if parts[slot].field:
-                with gil:
-                    broken("a term in two parts")
-            parts[slot].field = number
-            parts[slot].text = text
-            parts[slot].end = at
+        split_terms(at, end, 3, parts)
         for slot in range(3):
             if parts[slot].field == 0:
                 with gil:

@@ -156,7 +156,7 @@ cdef class BlockMaker(MatchMaker):
 
     cdef int put_match(self, Text* text, object version) except -1:
         """Append the match at which the core's walk is."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} has no format of matches")
 
     cdef Match match(self, object version):
         cdef Block block = self.block
@@ -184,7 +184,7 @@ cdef class BlockMaker(MatchMaker):
         self.reading.begin()
         for i in range(walk.length):
             label = walk.path[walk.length - 1 - i]
-            self.reading.go_on(i, label.edge, label.row)
+            self.reading.follow_step(i, label.edge, label.row)
         return 0
 
 
@@ -206,7 +206,7 @@ cdef class JsonLinesMaker(BlockMaker):
         cdef tuple steps = PyTuple_New(length)
         cdef DecodedStep step
         for i in range(length):
-            step = self.taken(walk.path[length - 1 - i])
+            step = self.step_of_label(walk.path[length - 1 - i])
             Py_INCREF(step)
             PyTuple_SET_ITEM(steps, i, step)
         self.reading.put_json(text, steps, version)
@@ -234,19 +234,29 @@ cdef class ResultsJsonMaker(BlockMaker):
         return put(text, b"}", 1)
 
 
+cdef int put_cells(BlockMaker maker, Text* text, bint as_values) except -1:
+    """Append the projected terms: as values with commas, or as N-Triples with tabs."""
+    cdef uint32_t i
+    cdef const TermRecord* record
+    maker.replay()
+    for i in range(maker.reading.column_count):
+        if i:
+            put(text, b"," if as_values else b"\t", 1)
+        record = bound_record(maker, i)
+        if record == NULL:
+            continue
+        if as_values:
+            put_csv_cell(text, record)
+        else:
+            put_n_triples(text, record)
+    return 0
+
+
 cdef class CsvMaker(BlockMaker):
     """Rows of values in SPARQL's CSV results."""
 
     cdef int put_match(self, Text* text, object version) except -1:
-        cdef uint32_t i
-        cdef const TermRecord* record
-        self.replay()
-        for i in range(self.reading.column_count):
-            if i:
-                put(text, b",", 1)
-            record = bound_record(self, i)
-            if record != NULL:
-                put_csv_cell(text, record)
+        put_cells(self, text, True)
         return put(text, b"\r\n", 2)
 
 
@@ -254,15 +264,7 @@ cdef class TsvMaker(BlockMaker):
     """Rows of terms in SPARQL's TSV results."""
 
     cdef int put_match(self, Text* text, object version) except -1:
-        cdef uint32_t i
-        cdef const TermRecord* record
-        self.replay()
-        for i in range(self.reading.column_count):
-            if i:
-                put(text, b"\t", 1)
-            record = bound_record(self, i)
-            if record != NULL:
-                put_n_triples(text, record)
+        put_cells(self, text, False)
         return put(text, b"\n", 1)
 
 

@@ -169,7 +169,7 @@ cdef class RowMaker(MatchMaker):
         cdef uint32_t edge = label.edge
         cdef bytes gpm = <bytes>self.gpm_names[edge]
         cdef bytes stream = <bytes>self.stream_names[label.stream]
-        self.reading.go_on(step, edge, label.row)
+        self.reading.follow_step(step, edge, label.row)
         if self.provided:
             self.event_key_begins.add(self.event_keys.count)
             self.gpms.add(gpm, len(gpm))
@@ -234,7 +234,7 @@ cdef class RowMaker(MatchMaker):
 
     cdef int _add_with_nodes(self, Label* label, uint32_t step) except -1:
         cdef bytes text
-        witness = self.taken(label).witness(self.reading)
+        witness = self.step_of_label(label).witness(self.reading)
         (_, _, _, _, name, keys, items), place, bound, plain = self.decode(witness)
         if self.provided and name is None:
             self.names.skip()

@@ -49,7 +49,7 @@ cdef struct Group:
     instant_t joined_at # the instant at which a `;` place joined them, -1: never
     uint32_t place      # position in `alive`, or the next free group
     bint alive
-    ChainLinks standing # in the chain by all registers
+    ChainLinks all_links # in the chain by all registers
     term_t values[1]    # the registers of the group
 
 # Groups by the hash of some of their registers, in chains.
@@ -58,7 +58,7 @@ cdef struct Chains:
     uint32_t width
     uint32_t* heads         # mask + 1 of them
     uint32_t mask
-    ChainLinks* standings   # per group; NULL: those inside the groups
+    ChainLinks* links   # per group; NULL: those inside the groups
     int32_t ordered         # the live register that orders the index, -1: hashed
     bint same               # reuse the first chains, which have the same key
 
@@ -159,17 +159,17 @@ cdef inline uint32_t find_group(Groups groups, const term_t* values) noexcept no
     groups.last_hash = hash
     while number != NIL:
         group = group_at(groups, number)
-        if group.standing.hash == hash and are_equal(group.values, values, groups.width):
+        if group.all_links.hash == hash and are_equal(group.values, values, groups.width):
             return number
-        number = group.standing.next
+        number = group.all_links.next
     return NIL
 
 
 cdef inline ChainLinks* links_of(Groups groups, Chains* chains, uint32_t group) noexcept nogil:
     """The links of a group in some chains."""
     if chains == groups.chains:
-        return &group_at(groups, group).standing
-    return &chains.standings[group]
+        return &group_at(groups, group).all_links
+    return &chains.links[group]
 
 
 cdef inline int chain_insert(

@@ -26,12 +26,12 @@ cdef inline uint32_t _like(
     Groups groups, Chains* chains, uint32_t group, uint32_t hash, const term_t* key
 ) noexcept nogil:
     """The first group of a chain with a key, from `group` on; hashes exclude most others."""
-    cdef ChainLinks* standing
+    cdef ChainLinks* all_links
     while group != NIL:
-        standing = links_of(groups, chains, group)
-        if standing.hash == hash and _agrees(groups, chains, group, key):
+        all_links = links_of(groups, chains, group)
+        if all_links.hash == hash and _agrees(groups, chains, group, key):
             return group
-        group = standing.next
+        group = all_links.next
     return NIL
 
 
@@ -94,7 +94,7 @@ cdef class Groups:
             for i in range(self.chain_count):
                 mem_free(self.chains[i].columns)
                 mem_free(self.chains[i].heads)
-                mem_free(self.chains[i].standings)
+                mem_free(self.chains[i].links)
         mem_free(self.chains)
         mem_free(self.orders_at)
         mem_free(self.lines.block)
@@ -146,8 +146,8 @@ cdef class Groups:
                     chains.heads, HEADS_PER_SLOT * room, sizeof(uint32_t), ALLOCATED_FOR
                 )
                 if i:
-                    chains.standings = <ChainLinks*>mem_grow(
-                        chains.standings, room, sizeof(ChainLinks), ALLOCATED_FOR
+                    chains.links = <ChainLinks*>mem_grow(
+                        chains.links, room, sizeof(ChainLinks), ALLOCATED_FOR
                     )
         return 0
 
@@ -206,7 +206,7 @@ cdef class Groups:
         if chains.same:
             return NIL     # no other group has all of its registers
         return _like(
-            self, chains, chains.standings[group].next, chains.standings[group].hash, key
+            self, chains, chains.links[group].next, chains.links[group].hash, key
         )
 
     cdef int add_dated(

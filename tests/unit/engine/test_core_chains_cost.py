@@ -48,7 +48,7 @@ def went(run: Run, letters: Iterator[str], seed: int = 0) -> int:
 def compared(run: Run) -> int:
     """Rows and groups that rows were compared with, trials included; starts are none."""
     core = native(run).core
-    places = run.queries[0].standing().places
+    places = run.queries[0].counters().places
     return (
         core.lazy_join.searched
         + core.lazy_join.sampled

@@ -98,10 +98,10 @@ def test_an_iteration_visits_the_groups_it_joins() -> None:
     """Those that the window has passed over once, if at all."""
     run = spaseq.compile(FALLING).start()
     assert priced(run, 1500) > 1000
-    for state in run.queries[0].standing().places:
+    for state in run.queries[0].counters().places:
         assert state.visited <= 1.1 * (state.joined + state.outside), state.number
         assert state.outside <= max(state.expired, 1)
-    assert sum(state.joined for state in run.queries[0].standing().places) > 5000
+    assert sum(state.joined for state in run.queries[0].counters().places) > 5000
 
 
 def test_limit_gives_the_first_of_all_matches_of_an_instant() -> None:

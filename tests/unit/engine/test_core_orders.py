@@ -111,7 +111,7 @@ def test_one_comparison_alone_is_decided_by_its_order(filters: str, decided: boo
 
 
 def visited(run: spaseq.Run) -> int:
-    return sum(state.visited for state in run.queries[0].standing().places)
+    return sum(state.visited for state in run.queries[0].counters().places)
 
 
 def test_what_does_not_fit_is_not_visited() -> None:

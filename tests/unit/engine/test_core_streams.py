@@ -31,7 +31,7 @@ def fed(run: spaseq.Run, events: list[Event], size: int = 100) -> list[Match]:
 
 
 def visited(run: spaseq.Run) -> int:
-    return sum(state.visited for state in run.queries[0].standing().places)
+    return sum(state.visited for state in run.queries[0].counters().places)
 
 
 APART = "DEFINE GPM A ON s { [] :a ?x } DEFINE GPM B ON s { [] :b ?y }"
@@ -80,7 +80,7 @@ def test_ever_new_names_leave_nothing_behind(clauses: str) -> None:
     # that is used again and again.
     assert most_terms <= 2 * 3 * 100
     assert native(run).core.tecs.reserved <= 3 << 16
-    assert sum(state.groups for state in run.queries[0].standing().places) <= 110
+    assert sum(state.groups for state in run.queries[0].counters().places) <= 110
 
 
 def test_a_long_iteration_is_enumerated() -> None:
@@ -283,7 +283,7 @@ def test_a_row_too_late_for_a_strict_place_asks_no_filter_about_forgotten_terms(
         push(run, 2, "")
         push(run, time, "m b 66")
         (place,) = (
-            state for state in run.queries[0].standing().places if state.place.operator == ","
+            state for state in run.queries[0].counters().places if state.place.operator == ","
         )
         counted = {"passed_over": place.passed_over, "outside": place.outside}
         assert counted == {"passed_over": 0, "outside": 0, counter: 1}

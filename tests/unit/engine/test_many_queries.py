@@ -331,7 +331,7 @@ def test_simultaneous_events_of_two_streams_are_one_instant() -> None:
 
 
 def test_events_that_wait_for_another_stream_are_held_until_their_timestamp_closes() -> None:
-    """Some timestamps have several events of one stream and few or none of the other."""
+    """At some timestamps one stream has several events, and the other has few or none."""
     gpms = "DEFINE GPM A ON s, r { ?k :a ?x } DEFINE GPM B ON s, r { ?k :b ?y }"
     streams = "FROM STREAM s :s FROM STREAM r :r"
     texts = [

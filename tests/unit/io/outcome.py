@@ -66,7 +66,7 @@ def assert_same(
     if placed and not late:
         assert read.log == model.log, data
     elif placed:
-        # What is late is told when the block it is in has been read.
+        # The reader reports late events after it has read their block.
         assert sorted(read.log) == sorted(model.log), data
     else:
         # What the parser says of a line depends on the lines it has seen behind it.

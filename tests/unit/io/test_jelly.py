@@ -371,7 +371,7 @@ def test_rows_that_do_not_fit(tmp_path: Path) -> None:
     without = [row for row in good if row.WhichOneof("row") not in entries]
     assert "an entry of a table that is not there" in said(without)
     bare = jelly.RdfStreamRow(quad=jelly.RdfQuad(s_bnode="b"))
-    assert "repeats the predicate of the one before, and there is none" in said([good[0], bare])
+    assert "repeats the predicate of the statement before it" in said([good[0], bare])
     start = jelly.RdfStreamRow(graph_start=jelly.RdfGraphStart(g_bnode="g"))
     end = jelly.RdfStreamRow(graph_end=jelly.RdfGraphEnd())
     assert "a graph begins in a stream that is not of graphs" in said([*good, start])
