@@ -141,6 +141,19 @@ def saved_in_between(several: Several, chance: random.Random) -> list[Match]:
     return found + run.finish()
 
 
+def sorted_by_instant(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows, those of one query and one end in a fixed order.
+
+    The order of the matches of one event is unspecified: a restored run enumerates its groups in
+    the order of the saved state.
+    """
+    return [
+        row
+        for _, some in groupby(rows, key=lambda row: (row[0], row[2]))
+        for row in sorted(some, key=repr)
+    ]
+
+
 WAYS: list[Way] = [one_by_one, in_encoded_batches, merged, saved_in_between]
 
 
@@ -171,7 +184,10 @@ def test_the_loop_equals_the_queries_in_turn(first: int) -> None:
         matches += len(wanted)
         for way in WAYS:
             found = listed(way(several, random.Random(seed)))
-            assert found == wanted, (seed, way.__name__)
+            if way is saved_in_between:
+                assert sorted_by_instant(found) == sorted_by_instant(wanted), seed
+            else:
+                assert found == wanted, (seed, way.__name__)
         for number, name in enumerate(several.program.names):
             of_one = sorted((row for row in wanted if row[0] == name), key=repr)
             assert of_one == alone(several, number), (seed, name)
