@@ -113,7 +113,7 @@ def _zstd() -> tuple[Callable[[], Decompressor], type[Exception]]:
 COMPRESSIONS: Mapping[str, Compression] = {
     known.name: known
     for known in (
-        Compression("gzip", ("gz",), re.compile(rb"\x1f\x8b"), _gzip, b"\0"),
+        Compression("gzip", ("gz",), re.compile(rb"\x1f\x8b\x08"), _gzip, b"\0"),
         Compression("zstd", ("zst", "zstd"), re.compile(rb"\x28\xb5\x2f\xfd"), _zstd),
         Compression("bzip2", ("bz2",), re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), _bzip2),
         Compression("xz", ("xz",), re.compile(rb"\xfd7zXZ\x00"), _xz, b"\0"),

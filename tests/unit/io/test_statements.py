@@ -3,12 +3,13 @@
 import io
 
 import pyoxigraph as ox
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Counters, Troubles
 from spaseq.io.statements import LineFeed, line_statements
+from spaseq.rdf.compression import compression_of
 from spaseq.rdf.formats import N_QUADS
 
 LINES = st.sampled_from(
@@ -67,6 +68,7 @@ def test_blocks_change_nothing(lines: list[bytes], ending: bytes, size: int) -> 
 @given(st.lists(st.binary(max_size=20), max_size=8), st.integers(1, 9))
 def test_a_feed_hands_out_everything_line_by_line(parts: list[bytes], size: int) -> None:
     data = b"\n".join(parts).removeprefix(b"\xef\xbb\xbf")
+    assume(compression_of(data) is None)
     feed = LineFeed(Lines("-", io.BytesIO(data)))
     pieces = list(iter(lambda: feed.read(size), b""))
     assert b"".join(pieces) == data
