@@ -1,6 +1,6 @@
 """The file of a Turtle or TriG document → statements of an `EventReader`.
 
-The compiled reader (spaseq/io/native/_turtle.pyx) stops before a statement that it is not sure of.
+The compiled reader (spaseq/rdf/native/_turtle.pyx) stops before a statement that it is not sure of.
 pyoxigraph then parses this statement, and the compiled reader continues after it. If pyoxigraph
 refuses the statement, or its end is not found, pyoxigraph parses the rest of the file (`rest`),
 with the prefixes, the base IRI and the graph declared so far. So pyoxigraph alone decides what is
@@ -18,12 +18,12 @@ from itertools import chain
 from spaseq.errors import InputError
 from spaseq.io.lines import Lines, Piece, normalised
 from spaseq.io.messages import Context, statements_of
-from spaseq.io.native._framing import EventReader
-from spaseq.io.native._turtle import DocumentReader
 from spaseq.io.read_options import Counters, Troubles
 from spaseq.io.statements import Document, Statement, directives
 from spaseq.rdf.event import Term
 from spaseq.rdf.formats import RdfSyntax
+from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._turtle import DocumentReader
 from spaseq.rdf.turtle_strings import TOKEN, long_string_end
 
 _MAX_BLOCK_BYTES = 1 << 18

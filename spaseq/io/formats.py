@@ -42,10 +42,10 @@ from spaseq.rdf.formats import (
 if TYPE_CHECKING:
     from spaseq.engine.instants import QueryRun
     from spaseq.io.lines import Lines
-    from spaseq.io.native._framing import EventReader
     from spaseq.io.read_options import Troubles
     from spaseq.io.statements import Statement
     from spaseq.rdf._batch import EventBatch
+    from spaseq.rdf.native._framing import EventReader
     from spaseq.results import Match
 
 # ------------------------------------------------------------------ streams
@@ -66,7 +66,7 @@ class StreamSyntax:
 
     syntax: RdfSyntax
     read: StatementReader | None
-    """None: by a compiled reader, of lines (spaseq/io/native/_nquads.pyx) or of documents
+    """None: by a compiled reader, of lines (spaseq/rdf/native/_nquads.pyx) or of documents
     (spaseq/io/documents.py)."""
     unit: InputUnit = "line"
     """What error messages count."""

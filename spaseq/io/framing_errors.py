@@ -1,6 +1,6 @@
 """Messages about malformed events, and what the compiled reader leaves to Python.
 
-spaseq/io/native/_framing.pyx builds the events. It calls a `Questions` object for the wording of
+spaseq/rdf/native/_framing.pyx builds the events. It calls a `Questions` object for the wording of
 errors, the clock, and timestamps of unusual form. Every error is reported to `Troubles.report`,
 which raises, or counts it and returns, and then the reader continues.
 """

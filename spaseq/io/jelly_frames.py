@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spaseq.io.lines import Lines
-from spaseq.io.native._framing import EventReader
 from spaseq.io.native._jelly import BrokenFrame, JellyReader
 from spaseq.io.read_options import Troubles
+from spaseq.rdf.native._framing import EventReader
 
 EVENTS_AT_ONCE = 1024
 _HINT_BYTES = 3

@@ -23,8 +23,6 @@ from spaseq.io.formats import StreamSyntax
 from spaseq.io.framing_errors import Questions
 from spaseq.io.grouping import Dataset, Members, Texts, by_subject
 from spaseq.io.lines import STDIN, Lines, Piece, announces_messages, normalised
-from spaseq.io.native._framing import EventReader, Minter
-from spaseq.io.native._nquads import LineReader
 from spaseq.io.read_options import (
     COLLECTED,
     GENERATED_AT,
@@ -43,6 +41,8 @@ from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.formats import N_QUADS, RdfSyntax
+from spaseq.rdf.native._framing import EventReader, Minter
+from spaseq.rdf.native._nquads import LineReader
 
 EVENTS_AT_ONCE = 256
 """The most events in a batch of a file that is read statement by statement."""

@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 
 from spaseq.gpm.native._matcher import NativeMatcher
 from spaseq.gpm.native._summary_graph import SummaryGraph
-from spaseq.io.native._framing import EventReader
-from spaseq.io.native._nquads import LineReader
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._nquads import LineReader
 from spaseq.spark.chunks import Numbers
 
 def part_of(terms: Iterable[Term], parts: int) -> int: ...

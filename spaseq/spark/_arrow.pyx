@@ -2,7 +2,7 @@
 """Columns of events → encoded batches, the parts of their events, and their pruned graphs.
 
 The graphs of many events are in one Arrow buffer, which the compiled reader of N-Triples scans in
-place (spaseq/io/native/_nquads.pyx); it passes lines that it does not recognise to a parser. Each
+place (spaseq/rdf/native/_nquads.pyx); it passes lines that it does not recognise to a parser. Each
 pattern is matched once per event, as in a run. The part of a key is computed from the stored hashes
 of its terms. No Python object is created for an event, unless its time is a number, or its graph
 has a line that the reader does not recognise.
@@ -20,8 +20,8 @@ from spaseq.gpm.native._summary_graph cimport SummaryGraph
 from spaseq.gpm.native._matcher cimport NativeMatcher
 from spaseq.gpm.native._rows cimport row_at
 from spaseq.io.native._building cimport Strings
-from spaseq.io.native._framing cimport EventReader
-from spaseq.io.native._nquads cimport LineReader
+from spaseq.rdf.native._framing cimport EventReader
+from spaseq.rdf.native._nquads cimport LineReader
 from spaseq.io.native._partition_key cimport key_with, part_of_key
 from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple, record_of, written_record
 from spaseq.rdf._dictionary cimport text_of

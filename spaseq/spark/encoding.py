@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
-from spaseq.io.native._framing import EventReader, Minter
-from spaseq.io.native._nquads import LineReader
 from spaseq.io.time_column import stamp_of
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._framing import EventReader, Minter
+from spaseq.rdf.native._nquads import LineReader
 from spaseq.rdf.syntax import parser_message
 from spaseq.spark._arrow import ColumnReader
 from spaseq.spark.chunks import Numbers

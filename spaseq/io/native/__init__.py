@@ -1,1 +1,1 @@
-"""The compiled readers: bytes to encoded batches."""
+"""The compiled readers of Jelly and of rows, and the compiled writers of matches."""

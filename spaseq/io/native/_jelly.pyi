@@ -1,4 +1,4 @@
-from spaseq.io.native._framing import EventReader
+from spaseq.rdf.native._framing import EventReader
 
 class BrokenFrame(Exception): ...
 

@@ -20,8 +20,8 @@ import pyoxigraph as ox
 cimport cython
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from spaseq.io.native._framing cimport moved
-from spaseq.io.native._nquads_terms cimport is_iri, is_tag, label_end, not_utf8
+from spaseq.rdf.native._framing cimport moved
+from spaseq.rdf.native._nquads_terms cimport is_iri, is_tag, label_end, not_utf8
 from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._memory cimport mem_calloc, mem_free, mem_realloc
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from spaseq.errors import InputError
 from spaseq.io.framing_errors import Questions
 from spaseq.io.lines import STDIN
-from spaseq.io.native._framing import EventReader, Minter
 from spaseq.io.native._row_events import RowReader, is_of_use
 from spaseq.io.read_options import Troubles
 from spaseq.io.rows.columns import array_at, buffers_of, columns_of
@@ -28,6 +27,7 @@ from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._framing import EventReader, Minter
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from collections import deque
 
 import pytest
 
-from spaseq.io.native._closed_graphs import ClosedNames
+from spaseq.rdf.native._closed_graphs import ClosedNames
 
 REMEMBERED = 1 << 16
 

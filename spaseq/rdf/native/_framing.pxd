@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.io.native._closed_graphs cimport ClosedNames, Entry
+from spaseq.rdf.native._closed_graphs cimport ClosedNames, Entry
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._relevance cimport Relevance
 from spaseq.rdf._terms cimport term_t

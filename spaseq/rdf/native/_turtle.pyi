@@ -1,6 +1,6 @@
-from spaseq.io.native._framing import EventReader
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._framing import EventReader
 
 class DocumentReader:
     def __init__(

@@ -24,8 +24,8 @@ cimport cython
 from libc.stdio cimport snprintf
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from spaseq.io.native._framing cimport Cut, EventReader, moved
-from spaseq.io.native._nquads_terms cimport (
+from spaseq.rdf.native._framing cimport Cut, EventReader, moved
+from spaseq.rdf.native._nquads_terms cimport (
     behind_space,
     iri_close,
     iri_end,
@@ -36,8 +36,8 @@ from spaseq.io.native._nquads_terms cimport (
     same,
     unescaped,
 )
-from spaseq.io.native._turtle_names cimport MOST_TOKEN, NameReader
-from spaseq.io.native._turtle_tokens cimport (
+from spaseq.rdf.native._turtle_names cimport MOST_TOKEN, NameReader
+from spaseq.rdf.native._turtle_tokens cimport (
     NumberKind,
     is_word,
     label_ends,

@@ -3,7 +3,7 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t, uint64_t
 
-from spaseq.io.native._nquads_terms cimport TermReader
+from spaseq.rdf.native._nquads_terms cimport TermReader
 from spaseq.rdf._terms cimport term_t
 
 cdef struct Prefix:

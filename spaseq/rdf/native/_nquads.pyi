@@ -1,5 +1,5 @@
-from spaseq.io.native._framing import EventReader
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._framing import EventReader
 
 class LineReader:
     def __init__(self, events: EventReader, quads: bool, line: int = 1) -> None: ...

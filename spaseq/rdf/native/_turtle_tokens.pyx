@@ -10,7 +10,7 @@ Cost: linear in the bytes. Source: RDF 1.2 Turtle and TriG (grammars).
 
 from libc.stdint cimport uint8_t, uint32_t
 
-from spaseq.io.native._nquads_terms cimport begins_name, character, continues_name, quote
+from spaseq.rdf.native._nquads_terms cimport begins_name, character, continues_name, quote
 
 
 cdef inline bint _is_letter(char c) noexcept nogil:

@@ -8,8 +8,8 @@ module never reports an error.
 A line is compared with a prediction first: the subject and the graph of the line before, the
 predicate that followed the last predicate last time, the end of the line before. Terms are
 validated once, and terms of triples that no query can use are not entered
-(spaseq/io/native/_nquads_terms.pyx). A separate loop skips lines that match the prediction
-entirely, up to one that some query may use (spaseq/io/native/_nquads_terms.pxd).
+(spaseq/rdf/native/_nquads_terms.pyx). A separate loop skips lines that match the prediction
+entirely, up to one that some query may use (spaseq/rdf/native/_nquads_terms.pxd).
 
 Cost: linear in the bytes. Source: RDF 1.2 N-Quads and N-Triples, section on grammar.
 """
@@ -17,8 +17,8 @@ Cost: linear in the bytes. Source: RDF 1.2 N-Quads and N-Triples, section on gra
 cimport cython
 from libc.string cimport memchr, memcmp, memset
 
-from spaseq.io.native._framing cimport EventReader
-from spaseq.io.native._nquads_terms cimport (
+from spaseq.rdf.native._framing cimport EventReader
+from spaseq.rdf.native._nquads_terms cimport (
     MOST,
     Column,
     Token,

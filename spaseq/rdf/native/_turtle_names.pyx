@@ -15,8 +15,8 @@ import pyoxigraph as ox
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from spaseq.io.native._nquads_terms cimport Beginning, is_iri, same
-from spaseq.io.native._turtle_tokens cimport is_relative, is_simple_path
+from spaseq.rdf.native._nquads_terms cimport Beginning, is_iri, same
+from spaseq.rdf.native._turtle_tokens cimport is_relative, is_simple_path
 from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc
 from spaseq.rdf._terms cimport hash_of
