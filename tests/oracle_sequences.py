@@ -187,6 +187,11 @@ Joined = tuple[tuple[Entry, ...], ...]
 Within = Callable[[Partial, Event], bool]
 
 
+def _before(guard: Guard, m: Partial) -> tuple[Guard, ...]:
+    """The guards that wait in front of one."""
+    return m.waiting[: m.waiting.index(guard)]
+
+
 def flat(x: Joined) -> tuple[Entry, ...]:
     return tuple(entry for group in x for entry in group)
 
@@ -555,9 +560,10 @@ class Derivations:
     def occurs(self, guard: Guard, m: Partial, x: Joined | None, within: Within) -> bool:
         """Whether a guard's unit occurs strictly between m and x, or after m in its window.
 
-        An optional before the first step of all: wherever it fits the window with x.
+        Before the first step of all: wherever it fits the window with x. There a negation
+        behind a skipped optional has no m, and forbids nothing.
         """
-        if m.last is None and not guard.optional:
+        if m.last is None and not guard.optional and any(g.optional for g in _before(guard, m)):
             return False
         bounds: Within = within
         if x is not None:

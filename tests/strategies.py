@@ -261,6 +261,8 @@ class _SequenceDraw:
     def __init__(self, choose: Choices, room: int, corners: bool):
         self._choose, self._room, self._corners = choose, room, corners
         self._names: list[str] = []
+        self._barred = False
+        """Whether the next step begins an operand of `|` or a negated unit: no negation there."""
 
     def flip(self, one_in: int) -> bool:
         return self._choose.number(0, one_in - 1) == one_in - 1
@@ -291,6 +293,7 @@ class _SequenceDraw:
                 return Group("&", self.refs(min(3, self._room)))
             case "|":
                 if depth and self._room >= 3:
+                    self._barred = True
                     side = self.side(depth - 1, negated)
                     sides = (self.ref(), side) if self.flip(2) else (side, self.ref())
                     return Group("|", sides)
@@ -321,18 +324,23 @@ class _SequenceDraw:
         if plain:
             required = 0
         steps: list[Step] = []
+        barred = self._barred
         for number in range(length):
             solid = any(not skippable(step) for step in steps)
+            self._barred = barred and number == 0
+            absent = solid or (not self._barred and all(step.negated for step in steps))
             if number > max(required, least - 1) and self._room <= 0:
                 break
-            steps.append(self.step(number == required, solid, depth, outermost and number == 0))
+            steps.append(self.step(number == required, absent, depth, outermost and number == 0))
         return Seq(tuple(steps))
 
-    def step(self, required: bool, solid: bool, depth: int, first: bool) -> Step:
+    def step(self, required: bool, absent: bool, depth: int, first: bool) -> Step:
+        """`absent`: it may be a negation."""
         kinds = ["plain"] * 4 + ["iterated"] * 2
         if not required:
-            kinds += ["optional"] * 4 + (["negated"] * 4 if solid else [])
+            kinds += ["optional"] * 4 + (["negated"] * 4 if absent else [])
         kind = self._choose.of(kinds)
+        self._barred |= kind == "negated"
         unit = self.unit(depth, kind == "negated")
         operators = ";;:" if begins_with_any_order(unit) else ";;::,"
         operator = self._choose.of(operators)
@@ -358,10 +366,11 @@ class _PlainSequence(_SequenceDraw):
                 return self.sequence(depth - 1, True)
         return self.ref()
 
-    def step(self, required: bool, solid: bool, depth: int, first: bool) -> Step:
+    def step(self, required: bool, absent: bool, depth: int, first: bool) -> Step:
         operator = self._choose.of(";;::,")
-        if solid and not required and self.flip(3):
+        if absent and not required and self.flip(3):
             return Step(operator, self.ref(), negated=True)
+        solid = absent and not first
         kinds = ("", "", "", "+", "+", "{2}", "{1,2}", "{1,3}", "{2,}") + ("?",) * 4 * solid
         return Step(operator, self.unit(depth), self._choose.of(kinds))
 

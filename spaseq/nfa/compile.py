@@ -39,7 +39,7 @@ def compile_automaton(plan: QueryPlan) -> Automaton:
     builder = _Builder(plan)
     arrivals, exits = builder.sequence(plan.sequence, None)
     starts = tuple(
-        builder.place(Place(None, builder.optional(arrival.guards), arrival.edges, start=True))
+        builder.place(Place(None, builder.in_front(arrival.guards), arrival.edges, start=True))
         for arrival in arrivals
     )
     for leaving in exits:
@@ -274,9 +274,15 @@ class _Builder:
         )
         return not whole or read_one_another(self._plan, atom.operands)
 
-    def optional(self, guards: tuple[int, ...]) -> tuple[int, ...]:
-        """The guards of skipped steps; a negation before a first step forbids nothing."""
-        return tuple(guard for guard in guards if not self.guards[guard].negated)
+    def in_front(self, guards: tuple[int, ...]) -> tuple[int, ...]:
+        """The guards, in the order of the text, that look back from the first step of a match.
+
+        A negation behind a skipped step is not at the start: it forbids nothing without a step
+        before it.
+        """
+        negated = [self.guards[guard].negated for guard in guards]
+        first = negated.index(False) if False in negated else len(guards)
+        return tuple(g for n, g in enumerate(guards) if n < first or not negated[n])
 
     def _leading(self, guard: int) -> int:
         """The guard of a step skipped at the start of its sequence.

@@ -142,7 +142,7 @@ def _vacuous_negations(query: ast.Query, seen: Visibility) -> Iterator[Diagnosti
     if query.partition is not None:
         return
     for negated in seen.negated:
-        if negated.operators == {","}:
+        if negated.operators == {","} and not negated.in_front:
             what = excerpt(query.text, negated.step.span, "the negation")
             yield Diagnostic(
                 f"{what} forbids nothing: the `,` after it allows no event in between anyway",

@@ -85,6 +85,14 @@ class _Shape:
 
     def whole(self, sequence: ast.Sequence) -> None:
         if self._steps(sequence, None):
+            if all(step.negated for step in sequence.steps):
+                self._error(
+                    "SEQ holds no step but negations, so no event can match it",
+                    sequence.span,
+                    "add a step that an event matches: `!N; A` matches A without an N before it, "
+                    "`A; !N` A without an N after it",
+                )
+                return
             self._error(
                 "every step of SEQ is optional, so the pattern can match nothing at all",
                 sequence.span,
@@ -101,18 +109,27 @@ class _Shape:
     ) -> None:
         self.findings.append(Diagnostic(message, span, hint, other, label))
 
-    def _steps(self, sequence: ast.Sequence, reaching: ast.Step | None) -> bool:
+    def _steps(
+        self, sequence: ast.Sequence, reaching: ast.Step | None, leads: str | None = None
+    ) -> bool:
         """Whether the sequence can match nothing; the caller reports it.
 
-        `reaching` is the step whose operator precedes the sequence.
+        `reaching` is the step whose operator precedes the sequence, `leads` the sign (`|`, `!`) of
+        the operand or negated unit that begins with the sequence.
         """
         skippable = True
+        if all(step.negated for step in sequence.steps):
+            leads = None  # a unit without any event has a worse error
         for position, step in enumerate(sequence.steps):
+            leading = None if position else leads
             if step.negated:
-                self._negation(step, first=position == 0)
-                skippable = skippable and position > 0
+                self._negation(step, leading)
             in_front = step if position else reaching
-            empty = self._unit(step.unit, None if step.negated else in_front)
+            empty = self._unit(
+                step.unit,
+                None if step.negated else in_front,
+                "!" if step.negated else leading,
+            )
             if empty:
                 self._empty_unit(step)
                 skippable = False
@@ -122,15 +139,20 @@ class _Shape:
                 skippable = False
         return skippable
 
-    def _negation(self, step: ast.Step, *, first: bool) -> None:
+    def _negation(self, step: ast.Step, leading: str | None) -> None:
         what = excerpt(self.text, step.unit.span, "its unit")
-        if first:
+        if leading == "|":
             self._error(
-                "a sequence cannot start with a negation: no earlier event marks the start of the "
-                "absence",
+                "an operand of `|` cannot start with a negation",
                 step.span,
-                f"write a step before the negation of {what}: "
-                "`A; !N; B` matches A, then B, with no N in between",
+                f"move the negation of {what} in front of the disjunction, where it holds for "
+                "both sides: `!N; (A | B)`",
+            )
+        elif leading is not None:
+            self._error(
+                "a negated unit cannot start with a negation",
+                step.span,
+                f"start the unit with a step that an event matches, or drop the negation of {what}",
             )
         if step.quantifier is not None:
             self._error(
@@ -176,16 +198,16 @@ class _Shape:
             "to make the whole group optional, write the `?` or `*` only after the parenthesis",
         )
 
-    def _unit(self, unit: ast.Unit, in_front: ast.Step | None) -> bool:
+    def _unit(self, unit: ast.Unit, in_front: ast.Step | None, leads: str | None = None) -> bool:
         """Whether the unit can match nothing; the caller reports it."""
         match unit:
             case ast.GpmRef():
                 return False
             case ast.Sequence():
-                return self._steps(unit, in_front)
+                return self._steps(unit, in_front, leads)
             case ast.Disjunction():
                 for side in unit.operands:
-                    if self._unit(side, in_front):
+                    if self._unit(side, in_front, "|"):
                         what = excerpt(self.text, side.span, "the side")
                         self._error(
                             f"{what} can match nothing, so it cannot be an operand of `|`",

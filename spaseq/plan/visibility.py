@@ -40,6 +40,8 @@ class NegatedStep:
 
     step: ast.Step
     operators: frozenset[str | None]
+    in_front: bool = False
+    """Whether it may look back from the first step of a match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class _Walk:
         self.group_variables = group_variables
         self.sights: list[Sight] = []
         self.negated: list[NegatedStep] = []
+        self.in_front = True
+        """Whether the steps so far are negations at the start of the whole expression."""
 
     def binds(self, unit: ast.Unit | None) -> frozenset[str]:
         """The variables that the places of a unit that are not negated can bind."""
@@ -111,8 +115,10 @@ class _Walk:
             if step.negated:
                 seen = bound.union(*(self.binds(way.unit) for way in following))
                 operators = frozenset(way.operator for way in following)
-                self.negated.append(NegatedStep(step, operators))
+                in_front = self.in_front
+                self.negated.append(NegatedStep(step, operators, in_front))
                 self.unit(step.unit, seen, following, ";")
+                self.in_front = in_front
                 continue
             seen = bound
             if step.quantifier is not None and step.quantifier.least == 0:
@@ -142,6 +148,7 @@ class _Walk:
                     self.unit(operand, before | self.binds(unit), after, reaching)
 
     def _place(self, reference: ast.GpmRef, before: frozenset[str]) -> None:
+        self.in_front = False
         place = self.places.occurrences[len(self.sights)]
         again = frozenset().union(
             *(self.binds(self.places.iterated_steps[unit].unit) for unit in place.units)

@@ -82,7 +82,7 @@ def lookback(plan: QueryPlan) -> int | str:
     reason = _not_by_time(plan)
     if reason:
         return f"not by time: {reason}"
-    return plan.window.size * (1 + _leading_optionals(plan.sequence))
+    return plan.window.size * (1 + _leading_absences(plan.sequence))
 
 
 def needs_every_event(plan: QueryPlan) -> bool:
@@ -172,28 +172,30 @@ def _not_by_time(plan: QueryPlan) -> str:
     return ""
 
 
-def _leading_optionals(sequence: ast.Sequence) -> int:
-    """An upper bound on the number of optional steps before the first event of a match.
+def _leading_absences(sequence: ast.Sequence) -> int:
+    """An upper bound on the number of steps that may be absent before the first event of a match.
 
-    Each of them looks back by one window. The bound counts all optional steps if an optional step
-    can be the first.
+    Each of them, optional or negated, looks back by one window. The bound counts all such steps if
+    one of them can be the first.
     """
     if not any(_may_be_first_and_absent(sequence)):
         return 0
-    return sum(
-        step.quantifier is not None and step.quantifier.least == 0 for step in _steps(sequence)
-    )
+    return sum(_may_be_absent(step) for step in _steps(sequence))
+
+
+def _may_be_absent(step: ast.Step) -> bool:
+    return step.negated or (step.quantifier is not None and step.quantifier.least == 0)
 
 
 def _may_be_first_and_absent(unit: ast.Unit) -> Iterator[bool]:
-    """For each step that may be the first: whether it is optional."""
+    """For each step that may be the first: whether it may be absent."""
     match unit:
         case ast.Sequence():
             for step in unit.steps:
-                optional = step.quantifier is not None and step.quantifier.least == 0
-                yield optional
+                absent = _may_be_absent(step)
+                yield absent
                 yield from _may_be_first_and_absent(step.unit)
-                if not optional:
+                if not absent:
                     return
         case ast.Disjunction() | ast.Conjunction() | ast.AnyOrder():
             for operand in unit.operands:

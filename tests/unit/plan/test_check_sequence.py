@@ -30,6 +30,8 @@ def test_a_group_of_as_many_as_there_may_be() -> None:
         "(A & (B | C))", "((A) & B)", "(A AND (B & C))", "(A | (B AND C))", "A; (B AND C), D",
         "A : (B AND C)", "A; (B AND C)+", "A, !(B AND C); D", "A, (B; (C AND D))", "(A & A)",
         "A, (B; C)+", "A; !(B+); C", "(A | B)?; C", "A; ((B; C))+", "(A?; B)+", "A; (B?; C)*",
+        "!A; B", "NOT A; B", "A; (!B; C)", "!A; !B; C", "(!A; B)+", "!(A; B); C", "A; (!B; C)?",
+        "A; !(B; (!C; D)); A", "!A; (B AND C)", "!A, (B & C)",
     ],
 )  # fmt: skip
 def test_sequences_that_are_right(seq: str) -> None:
@@ -40,13 +42,14 @@ def test_sequences_that_are_right(seq: str) -> None:
     ("seq", "where", "fragment"),
     [
         # negations
-        ("!A; B", "!A", "cannot start with a negation"),
-        ("NOT A; B", "NOT A", "cannot start with a negation"),
-        ("A; (!B; C)", "!B", "cannot start with a negation"),
-        ("A; (B | (!C; D))", "!C", "cannot start with a negation"),
-        ("A; !(!B); C", "!B", "cannot start with a negation"),
-        ("A; (!B)+; C", "!B", "cannot start with a negation"),
-        ("!A", "!A", "cannot start with a negation"),
+        ("A; (B | (!C; D))", "!C", "operand of `|` cannot start with a negation"),
+        ("(A | ((!C; D)+; B))", "!C", "operand of `|` cannot start with a negation"),
+        ("A; !(!B; C); D", "!B", "negated unit cannot start with a negation"),
+        ("A; !((!B; C)+; D)", "!B", "negated unit cannot start with a negation"),
+        ("A; !(!B); C", "(!B)", "it is never absent"),
+        ("A; (!B)+; C", "(!B)", "cannot be repeated"),
+        ("!A", "SEQ(!A)", "SEQ holds no step but negations"),
+        ("!A; !B", "SEQ(!A; !B)", "SEQ holds no step but negations"),
         ("A; !B+", "+", "has no quantifier"),
         ("A; !B?; C", "?", "has no quantifier"),
         ("A; NOT B{2}; C", "{2}", "has no quantifier"),
@@ -98,8 +101,8 @@ def test_sequences_that_are_wrong(seq: str, where: str, fragment: str) -> None:
 
 
 def test_several_faults_in_one_run() -> None:
-    found = findings(query_text("!A; B{2,1}; (C*)+; D, (E AND F)"))
-    assert [where for where, _ in found] == ["!A", "{2,1}", "(C*)", ","]
+    found = findings(query_text("!A+; B{2,1}; (C*)+; D, (E AND F)"))
+    assert [where for where, _ in found] == ["+", "{2,1}", "(C*)", ","]
 
 
 @pytest.mark.parametrize(
