@@ -24,7 +24,7 @@ from spaseq.rdf.event import Term
 from spaseq.rdf.formats import RdfSyntax
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._turtle import DocumentReader
-from spaseq.rdf.turtle_strings import TOKEN, long_string_end
+from spaseq.rdf.turtle_strings import statement_end
 
 _MAX_BLOCK_BYTES = 1 << 18
 """Bytes read at once: the terms of the events in so many bytes stay in the processor's cache."""
@@ -126,7 +126,7 @@ class DocumentFile:
                 block = self._text()
                 at, end = len(block) - sum(j - i for _, i, j in self._held), len(block)
                 self._held = [(block, at, end)]
-            stop = _statement_end(block, at, end, reader.open_block() is not False)
+            stop = statement_end(block, at, end, reader.open_block() is not False)
             if stop < 0 and end - at <= _MAX_SEARCHED_BYTES:
                 self._sought = True
                 return
@@ -223,26 +223,3 @@ def _indent(block: bytes, at: int) -> bytes:
     """As many blanks as there are characters before an offset on its line."""
     line = max(block.rfind(b"\n", 0, at), block.rfind(b"\r", 0, at)) + 1
     return b" " * len(block[line:at].decode(errors="replace"))
-
-
-def _statement_end(text: bytes, start: int, end: int, in_block: bool) -> int:
-    """The offset of the end of the statement at `start`; -1 if it is not before `end`.
-
-    The end is a dot, or the brace that closes the block of a graph. A later end is not wrong, since
-    pyoxigraph may read several statements at once.
-    """
-    position = start
-    while token := TOKEN.search(text, position, end):
-        position = token.end()
-        if token.lastgroup == "long":
-            position = long_string_end(text, position, token[0])
-            if not 0 <= position <= end:
-                return -1
-        elif token.lastgroup == "word" and token[0].endswith(b"."):
-            if text[position : position + 1] == b"\\":
-                return start  # a bad escape of a name that the dot is part of
-            if not token[0].endswith(b"\\."):
-                return position
-        elif token[0] == b"}" and in_block and text[token.start() - 1 : token.start()] != b"|":
-            return token.start()
-    return -1

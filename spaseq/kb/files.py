@@ -63,6 +63,23 @@ class NeedsCareError(KbError):
     """The file must be read again, line by line."""
 
 
+def syntax_of(path: Path) -> tuple[RdfSyntax, bool]:
+    """The syntax of a file by its extension, and whether the file is compressed.
+
+    Raises:
+        KbError: for an unknown extension.
+    """
+    packed = path.suffix == ".gz"
+    extension = (path.with_suffix("") if packed else path).suffix.removeprefix(".")
+    syntax = syntax_of_extension(extension)
+    if syntax is None:
+        raise KbError(
+            f"{path}: no RDF format has the extension {extension!r}; the extensions are "
+            f"{one_of(SYNTAXES, '.')}, followed by .gz if compressed"
+        )
+    return syntax, packed
+
+
 def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
     """The quads of a file, whose extension determines the format; `.gz` is decompressed.
 
@@ -73,14 +90,7 @@ def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
         NeedsCareError: if the parser aborts and `line_by_line` may succeed or locate the error.
         KbError: if the file cannot be read.
     """
-    packed = path.suffix == ".gz"
-    extension = (path.with_suffix("") if packed else path).suffix.removeprefix(".")
-    syntax = syntax_of_extension(extension)
-    if syntax is None:
-        raise KbError(
-            f"{path}: no RDF format has the extension {extension!r}; the extensions are "
-            f"{one_of(SYNTAXES, '.')}, followed by .gz if compressed"
-        )
+    syntax, packed = syntax_of(path)
     lines: NumberedLines | None = None
     feed: LineFeed | None = None
     try:

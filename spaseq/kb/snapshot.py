@@ -24,12 +24,13 @@ import pyoxigraph as ox
 from spaseq.errors import KbError
 from spaseq.kb.client import Client
 from spaseq.kb.endpoint import Endpoint, is_url
-from spaseq.kb.files import NeedsCareError, read_quads
+from spaseq.kb.files import NeedsCareError, read_quads, syntax_of
 from spaseq.kb.folder import StoreFolder
+from spaseq.kb.native_files import read_table
 from spaseq.kb.relation import Relation, Respondent
 from spaseq.parser import ast
 from spaseq.rdf.event import Fact, Term
-from spaseq.rdf.graph import EMPTY, Graph
+from spaseq.rdf.graph import EMPTY, Graph, StoredGraph
 
 Source: TypeAlias = str | Path | ox.Store | Endpoint | Iterable[Any]
 """A path, a URL, an `Endpoint`, a store, an `rdflib.Graph`, or any iterable of triples."""
@@ -239,6 +240,9 @@ def open_source(iri: str, source: Source, prefix: str) -> Graph | Respondent:
         path = Path(unquote(text.removeprefix("file://")) if "://" in text else text)
         if path.is_dir():
             return StoreFolder(path, graph_name(iri), prefix)
+        table = read_table(path, *syntax_of(path), prefix)
+        if table is not None:
+            return StoredGraph(table)
         try:
             return _graph(iri, read_quads(path), prefix)
         except NeedsCareError:

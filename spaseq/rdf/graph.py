@@ -1,5 +1,8 @@
 """An indexed set of triples, for the graph of an event and for graphs of the KB.
 
+A graph that was read from a file by the compiled readers is a `StoredGraph`; any other is a `Graph`
+of terms.
+
 Each access path is built on first use, so an event pays only for the look-ups of its patterns.
 Invariant: the triples are distinct and never change; every look-up returns them in their
 original order. Cost: building an access path is linear; a look-up is linear in its result,
@@ -11,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from spaseq.rdf._triple_table import TripleTable
 from spaseq.rdf.event import Event, Fact, Term
 
 Pair: TypeAlias = tuple[Term, Term]
@@ -123,6 +127,45 @@ class Graph:
         if object is not None:
             return [(s, predicate, object) for s in self.subjects(predicate, object)]
         return [(s, predicate, o) for s, o in self.pairs(predicate)]
+
+
+class StoredGraph(Graph):
+    """A graph whose triples are a table of numbers; a look-up makes the terms that it returns."""
+
+    __slots__ = ("table",)
+
+    def __init__(self, table: TripleTable):
+        super().__init__(table)
+        self.table = table
+
+    def __reduce__(self) -> tuple[type[StoredGraph], tuple[TripleTable]]:
+        return StoredGraph, (self.table,)
+
+    @property
+    def predicates(self) -> dict[Term, list[Pair]]:
+        """Every predicate with its (subject, object) pairs."""
+        return {predicate: self.table.pairs(predicate) for predicate in self.table.predicates()}
+
+    def pairs(self, predicate: Term) -> Sequence[Pair]:
+        """The (subject, object) pairs of a predicate."""
+        return self.table.pairs(predicate)
+
+    def objects(self, subject: Term | None, predicate: Term) -> Sequence[Term]:
+        return self.table.ends(predicate, True, subject)
+
+    def subjects(self, predicate: Term, object: Term | None) -> Sequence[Term]:
+        return self.table.ends(predicate, False, object)
+
+    def contains(self, subject: Term | None, predicate: Term, object: Term | None) -> bool:
+        if subject is None or object is None:
+            return False
+        return bool(self.table.match(subject, predicate, object))
+
+    def match(
+        self, subject: Term | None, predicate: Term | None, object: Term | None
+    ) -> Iterable[Fact]:
+        """The triples that have the given terms (None: any)."""
+        return self.table.match(subject, predicate, object)
 
 
 EMPTY = Graph(())

@@ -1,4 +1,4 @@
-"""Finds where the strings of Turtle and TriG begin and end, without parsing anything else.
+"""Finds where strings and statements of Turtle and TriG end, without parsing anything else.
 
 Cost: linear in the bytes; a line outside long strings without a triple quote costs one search.
 Source: RDF 1.2 Turtle, productions STRING_LITERAL_QUOTE to STRING_LITERAL_LONG_SINGLE_QUOTE.
@@ -44,6 +44,29 @@ def long_string_end(text: bytes, start: int, quotes: bytes) -> int:
         if (end - first) % 2 == 0:  # an even number of backslashes does not escape the quotes
             return end + len(quotes)
         position = end + 1
+    return -1
+
+
+def statement_end(text: bytes, start: int, end: int, in_block: bool) -> int:
+    """The offset of the end of the statement at `start`; -1 if it is not before `end`.
+
+    The end is a dot, or the brace that closes the block of a graph. A later end is not wrong, since
+    pyoxigraph may read several statements at once.
+    """
+    position = start
+    while token := TOKEN.search(text, position, end):
+        position = token.end()
+        if token.lastgroup == "long":
+            position = long_string_end(text, position, token[0])
+            if not 0 <= position <= end:
+                return -1
+        elif token.lastgroup == "word" and token[0].endswith(b"."):
+            if text[position : position + 1] == b"\\":
+                return start  # a bad escape of a name that the dot is part of
+            if not token[0].endswith(b"\\."):
+                return position
+        elif token[0] == b"}" and in_block and text[token.start() - 1 : token.start()] != b"|":
+            return token.start()
     return -1
 
 

@@ -12,6 +12,7 @@ cdef enum Cut:
     GRAPHS
     MESSAGES
     TRIPLES
+    WHOLE
 
 # Blank nodes have the file's labels here.
 cdef struct Quad:

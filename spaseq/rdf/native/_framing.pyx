@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Statements → events in a batch: their facts, time, ordinal and blank nodes.
 
-Three ways to cut a file into events:
+Four ways to cut a file into events:
 
 * GRAPHS: a named graph is an event. Its timestamp is a default-graph triple about it, immediately
   before its first quad or after its last (else, under a predicate that the user names, a triple
@@ -9,6 +9,7 @@ Three ways to cut a file into events:
   default-graph triples about the name are facts of the event, and the next graph ends it.
 * MESSAGES: the statements between two delimiters are an event, whatever their graphs.
 * TRIPLES: N triples are an event, and one more if a timestamp predicate is named.
+* WHOLE: the file, which is no stream, is not cut; `drain` returns its triples a batch at a time.
 
 Instead of a predicate, a path of predicates may lead to the timestamp; it is followed among the
 facts of the event, from any node. The facts of its steps are then read whether or not a query uses
@@ -43,7 +44,9 @@ from spaseq.rdf._terms cimport LOCAL, TermRecord, hash_of
 cdef object TripleTerm = ox.Triple
 cdef object BlankNode = ox.BlankNode
 cdef object DefaultGraph = ox.DefaultGraph
-cdef dict CUTS = {"graph": Cut.GRAPHS, "message": Cut.MESSAGES, "triples": Cut.TRIPLES}
+cdef dict CUTS = {
+    "graph": Cut.GRAPHS, "message": Cut.MESSAGES, "triples": Cut.TRIPLES, "whole": Cut.WHOLE,
+}
 
 cdef enum:
     PATIENCE = 4                # buffers that a batch without events may hold before a new one
@@ -348,6 +351,11 @@ cdef class EventReader:
         self.patience = PATIENCE + 2 * new.local.bytes.used // (1 << 16)
         return old
 
+    def drain(self):
+        """Return the batch with the triples of a WHOLE file since the last call."""
+        self.is_open = False
+        return self.fresh()
+
     def refresh(self):
         """Between two blocks: free what is not needed, and notice new permanent terms.
 
@@ -459,6 +467,9 @@ cdef class EventReader:
             with gil:
                 self.questions.among_triples("a graph name", quad.line)
             return 0
+        if self.cut == Cut.WHOLE and quad.strange:
+            with gil:
+                self.questions.triple_term(quad.line)
         if not self.is_open:
             self.open(quad.line, 0)
         self.add(quad)
