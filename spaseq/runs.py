@@ -14,7 +14,7 @@ its matches are consumed, and `settle` counts the events that it has processed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import pyoxigraph as ox
 
@@ -37,6 +37,9 @@ from spaseq.rdf.event import Event
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.rdf.time import mixed_domains
 from spaseq.results import Match
+
+if TYPE_CHECKING:
+    from spaseq.explain.diagnosis import Sample
 
 _Feed: TypeAlias = tuple[Matches | MultiMatches | Pushing, EventBatch | EventSequence, int]
 """The core's iterator or push batch, its events, and how many of them are counted."""
@@ -407,17 +410,44 @@ class Run:
         )
 
     @alone
-    def why_not(self, query: str | None = None) -> str:
+    def why_not(self, query: str | None = None, events: Iterable[Any] | Sample = ()) -> str:
         """How far each pattern got, and why places did not advance.
 
         Args:
             query: The name of a query; None for all.
+            events: Some events with all their triples, each as (stream, timestamp, graph) or an
+                `Event`. With them, the report says what patterns without a solution were missing:
+                a predicate, a constant, a filter that errs, with values.
 
         Raises:
+            EventError: for an item of `events` that is no event.
             ValueError: if no query has the name.
         """
         from spaseq.explain.why_not import why_not
 
         self.settle()
         self.evaluation.sync()
-        return why_not(self.evaluation, query)
+        return why_not(self.evaluation, query, self._sample(events))
+
+    def _sample(self, events: Iterable[Any] | Sample) -> Sample | None:
+        """The events that a caller gives to `why_not`."""
+        from spaseq.explain.diagnosis import Sample
+
+        if isinstance(events, Sample):
+            return events
+        given = []
+        for number, item in enumerate(events):
+            if isinstance(item, Event):
+                given.append(item)
+                continue
+            try:
+                stream, timestamp, graph, *_ = item
+            except (TypeError, ValueError):
+                raise EventError(
+                    f"{item!r} is no event; use an Event or (stream, timestamp, graph)"
+                ) from None
+            if stream not in self.program.streams:
+                raise EventError(f"no query reads the stream <{stream}>")
+            time = timestamp_of(timestamp, self.clock.time_precision)
+            given.append(Event(stream, time, number, facts_of(graph, f"w{number}")))
+        return Sample(given, len(given) == self.clock.events) if given else None

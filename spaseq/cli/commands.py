@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spaseq.cli import arguments, reports
+from spaseq.cli import arguments, reasons, reports
 from spaseq.cli.arguments import QueryFile
 from spaseq.cli.groups import CommandWithExamples
 from spaseq.io.formats import AUTO, SINKS, STREAM_SYNTAXES, fitting_format
@@ -39,6 +39,8 @@ class RunOptions:
     limit: int | None
     progress: bool
     stats: bool
+    stats_json: bool
+    why: bool
     entail: str | None
     limits: Mapping[str, Any]
 
@@ -198,6 +200,15 @@ class RunOptions:
 )
 @click.option("--progress", is_flag=True, help="Show a progress bar on a terminal.")
 @click.option("--stats", is_flag=True, help="Print statistics to standard error at the end.")
+@click.option(
+    "--stats-json", is_flag=True, help="Print statistics as one line of JSON on standard error."
+)
+@click.option(
+    "--why",
+    is_flag=True,
+    help="At the end, print on standard error how far the patterns of each query got and what "
+    "stopped them. The signal USR1 prints it during a run.",
+)
 def run(
     queries: Sequence[str],
     streams: Sequence[str],
@@ -210,6 +221,8 @@ def run(
     limit: int | None,
     progress: bool,
     stats: bool,
+    stats_json: bool,
+    why: bool,
     max_groups: int | None,
     max_steps: int | None,
     max_memory: int | None,
@@ -247,7 +260,7 @@ def run(
         "max_memory": max_memory,
         "on_limit": on_limit,
     }
-    shown = RunOptions(format_, output, limit, progress, stats, entail, limits)
+    shown = RunOptions(format_, output, limit, progress, stats, stats_json, why, entail, limits)
     _run(program, graphs, sources, shown)
 
 
@@ -272,13 +285,26 @@ def _run(
     if format == AUTO:
         format = fitting_format(results, path, is_terminal)
     sink = open_sink(format, results, path, live or is_terminal)
+    is_whole = False
     try:
-        with sink, reports.progress_bar(options.progress, sources) as observe:
-            pump(started, merge(sources), sink, 1 if live else BATCH, options.limit, observe)
+        with (
+            sink,
+            reports.progress_bar(options.progress, sources) as observe,
+            reasons.shown_on_signal(started) as asked,
+        ):
+            watch = reasons.both(observe, asked)
+            pump(started, merge(sources), sink, 1 if live else BATCH, options.limit, watch)
+        is_whole = True
     finally:
         reports.report_left_out(sources, sum(query.shed for query in started.queries))
         if options.stats:
             reports.print_statistics(sources, started.stats, sink.written, elapsed())
+        if options.stats_json:
+            reports.print_json_statistics(sources, started.stats, sink.written, elapsed())
+    if options.why:
+        reasons.print_all(started, sources)
+    elif is_whole and not sink.written:
+        reasons.print_first(started, sources)
 
 
 def read_options(

@@ -162,6 +162,26 @@ def print_statistics(
     console.print(counted)
 
 
+def print_json_statistics(
+    sources: Sequence[Source], stats: Mapping[str, Any], written: int, seconds: float
+) -> None:
+    """Print the same counters to standard error as one line of JSON."""
+    import json
+
+    read = {
+        source.stream: {
+            "events": source.counters.events,
+            "triples": source.counters.statements,
+            "skipped": source.counters.skipped,
+            "late": source.counters.late,
+            "unused_triples": source.counters.without_use(),
+        }
+        for source in sources
+    }
+    counters = {"written": written, "seconds": round(seconds, 6), "read": read, "run": stats}
+    log(json.dumps(counters), prefix="")
+
+
 def _flat(stats: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in stats.items():
         if isinstance(value, Mapping):

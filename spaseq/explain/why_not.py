@@ -6,18 +6,19 @@ and filters are counted since the run was started or resumed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.place_names import STRATEGIES, Notation
 from spaseq.explain.cost import conditions
+from spaseq.explain.diagnosis import Sample, filter_causes, join_causes, pattern_causes
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.counters import PlaceCounters
 from spaseq.nfa.native.range_tables import deciding_operator
 from spaseq.nfa.native.tables import joins_strictly
-from spaseq.plan.logical import Occurrence
+from spaseq.plan.logical import GpmPlan, Occurrence
 
 _SIGNS = {"less": "<=", "equal": "=", "greater": ">="}
 
@@ -86,8 +87,14 @@ def _kb_counters(run: Evaluation) -> dict[str, Any]:
 # ------------------------------------------------------------------ why there is no match
 
 
-def why_not(run: Evaluation, name: str | None = None) -> str:
+def why_not(run: Evaluation, name: str | None = None, sample: Sample | None = None) -> str:
     """How far the patterns of one query, or of all queries, got, and what stopped them.
+
+    Args:
+        run: The run; it is not changed.
+        name: The name of a query; None for all.
+        sample: Some whole events. With them, the report says what patterns without a solution
+            were missing.
 
     Raises:
         ValueError: if no query has the name.
@@ -96,18 +103,33 @@ def why_not(run: Evaluation, name: str | None = None) -> str:
     if name is not None and name not in names:
         raise ValueError(f"there is no query {name}; the queries are {', '.join(names)}")
     parts = [
-        "\n".join(_Inquiry(run, number).report())
+        "\n".join(_Inquiry(run, number, sample).report())
         for number, each in enumerate(names)
         if name in (None, each)
     ]
     return "\n\n".join(parts) + "\n"
 
 
+def first_obstacle(run: Evaluation, sample: Sample | None = None) -> str | None:
+    """The first thing that never happened, of the first query without a match, in one line.
+
+    None if every query has matches.
+    """
+    for number, query in enumerate(run.queries):
+        if not query.matched:
+            inquiry = _Inquiry(run, number, sample)
+            prefix = f"query {inquiry.name}: " if len(run.queries) > 1 else ""
+            return prefix + inquiry.first_obstacle()
+    return None
+
+
 class _Inquiry:
     """One query of a run."""
 
-    def __init__(self, run: Evaluation, number: int):
+    def __init__(self, run: Evaluation, number: int, sample: Sample | None = None):
         self.run = run
+        self.number = number
+        self.sample = sample
         self.name = run.program.queries[number].plan.name
         self.query: QueryRun = run.queries[number]
         self.tasks = run.program.queries[number].tasks
@@ -119,15 +141,14 @@ class _Inquiry:
         events = _counted(self.run.clock.events, "event")
         yield f"query {self.name}: {matched} in {events}"
         yield f"  {self.notation.sequence()}"
-        states = [self.counters.places[place] for place in self.notation.order]
+        states = self._states()
         titles = [self.notation.title(state.number) for state in states]
         width = max(map(len, titles))
         for title, state in zip(titles, states, strict=True):
             yield f"    {title:<{width}}  {self._progress(state)}"
         lazily = self._joined_lazily()
         yield from (f"  {line}" for line in lazily)
-        # Rows joined lazily reach no place before the last step has a row.
-        blocked = [state for state in states if (lazily or _reached(state)) and not state.joined]
+        blocked = self._blocked()
         for state in blocked:
             yield f"  {self.notation.title(state.number)} never advanced:"
             yield from (f"    {reason}" for reason in self._reasons(state))
@@ -135,7 +156,66 @@ class _Inquiry:
         if never:
             labels = ", ".join(self.notation.title(state.number) for state in never)
             yield f"  never reached: {labels}"
+        yield from (f"  {line}" for line in self._join_causes(blocked))
         yield from (f"  {line}" for line in self._at_the_end(bool(blocked or never)))
+
+    def first_obstacle(self) -> str:
+        """The first thing that never happened, in one line."""
+        if not self.run.clock.events:
+            return "no event arrived"
+        blocked = self._blocked()
+        if not blocked:
+            held_up = bool([state for state in self._states() if not _reached(state)])
+            return next(iter(self._at_the_end(held_up)), "see what each step waited for")
+        state = blocked[0]
+        occurrences = self._awaited(state)
+        for occurrence in occurrences:
+            if not self._has_rows(occurrence):
+                return list(self._gpm(occurrence))[-1]
+        for line in self._join_causes([state]):
+            return line
+        for occurrence in occurrences:
+            for line in self._untrue(occurrence):
+                return line
+        *_, last = self._reasons(state)
+        return f"{self.notation.title(state.number)} never advanced: {last}"
+
+    def _states(self) -> list[PlaceCounters]:
+        return [self.counters.places[place] for place in self.notation.order]
+
+    def _blocked(self) -> list[PlaceCounters]:
+        """The places that were reached but never advanced.
+
+        Rows joined lazily reach no place before the last step has a row.
+        """
+        lazily = self._joined_lazily()
+        return [
+            state for state in self._states() if (lazily or _reached(state)) and not state.joined
+        ]
+
+    def _awaited(self, state: PlaceCounters) -> list[Occurrence]:
+        """What the edges of a place consume."""
+        atoms = (self.notation.automaton.atoms[edge.atom] for edge in state.place.edges)
+        return [self.query.plan.occurrences[each] for atom in atoms for each in atom.occurrences]
+
+    def _untrue(self, occurrence: Occurrence) -> Iterator[str]:
+        """The filters across steps that are true for no events of the sample."""
+        if self.sample is not None:
+            for line in filter_causes(self.run, self.number, occurrence, self.sample):
+                yield f"{self.query.plan.gpms[occurrence.gpm].name}: {line}"
+
+    def _has_rows(self, occurrence: Occurrence) -> bool:
+        """Whether a row of its graph pattern passed the local filters."""
+        task = self.tasks[occurrence.gpm]
+        matchers = self.run.rows.matchers
+        return matchers.row_count(task) > sum(matchers.untrue(task))
+
+    def _join_causes(self, blocked: Sequence[PlaceCounters]) -> list[str]:
+        """The shared variables that no two events of the sample agree on."""
+        joining = any(not state.place.start for state in blocked)
+        if self.sample is None or not joining or self.query.matched:
+            return []
+        return join_causes(self.run, self.number, self.sample)
 
     def _joined_lazily(self) -> list[str]:
         native = self.query.native
@@ -161,8 +241,8 @@ class _Inquiry:
     def _reasons(self, state: PlaceCounters) -> Iterator[str]:
         for position, edge in enumerate(state.place.edges):
             yield self._needed(state, edge, self.notation.index(state.number, position))
-            for number in self.notation.automaton.atoms[edge.atom].occurrences:
-                yield from self._gpm(self.query.plan.occurrences[number])
+        for occurrence in self._awaited(state):
+            yield from self._gpm(occurrence)
         if state.unkeyed:
             yield f"{_counted(state.unkeyed, 'row')} left a partition variable unbound"
         if state.early:
@@ -170,10 +250,11 @@ class _Inquiry:
         if state.unjoined:
             rows = _counted(state.unjoined, "row")
             yield f"{rows} agreed with no waiting partial match on {self._index(state)}"
-        for edge in state.place.edges:
-            for number in self.notation.automaton.atoms[edge.atom].occurrences:
-                yield from self._rejections(self.query.plan.occurrences[number])
+        for occurrence in self._awaited(state):
+            yield from self._rejections(occurrence)
         yield from self._refusals(state)
+        for occurrence in self._awaited(state):
+            yield from self._untrue(occurrence)
 
     def _index(self, state: PlaceCounters) -> str:
         edges = range(len(state.place.edges))
@@ -215,6 +296,7 @@ class _Inquiry:
         if not solutions:
             events = _counted(tried, "event")
             yield f"{gpm.name}: its graph pattern has no solution in {events} it was tried on"
+            yield from self._missing(gpm)
             return
         left = solutions
         for condition, untrue in zip(gpm.local, matchers.untrue(task), strict=True):
@@ -224,6 +306,14 @@ class _Inquiry:
             left -= untrue
         if left:
             yield f"{gpm.name}: {_counted(left, 'row')} in the events"
+        else:
+            yield from self._missing(gpm)
+
+    def _missing(self, gpm: GpmPlan) -> Iterator[str]:
+        """What a pattern without rows was missing, as far as the sample shows it."""
+        if self.sample is not None:
+            for line in pattern_causes(self.run, self.number, gpm, self.sample):
+                yield f"{gpm.name}: {line}"
 
     def _rejections(self, occurrence: Occurrence) -> Iterator[str]:
         """How often partial matches rejected its rows."""

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 
 from spaseq.gpm.python.functions import by_reference
 from spaseq.parser import ast
-from spaseq.parser.format import format_pattern
+from spaseq.parser.format import element_line
 from spaseq.plan.scope import certain_variables, possible_variables
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
@@ -88,5 +88,4 @@ def constant(node: ast.Iri | ast.Literal) -> ox.NamedNode | ox.Literal:
 
 def triple_text(triple: ast.Triple) -> str:
     """A triple pattern on one line, without its dot."""
-    text = format_pattern(ast.GroupGraphPattern((triple,)))
-    return text.strip("{} \n").removesuffix(".").rstrip()
+    return element_line(triple)

@@ -2,8 +2,9 @@
 
 `format_query` writes readable text: indented, IRIs shortened by the query's prefixes.
 `format_pattern` and `format_expression` write for other SPARQL processors: absolute IRIs, no
-prologue, the same meaning term by term. The writer adds parentheses only where the grammar would
-otherwise parse another tree. Cost: linear in the text.
+prologue, the same meaning term by term. `expression_line`, `element_line` and `term_text` write for
+messages. The writer adds parentheses only where the grammar would otherwise parse another tree.
+Cost: linear in the text.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from spaseq.parser import ast
 from spaseq.parser.build_expression import PREDECLARED, RDF
 from spaseq.parser.keywords import MICROSECONDS
 from spaseq.sparql.builtins import XSD
+
+NO_PREFIXES: Mapping[str, str] = {}
 
 _LOCAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _UNQUOTED = {
@@ -67,9 +70,20 @@ def format_query(query: ast.Query) -> str:
     return "\n".join(lines) + "\n"
 
 
-def expression_line(expression: ast.Expr) -> str:
+def expression_line(expression: ast.Expr, prefixes: Mapping[str, str] = NO_PREFIXES) -> str:
     """An expression on one line; line breaks occur only escaped, inside strings."""
-    return re.sub(r"\s*\n\s*", " ", format_expression(expression))
+    return re.sub(r"\s*\n\s*", " ", _Writer(prefixes).expression(expression, _OR))
+
+
+def element_line(element: ast.Element, prefixes: Mapping[str, str] = NO_PREFIXES) -> str:
+    """An element of a graph pattern on one line, without a final dot."""
+    text = _Writer(prefixes).group(ast.GroupGraphPattern((element,)), "").strip("{} \n")
+    return re.sub(r"\s*\n\s*", " ", text).removesuffix(".").rstrip()
+
+
+def term_text(term: ast.Term, prefixes: Mapping[str, str] = NO_PREFIXES) -> str:
+    """A term as a query writes it."""
+    return _Writer(prefixes).term(term)
 
 
 def format_pattern(group: ast.GroupGraphPattern) -> str:

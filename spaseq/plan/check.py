@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
+from spaseq.plan.check_comparisons import check_comparisons
 from spaseq.plan.check_filters import check_filters
 from spaseq.plan.check_functions import check_functions
 from spaseq.plan.check_patterns import check_pattern
@@ -39,6 +40,7 @@ def check(query: ast.Query) -> list[Diagnostic]:
         *check_sequence(query, places),
         *(finding for define in query.defines for finding in check_pattern(define)),
         *check_functions(query),
+        *check_comparisons(query),
         *check_variables(context),
         *_vacuous_negations(query, seen),
         *check_filters(context, seen),

@@ -1,0 +1,519 @@
+"""A sample of events → why a graph pattern has no solution in them.
+
+The counters of a run (`why_not`) say how far each pattern got. They cannot say what a triple
+pattern was missing, because readers drop the triples that no query uses. This module examines
+whole events, one pattern at a time, in the order in which a person would:
+
+1. each triple pattern alone: does its predicate occur, and with its constants?
+2. the elements of the pattern, one more at a time: which is the first that leaves no solution?
+3. the filters, with the values on which they are false or err;
+4. the variables that several steps share: is there a value that two events have in common?
+5. the filters across steps, on pairs of events.
+
+Every statement is about the sample, and says so if the sample is not the whole input.
+
+Cost: a few evaluations in Python of each pattern over each event of the sample, within `BOUND`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+
+import pyoxigraph as ox
+
+from spaseq.engine.evaluation import Evaluation
+from spaseq.explain.expression_errors import (
+    as_node,
+    error_text,
+    kind_of,
+    shown_term,
+    values_text,
+)
+from spaseq.gpm.named_graphs import NamedGraphs
+from spaseq.gpm.program import GpmProgram, compile_gpm, constant
+from spaseq.gpm.python.entry import Scope, compile_filter
+from spaseq.gpm.python.evaluator import Evaluator
+from spaseq.parser import ast
+from spaseq.parser.format import element_line, term_text
+from spaseq.plan.logical import Condition, GpmPlan, Occurrence, QueryPlan
+from spaseq.rdf.event import Event, Term
+from spaseq.rdf.limits import LimitReached, Limits
+
+BOUND = Limits(steps=20_000, memory=1 << 24)
+"""What the evaluation of one event may cost; a costlier one is not examined."""
+MOST_ROWS = 1000
+"""The most solutions on which filters are examined."""
+MOST_PAIRS = 2000
+"""The most pairs of solutions on which filters across steps are examined."""
+SHOWN = 3
+"""The most values that a message shows."""
+
+Row = Mapping[str, Term | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some events of the streams, with all their triples, in any order."""
+
+    events: Sequence[Event]
+    is_whole: bool = False
+    """Whether these are all the events of the streams."""
+
+    @property
+    def none_of(self) -> str:
+        """The subject of a statement that holds for no event."""
+        return "no event" if self.is_whole else f"none of the {len(self.events):,} events examined"
+
+
+def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -> list[str]:
+    """Why a graph pattern of query `number` has no row in a sample that passes its local filters.
+
+    Empty if it has one, if no event of the sample is of its streams, or if the cause is unknown:
+    entailed triples and remote graphs are not examined.
+    """
+    if run.entail is not None:
+        return []
+    plan = run.program.queries[number].plan
+    prefixes = dict(run.program.sources[number].prologue.prefixes)
+    graphs = run.entailed.get(plan.kb_graphs, run.kb)
+    return list(_diagnosis(gpm, plan, graphs, sample, prefixes).causes())
+
+
+def join_causes(run: Evaluation, number: int, sample: Sample) -> list[str]:
+    """The variables of query `number` whose values no two events of a sample have in common."""
+    if run.entail is not None:
+        return []
+    plan = run.program.queries[number].plan
+    prefixes = dict(run.program.sources[number].prologue.prefixes)
+    graphs = run.entailed.get(plan.kb_graphs, run.kb)
+    return list(_unshared(plan, graphs, sample, prefixes))
+
+
+def filter_causes(
+    run: Evaluation, number: int, occurrence: Occurrence, sample: Sample
+) -> list[str]:
+    """The filters across steps, at a place of query `number`, that are true for no pair of events.
+
+    Filters that read aggregates, earlier iterations or more than one earlier step are not examined.
+    """
+    if run.entail is not None:
+        return []
+    plan = run.program.queries[number].plan
+    prefixes = dict(run.program.sources[number].prologue.prefixes)
+    graphs = run.entailed.get(plan.kb_graphs, run.kb)
+    return list(_untrue_of_pairs(plan, occurrence, graphs, sample, prefixes))
+
+
+# ------------------------------------------------------------------ one pattern
+
+
+class _PatternDiagnosis:
+    def __init__(
+        self,
+        gpm: GpmPlan,
+        plan: QueryPlan,
+        graphs: NamedGraphs,
+        sample: Sample,
+        prefixes: Mapping[str, str],
+    ):
+        self._gpm = gpm
+        self._kb_graphs = plan.kb_graphs
+        self._graphs = graphs
+        self._sample = sample
+        self._prefixes = prefixes
+
+    def causes(self) -> Iterator[str]:
+        """What the pattern was missing; nothing if no event of the sample is of its streams."""
+        if not self._sample.events:
+            return
+        missing = [line for triple in required(self._gpm.pattern) for line in self._alone(triple)]
+        if missing:
+            yield from dict.fromkeys(missing)
+            return
+        together = self._together()
+        if together is not None:
+            yield from together
+            return
+        yield from self._filters()
+
+    # -------------------------------------------------------------- triple patterns
+
+    @cached_property
+    def _triples(self) -> dict[ox.NamedNode, list[tuple[Term, Term]]]:
+        """Predicate → the subjects and objects that it has in the sample."""
+        found: dict[ox.NamedNode, list[tuple[Term, Term]]] = {}
+        for event in self._sample.events:
+            for subject, predicate, object in event.facts:
+                assert isinstance(predicate, ox.NamedNode)
+                found.setdefault(predicate, []).append((subject, object))
+        return found
+
+    def _alone(self, triple: ast.Triple) -> Iterator[str]:
+        """What a triple pattern is missing, whatever the rest of the pattern."""
+        if not isinstance(triple.predicate, ast.Iri):
+            return
+        predicate = ox.NamedNode(triple.predicate.value)
+        name = term_text(triple.predicate, self._prefixes)
+        pairs = self._triples.get(predicate)
+        none = self._sample.none_of
+        if pairs is None:
+            seen = self._triples
+            near = nearest_iri(predicate.value, [each.value for each in seen])
+            question = "" if near is None else f"; did you mean {self._iri(near)}?"
+            yield f"{none} has the predicate {name}{question}"
+            return
+        for node, terms in (
+            (triple.subject, Counter(subject for subject, _ in pairs)),
+            (triple.object, Counter(object for _, object in pairs)),
+        ):
+            if isinstance(node, ast.Iri | ast.Literal) and constant(node) not in terms:
+                line = _line(triple, self._prefixes)
+                yield f"{none} has {line}{self._instead(constant(node), terms)}"
+
+    def _instead(self, wanted: ox.NamedNode | ox.Literal, seen: Counter[Term]) -> str:
+        """The values that the events have in place of a constant."""
+        for term in seen:
+            if not isinstance(term, ox.BlankNode) and term.value == wanted.value:
+                ours, theirs = kind_of(wanted), kind_of(term)
+                kinds = f", {theirs} instead of {ours}" if ours != theirs else ""
+                shown = term_text(as_node(term), self._prefixes)
+                if kinds and isinstance(term, ox.Literal):
+                    shown = str(term) if theirs.startswith("a literal") else shown
+                return f"; they have {shown}{kinds}"
+        if isinstance(wanted, ox.NamedNode):
+            near = nearest_iri(wanted.value, [t.value for t in seen if isinstance(t, ox.NamedNode)])
+            if near is not None:
+                return f"; did you mean {self._iri(near)}?"
+        common = [shown_term(term, self._prefixes) for term, _ in seen.most_common(SHOWN)]
+        more = ", …" if len(seen) > SHOWN else ""
+        return f"; they have {', '.join(common)}{more} there"
+
+    def _iri(self, iri: str) -> str:
+        return term_text(ast.Iri(iri), self._prefixes)
+
+    # -------------------------------------------------------------- elements together
+
+    def _evaluator(self, elements: Sequence[ast.Element]) -> Evaluator:
+        pattern = ast.GroupGraphPattern(tuple(elements))
+        return Evaluator(self._program(pattern), self._graphs, limits=BOUND)
+
+    def _program(self, pattern: ast.GroupGraphPattern) -> GpmProgram:
+        return compile_gpm(pattern, self._gpm.at, self._kb_graphs)
+
+    def _together(self) -> list[str] | None:
+        """Which element leaves no solution; an empty list if that is unknown."""
+        elements = self._gpm.pattern.elements
+        for count in range(1, len(elements) + 1):
+            if self._is_remote(elements[count - 1]):
+                return []
+            try:
+                if self._has_row(elements[:count]):
+                    continue
+            except LimitReached:
+                continue
+            element = elements[count - 1]
+            line = _line(element, self._prefixes)
+            kb = self._kb_cause(element)
+            if kb is not None:
+                return [kb]
+            if count == 1:
+                return [f"{self._sample.none_of} has a solution of {line}"]
+            before = (
+                "the pattern before it" if count == 2 else f"the {count - 1} patterns before it"
+            )
+            return [f"{self._sample.none_of} has a solution of {line} that fits {before}"]
+        return None
+
+    def _has_row(self, elements: Sequence[ast.Element]) -> bool:
+        evaluator = self._evaluator(elements)
+        return any(evaluator.rows(event) for event in self._sample.events)
+
+    def _is_remote(self, element: ast.Element) -> bool:
+        for node in ast.walk(element):
+            if isinstance(node, ast.Service):
+                return True
+            if isinstance(node, ast.Graph):
+                names = self._graphs.names
+                if not isinstance(node.name, ast.Iri):
+                    return any(self._graphs.is_remote(name) for name in names)
+                name = ox.NamedNode(node.name.value)
+                if name in names and self._graphs.is_remote(name):
+                    return True
+        return False
+
+    def _kb_cause(self, element: ast.Element) -> str | None:
+        """Whether the graph of the knowledge base that the element reads is missing or empty."""
+        for node in ast.walk(element):
+            if not (isinstance(node, ast.Graph) and isinstance(node.name, ast.Iri)):
+                continue
+            name = ox.NamedNode(node.name.value)
+            shown = term_text(node.name, self._prefixes)
+            if name not in self._graphs.names:
+                near = nearest_iri(name.value, [each.value for each in self._graphs.names])
+                question = "" if near is None else f"; did you mean {self._iri(near)}?"
+                return f"the knowledge base has no graph {shown}{question}"
+            if not self._graphs.graph(name).facts:
+                return f"the graph {shown} of the knowledge base is empty"
+        return None
+
+    # -------------------------------------------------------------- filters
+
+    def rows(self) -> Iterator[tuple[Event, Row]]:
+        """The solutions of the pattern in the sample, before its local filters."""
+        evaluator = self._evaluator(self._gpm.pattern.elements)
+        names = evaluator.program.variables
+        for event in self._sample.events:
+            try:
+                found = evaluator.rows(event)
+            except LimitReached:
+                continue
+            for row in found:
+                yield event, dict(zip(names, row, strict=True))
+
+    def passed(self) -> list[tuple[Event, Row]]:
+        """The first solutions that pass the local filters."""
+        found = []
+        for event, row in self.rows():
+            if all(self.truth(condition, event, row) is True for condition in self._gpm.local):
+                found.append((event, row))
+                if len(found) == MOST_ROWS:
+                    break
+        return found
+
+    def _scope(self, event: Event) -> Scope:
+        return Scope(event, self._graphs, self._kb_graphs)
+
+    def truth(self, condition: Condition, event: Event, row: Row) -> bool:
+        """Whether a condition is true for a row of an event."""
+        slots = {name: slot for slot, name in enumerate(row)}
+        return compile_filter(condition.expression, slots)(tuple(row.values()), self._scope(event))
+
+    def _filters(self) -> Iterator[str]:
+        """The local filter that no solution passed, with an example."""
+        left: list[tuple[Event, Row]] = []
+        for found in self.rows():
+            left.append(found)
+            if len(left) == MOST_ROWS:
+                break
+        for condition in self._gpm.local:
+            passed = [found for found in left if self.truth(condition, *found)]
+            if left and not passed:
+                yield self.never_true(condition, left)
+                return
+            left = passed
+
+    def never_true(
+        self, condition: Condition, rows: Sequence[tuple[Event, Row]], what: str = "solution"
+    ) -> str:
+        """Why a condition is not true for any of some rows."""
+        errors = 0
+        example = ""
+        for event, row in rows:
+            text = error_text(condition.expression, row, self._scope(event), self._prefixes)
+            if text is not None:
+                errors += 1
+                example = example or self._traced(text, event, row)
+        everything = f"all {len(rows):,} {what}s" if len(rows) > 1 else f"the only {what}"
+        if errors == len(rows):
+            return f"FILTER({condition.text}) erred on {everything}: {example}"
+        anything = f"any of {len(rows):,} {what}s" if len(rows) > 1 else f"the only {what}"
+        values = values_text(condition.expression, rows[-1][1], self._prefixes)
+        erred = f", erred on {errors:,} of them ({example})" if errors else ""
+        sample = f", for example with {values}" if values else ""
+        return f"FILTER({condition.text}) was not true for {anything}{erred}{sample}"
+
+    def _traced(self, text: str, event: Event, row: Row) -> str:
+        """The error, with the reason why a BIND left its variable unbound."""
+        for element in self._gpm.pattern.elements:
+            if isinstance(element, ast.Bind) and text == f"?{element.variable.name} is unbound":
+                scope = self._scope(event)
+                cause = error_text(element.expression, row, scope, self._prefixes)
+                if cause is not None and cause != text:
+                    return f"{text}, because its BIND erred: {cause}"
+        return text
+
+
+def _line(element: ast.Element, prefixes: Mapping[str, str]) -> str:
+    """An element in the words of the query; `[]` stands for its blank nodes."""
+    return re.sub(r"_:b[0-9]+\b", "[]", element_line(element, prefixes))
+
+
+def required(group: ast.GroupGraphPattern) -> Iterator[ast.Triple]:
+    """The triple patterns that every solution of a group matches in the event's graph."""
+    for element in group.elements:
+        match element:
+            case ast.Triple():
+                yield element
+            case ast.SubGroup(inner):
+                yield from required(inner)
+
+
+def nearest_iri(iri: str, known: Sequence[str]) -> str | None:
+    """The known IRI that a person is most likely to have meant.
+
+    That is one which differs in capitals, in `https` or in the last `/` or `#` only; else one with
+    the same local name in another namespace; else one with a similar local name in the same
+    namespace. None if none is near, or if the IRI itself is known.
+    """
+
+    def folded(text: str) -> str:
+        return text.casefold().replace("https://", "http://").rstrip("/#")
+
+    if iri in known:
+        return None
+    namespace, local = _parts(iri)
+    for candidate in known:
+        if folded(candidate) == folded(iri):
+            return candidate
+    for candidate in known:
+        if _parts(candidate)[1].casefold() == local.casefold():
+            return candidate
+    siblings = {_parts(each)[1]: each for each in known if _parts(each)[0] == namespace}
+    near = get_close_matches(local, siblings, n=1, cutoff=0.7)
+    return siblings[near[0]] if near else None
+
+
+def _parts(iri: str) -> tuple[str, str]:
+    """The namespace and the local name of an IRI."""
+    end = max(iri.rfind(sign) for sign in "#/:") + 1
+    return iri[:end], iri[end:]
+
+
+# ------------------------------------------------------------------ several steps
+
+
+def _unshared(
+    plan: QueryPlan, graphs: NamedGraphs, sample: Sample, prefixes: Mapping[str, str]
+) -> Iterator[str]:
+    """The join variables that no two events of the sample have a value of in common."""
+    joined = {
+        register.variable
+        for register in plan.registers
+        if register.kind == "value" and register.unit is None
+    }
+    places: dict[str, dict[str, None]] = {}
+    again: set[str] = set()
+    for occurrence in plan.occurrences:
+        gpm = plan.gpms[occurrence.gpm]
+        for name in gpm.variables:
+            if name in joined and name in gpm.certain and not occurrence.negated:
+                places.setdefault(name, {})[gpm.name] = None
+                if occurrence.units:
+                    again.add(name)
+    wanted = {name for name, gpms in places.items() if len(gpms) > 1}
+    if not wanted:
+        return
+    events_of: dict[str, dict[Term, set[int]]] = {name: {} for name in wanted}
+    values_of: dict[tuple[str, str], dict[Term, None]] = {}
+    for gpm in plan.gpms:
+        if not (gpm.positive and wanted & set(gpm.variables)):
+            continue
+        for event, row in _diagnosis(gpm, plan, graphs, sample, prefixes).passed():
+            for name in wanted & row.keys():
+                term = row[name]
+                if term is not None:
+                    events_of[name].setdefault(term, set()).add(id(event))
+                    values_of.setdefault((name, gpm.name), {})[term] = None
+    for name in sorted(wanted):
+        gpms = list(places[name])
+        known = [values_of.get((name, gpm), {}) for gpm in gpms]
+        if not all(known):
+            continue
+        if all(len(events) == 1 for events in events_of[name].values()):
+            yield _own_value(name, gpms, list(known[0]), prefixes, name in again)
+        elif not set(known[0]) & set(known[-1]):
+            yield _disjoint(name, gpms[0], gpms[-1], list(known[0]), list(known[-1]), prefixes)
+
+
+def _own_value(
+    name: str,
+    gpms: Sequence[str],
+    values: Sequence[Term],
+    prefixes: Mapping[str, str],
+    iterated: bool,
+) -> str:
+    shown = ", ".join(shown_term(term, prefixes) for term in values[:SHOWN])
+    iterations = ", and all iterations," if iterated else ""
+    return (
+        f"each event has its own ?{name} ({shown}{', …' if len(values) > SHOWN else ''}), but "
+        f"{' and '.join((gpms[0], gpms[-1]))}{iterations} must agree on it: use another variable "
+        f"in one of them"
+    )
+
+
+def _disjoint(
+    name: str,
+    first: str,
+    last: str,
+    ours: Sequence[Term],
+    theirs: Sequence[Term],
+    prefixes: Mapping[str, str],
+) -> str:
+    texts = {term.value: term for term in theirs if isinstance(term, ox.NamedNode | ox.Literal)}
+    for term in ours:
+        if isinstance(term, ox.NamedNode | ox.Literal) and term.value in texts:
+            other = texts[term.value]
+            return (
+                f"?{name} has the same text in {first} and {last}, but is another term: "
+                f"{term} ({kind_of(term)}) and {other} ({kind_of(other)})"
+            )
+    left = ", ".join(shown_term(term, prefixes) for term in ours[:SHOWN])
+    right = ", ".join(shown_term(term, prefixes) for term in theirs[:SHOWN])
+    return f"?{name} has no value in both {first} ({left}) and {last} ({right})"
+
+
+def _untrue_of_pairs(
+    plan: QueryPlan,
+    occurrence: Occurrence,
+    graphs: NamedGraphs,
+    sample: Sample,
+    prefixes: Mapping[str, str],
+) -> Iterator[str]:
+    """The conditions at a place that are true for no pair of a row and an earlier event's row."""
+    gpm = plan.gpms[occurrence.gpm]
+    own = _diagnosis(gpm, plan, graphs, sample, prefixes)
+    mine = own.passed()
+    values = {register.name for register in plan.registers if register.kind == "value"}
+    earlier = [plan.gpms[o.gpm] for o in plan.occurrences[: occurrence.index] if not o.negated]
+    for condition in occurrence.residual:
+        if any(isinstance(node, ast.Exists) for node in ast.walk(condition.expression)):
+            continue
+        other = condition.reads - set(gpm.variables)
+        binding = [each for each in earlier if other <= set(each.variables)]
+        if not other <= values or (other and not binding):
+            continue
+        before = _diagnosis(binding[-1], plan, graphs, sample, prefixes).passed() if other else []
+        rows = list(_pairs(mine, before, other)) if other else mine
+        if rows and not any(own.truth(condition, event, row) for event, row in rows):
+            yield own.never_true(condition, rows, "pair" if other else "solution")
+
+
+def _pairs(
+    mine: Sequence[tuple[Event, Row]], before: Sequence[tuple[Event, Row]], names: Set[str]
+) -> Iterator[tuple[Event, Row]]:
+    """Each row, extended by the values that earlier rows have for some names."""
+    count = 0
+    for event, row in mine:
+        for other, values in before:
+            if other.instant >= event.instant:
+                continue
+            yield event, {**row, **{name: values[name] for name in names}}
+            count += 1
+            if count == MOST_PAIRS:
+                return
+
+
+def _diagnosis(
+    gpm: GpmPlan,
+    plan: QueryPlan,
+    graphs: NamedGraphs,
+    sample: Sample,
+    prefixes: Mapping[str, str],
+) -> _PatternDiagnosis:
+    events = [event for event in sample.events if event.stream in gpm.streams]
+    return _PatternDiagnosis(gpm, plan, graphs, Sample(events, sample.is_whole), prefixes)

@@ -1,0 +1,143 @@
+"""Why an expression errs on a row, with the values that it met: `"12" < 15: a string and a number`.
+
+SPARQL has no messages for errors: a filter that errs is false, and a BIND that errs binds nothing.
+This module finds the innermost operation that has no value although its operands have one.
+
+Cost: one evaluation in Python per node of the expression and level above it.
+Source: SPARQL 1.1 section 17.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyoxigraph as ox
+
+from spaseq.gpm.python.entry import Scope, compile_expression
+from spaseq.parser import ast
+from spaseq.parser.format import NO_PREFIXES, expression_line, term_text
+from spaseq.plan.scope import subexpressions
+from spaseq.plan.wording import listing
+from spaseq.rdf import _values
+from spaseq.rdf.event import Term
+
+_KINDS = {
+    _values.IRI: "an IRI",
+    _values.BLANK: "a blank node",
+    _values.STRING: "a string",
+    _values.LANG: "a string with a language",
+    _values.BOOLEAN: "a boolean",
+    _values.INTEGER: "a number",
+    _values.DECIMAL: "a number",
+    _values.WIDE: "a number",
+    _values.FLOAT: "a number",
+    _values.DOUBLE: "a number",
+    _values.POINT: "a date or time",
+    _values.SPAN: "a duration",
+}
+LONGEST_TERM = 60
+"""The most letters of a term that a message shows."""
+
+
+def kind_of(term: Term) -> str:
+    """What a term is, in words: `a string`, `a number`."""
+    kind = _values.decode(term).kind
+    if kind in _KINDS:
+        return _KINDS[kind]
+    assert isinstance(term, ox.Literal)
+    name = term.datatype.value.rpartition("#")[2]
+    return f"a literal of type {name or term.datatype.value}"
+
+
+def shown_term(term: Term, prefixes: Mapping[str, str] = NO_PREFIXES) -> str:
+    """A term as a query writes it, cut if it is long."""
+    text = term_text(as_node(term), prefixes)
+    return text if len(text) <= LONGEST_TERM else f"{text[: LONGEST_TERM - 2]} …"
+
+
+def as_node(term: Term) -> ast.Iri | ast.Literal | ast.BlankNode:
+    """A term of the data as a node of the syntax tree."""
+    if isinstance(term, ox.NamedNode):
+        return ast.Iri(term.value)
+    if isinstance(term, ox.BlankNode):
+        return ast.BlankNode(term.value)
+    return ast.Literal(term.value, term.datatype.value, term.language)
+
+
+def values_text(
+    expression: ast.Expr, row: Mapping[str, Term | None], prefixes: Mapping[str, str] = NO_PREFIXES
+) -> str:
+    """The values of the variables of an expression: `?x = 12, ?y unbound`."""
+    names = dict.fromkeys(v.name for v in ast.walk(expression) if isinstance(v, ast.Var))
+    parts = []
+    for name in names:
+        term = row.get(name)
+        shown = " unbound" if term is None else f" = {shown_term(term, prefixes)}"
+        parts.append(f"?{name}{shown}")
+    return ", ".join(parts)
+
+
+def error_text(
+    condition: ast.Expr,
+    row: Mapping[str, Term | None],
+    scope: Scope,
+    prefixes: Mapping[str, str] = NO_PREFIXES,
+) -> str | None:
+    """Why a condition or a value errs on a row; None if it does not."""
+    return _Search(row, scope, prefixes).of_condition(condition)
+
+
+class _Search:
+    """The evaluation of parts of an expression on one row."""
+
+    def __init__(self, row: Mapping[str, Term | None], scope: Scope, prefixes: Mapping[str, str]):
+        self._row = row
+        self._scope = scope
+        self._prefixes = prefixes
+        self._slots = {name: slot for slot, name in enumerate(row)}
+        self._env = tuple(row.values())
+
+    def _value(self, expression: ast.Expr) -> Term | None:
+        return compile_expression(expression, self._slots)(self._env, self._scope)
+
+    def of_condition(self, condition: ast.Expr) -> str | None:
+        """As `error_text`: a condition needs a truth value, not only a value."""
+        value = self._value(condition)
+        if value is None:
+            return self._cause(condition)
+        if _values.ebv(_values.decode(value)) is None:
+            shown = shown_term(value, self._prefixes)
+            return f"{shown} is {kind_of(value)}, which is neither true nor false"
+        return None
+
+    def _cause(self, expression: ast.Expr) -> str:
+        """Why an expression without a value has none."""
+        if isinstance(expression, ast.Var):
+            return f"?{expression.name} is unbound"
+        operands = subexpressions(expression)
+        for operand in operands:
+            if self._value(operand) is None:
+                return self._cause(operand)
+        if isinstance(expression, ast.Binary) and expression.operator in ("&&", "||"):
+            for operand in operands:
+                found = self.of_condition(operand)
+                if found is not None:
+                    return found
+        terms = [self._value(operand) for operand in operands]
+        kinds = listing(kind_of(term) for term in terms if term is not None)
+        return f"{self._shown(expression, terms)}: {kinds}" if kinds else self._text(expression)
+
+    def _shown(self, expression: ast.Expr, terms: list[Term | None]) -> str:
+        """The operation with the values of its operands in place of them."""
+        nodes = iter([None if term is None else as_node(term) for term in terms])
+        operands = {id(operand) for operand in subexpressions(expression)}
+
+        def change(node: object) -> object:
+            return next(nodes) if id(node) in operands else None
+
+        replaced = ast.rebuilt(expression, change)
+        text = self._text(replaced)
+        return text if len(text) <= 2 * LONGEST_TERM else self._text(expression)
+
+    def _text(self, expression: ast.Expr) -> str:
+        return expression_line(expression, self._prefixes)

@@ -1,0 +1,242 @@
+"""Why nothing matched: each silent cause is named, by the package and by the command."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import spaseq
+from spaseq import cli
+from spaseq.explain.diagnosis import nearest_iri
+from spaseq.explain.why_not import first_obstacle
+
+S = "http://example.org/s"
+E = "http://example.org/"
+PRICE = "?x :price ?p"
+
+
+def query(a: str, b: str = "?y :price ?q", seq: str = "A ; B", clauses: str = "") -> str:
+    return f"""PREFIX : <{E}>
+SELECT * WITHIN 10 SECONDS FROM STREAM s :s {clauses} WHERE {{
+  SEQ({seq})
+  DEFINE GPM A ON s {{ {a} }}
+  DEFINE GPM B ON s {{ {b} }}
+}}"""
+
+
+def graph(*triples: str) -> bytes:
+    """N-Triples of triples such as `a price "12"`."""
+    lines = []
+    for triple in triples:
+        subject, predicate, value = triple.split(" ", 2)
+        if value.isdigit():
+            value = f'"{value}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+        lines.append(f"<{E}{subject}> <{E}{predicate}> {value} .")
+    return "\n".join(lines).encode()
+
+
+STRINGS = ['a price "12"', 'b price "13"']
+NUMBERS = ["a price 12", "b price 13"]
+
+
+def cause(text: str, events: list[str], kb: dict[str, object] | None = None) -> str:
+    """The first obstacle of a run over events of one triple each."""
+    run = spaseq.compile(text).start(kb=kb)
+    given = [(S, at, graph(*each.split(" ; "))) for at, each in enumerate(events)]
+    for stream, at, triples in given:
+        assert not run.push(stream, at, triples)
+    assert not run.finish()
+    found = first_obstacle(run.evaluation, run._sample(given))
+    assert found is not None
+    # The report says all that the line says.
+    assert found in run.why_not(events=given)
+    return found
+
+
+CAUSES = {
+    "another-capital": (
+        query("?x :Price ?p"), STRINGS,
+        "A: no event has the predicate :Price; did you mean :price?",
+    ),
+    "another-scheme": (
+        query("?x <https://example.org/price> ?p"), STRINGS,
+        "A: no event has the predicate <https://example.org/price>; did you mean :price?",
+    ),
+    "another-namespace": (
+        query("?x <http://example.org/terms#price> ?p"), STRINGS,
+        "A: no event has the predicate <http://example.org/terms#price>; did you mean :price?",
+    ),
+    "a-number-in-quotes": (
+        query('?x :price "12"'), NUMBERS,
+        'A: no event has ?x :price "12"; they have 12, a number instead of a string',
+    ),
+    "a-string-against-a-number": (
+        query("?x :price ?p FILTER(?p > 5)"), STRINGS,
+        'A: FILTER(?p > 5) erred on all 2 solutions: "12" > 5: a string and a number',
+    ),
+    "a-threshold-out-of-reach": (
+        query("?x :price ?p FILTER(?p > 50)"), NUMBERS,
+        "A: FILTER(?p > 50) was not true for any of 2 solutions, for example with ?p = 13",
+    ),
+    "another-class": (
+        query("?x :is :Sensors"), ["a is <http://example.org/Sensor>"],
+        "A: no event has ?x :is :Sensors; did you mean :Sensor?",
+    ),
+    "triples-that-do-not-meet": (
+        query("?x :price ?p ; :volume ?v"), ["a price 1 ; b volume 2"],
+        "A: no event has a solution of ?x :volume ?v that fits the pattern before it",
+    ),
+    "a-bind-that-errs": (
+        query("?x :price ?p BIND(?p + 1 AS ?more) FILTER(?more > 5)"), STRINGS,
+        "A: FILTER(?more > 5) erred on all 2 solutions: ?more is unbound, because its BIND erred: "
+        '"12" + 1: a string and a number',
+    ),
+    "the-node-of-the-event": (
+        query("?e :price ?p", "?e :price ?q"), NUMBERS,
+        "each event has its own ?e (:a, :b), but A and B must agree on it: use another variable "
+        "in one of them",
+    ),
+    "the-node-of-the-event-in-iterations": (
+        query("?e :price ?p", "?e :price ?q FILTER(?q > 12)", "A+ ; B+"), NUMBERS,
+        "each event has its own ?e (:a, :b), but A and B, and all iterations, must agree on it: "
+        "use another variable in one of them",
+    ),
+    "another-kind-of-term": (
+        query("?x :of ?k", "?y :by ?k"), ['a of "7"', "b by 7", 'c of "7"'],
+        '?k has the same text in A and B, but is another term: "7" (a string) and '
+        '"7"^^<http://www.w3.org/2001/XMLSchema#integer> (a number)',
+    ),
+    "a-filter-across-steps": (
+        query("?x :price ?p", "?y :bid ?q FILTER(?q > ?p)"), ["a price 12", 'b bid "13"'],
+        'B: FILTER(?q > ?p) erred on the only pair: "13" > 12: a string and a number',
+    ),
+    "no-graph-of-the-kb": (
+        query(f"{PRICE} GRAPH :shops {{ ?x :in ?c }}"), NUMBERS,
+        "A: the knowledge base has no graph :shops",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::spaseq.QueryWarning")
+@pytest.mark.parametrize("name", CAUSES)
+def test_a_silent_cause_is_named(name: str) -> None:
+    text, events, expected = CAUSES[name]
+    assert cause(text, events) == expected
+
+
+def test_an_empty_graph_and_another_name() -> None:
+    text = query(f"{PRICE} GRAPH :shops {{ ?x :in ?c }}")
+    empty = {f"{E}shops": []}
+    assert cause(text, NUMBERS, kb=empty) == "A: the graph :shops of the knowledge base is empty"
+
+
+def test_a_part_of_the_events_is_said_to_be_a_part() -> None:
+    run = spaseq.compile(query("?x :Price ?p")).start()
+    for at in range(3):
+        run.push(S, at, graph("a price 1"))
+    told = run.why_not(events=[(S, 0, graph("a price 1"))])
+    assert "A: none of the 1 events examined has the predicate :Price" in told
+
+
+def test_events_to_examine_are_checked() -> None:
+    run = spaseq.compile(query(PRICE)).start()
+    with pytest.raises(spaseq.EventError, match="no query reads the stream"):
+        run.why_not(events=[("http://example.org/other", 0, b"")])
+    with pytest.raises(spaseq.EventError, match="is no event"):
+        run.why_not(events=[7])
+
+
+def test_a_query_with_matches_has_no_obstacle() -> None:
+    run = spaseq.compile(query(PRICE)).start()
+    run.push(S, 0, graph(*NUMBERS[:1]))
+    assert run.push(S, 1, graph(*NUMBERS[1:]))
+    assert first_obstacle(run.evaluation) is None
+
+
+@pytest.mark.parametrize(
+    ("iri", "known", "found"),
+    [
+        ("http://e/a", ["http://e/A", "http://f/a"], "http://e/A"),
+        ("http://e/a", ["https://e/a"], "https://e/a"),
+        ("http://e/price", ["http://f#price"], "http://f#price"),
+        ("http://e/prize", ["http://e/price"], "http://e/price"),
+        ("http://e/prize", ["http://other/thing", "http://e/zone"], None),
+        ("http://e/a", ["http://e/a"], None),
+    ],
+)
+def test_the_nearest_iri(iri: str, known: list[str], found: str | None) -> None:
+    assert nearest_iri(iri, known) == found
+
+
+# ------------------------------------------------------------------ the command
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q.rq").write_text(query("?x :Price ?p"))
+    quads = [
+        f'<{E}g{at}> <http://www.w3.org/ns/prov#generatedAtTime> "{at}"^^'
+        f"<http://www.w3.org/2001/XMLSchema#integer> .\n<{E}a> <{E}price> "
+        f'"{at}"^^<http://www.w3.org/2001/XMLSchema#integer> <{E}g{at}> .\n'
+        for at in range(5)
+    ]
+    (tmp_path / "s.nq").write_text("".join(quads))
+    return tmp_path
+
+
+def test_an_empty_run_says_why_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", "q.rq", "--stream", "s=s.nq"]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1] == (
+        "spaseq: no match: A: no event has the predicate :Price; did you mean :price? "
+        "(--why tells more)"
+    )
+
+
+def test_why_reports_every_pattern(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "q.rq", "--stream", "s=s.nq", "--why"]) == 0
+    err = capsys.readouterr().err
+    assert "query q: 0 matches in 5 events" in err
+    assert "A: no event has the predicate :Price; did you mean :price?" in err
+    assert "never reached: 2: A ; B" in err
+
+
+def test_statistics_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "q.rq", "--stream", "s=s.nq", "--stats-json"]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("{")]
+    counters = json.loads(told[0])
+    assert counters["written"] == 0
+    assert counters["read"][S]["events"] == 5
+    assert counters["run"]["queries"]["q"]["matches"] == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="the system has no such signal")
+def test_a_signal_asks_a_running_command(folder: Path) -> None:
+    (folder / "q.rq").write_text(query("?x :price ?p", seq="A ; B"))
+    command = [sys.executable, "-m", "spaseq", "run", "q.rq", "--stream", "s=-"]
+    command += ["--input-format", "nq"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write((folder / "s.nq").read_bytes())
+        process.stdin.flush()
+        process.stdout.readline()  # the first match: the run has begun
+        process.send_signal(signal.SIGUSR1)
+        first = process.stderr.readline()
+        process.stdin.close()
+        process.stdout.read()
+        process.stderr.read()
+    assert first.startswith(b"query q: ")
+    assert process.returncode == 0
