@@ -63,33 +63,58 @@ class QueryFile:
     text: str
 
 
-def read_queries(paths: Sequence[str]) -> list[QueryFile]:
-    """Read query files; the name of a query is the file's stem, made unique by a number."""
+def read_queries(paths: Sequence[str], texts: Sequence[str] = ()) -> list[QueryFile]:
+    """Read query files (`-` is standard input), then queries that are given as text.
+
+    The name of a query is the file's stem, or `query`, made unique by a number.
+    """
+    if not paths and not texts:
+        raise click.UsageError("give a query: QUERY.rq, - for standard input, or -q TEXT")
+    if paths.count(STDIN) > 1:
+        raise click.UsageError("standard input is given for two queries")
+    given = [(_shown(path), _stem(path), _text(path)) for path in paths]
+    given += [("-q", "query", text) for text in texts]
     queries: list[QueryFile] = []
-    stems = [os.path.splitext(os.path.basename(path))[0] for path in paths]
     used: set[str] = set()
-    for path, stem in zip(paths, stems, strict=True):
+    for path, stem, text in given:
         numbered = (f"{stem}-{number}" for number in count(2))
         name = next(n for n in chain([stem], numbered) if n not in used)
         used.add(name)
-        queries.append(QueryFile(path, name, _text(path)))
+        queries.append(QueryFile(path, name, text))
     return queries
 
 
+def _shown(path: str) -> str:
+    return "<stdin>" if path == STDIN else path
+
+
+def _stem(path: str) -> str:
+    return "query" if path == STDIN else os.path.splitext(os.path.basename(path))[0]
+
+
 def _text(path: str) -> str:
+    if path == STDIN and sys.stdin is None:
+        raise click.UsageError("standard input is closed")
     try:
+        if path == STDIN:
+            return sys.stdin.buffer.read().decode("utf-8-sig")
         with open(path, encoding="utf-8-sig") as file:
             return file.read()
     except OSError as error:
         raise click.UsageError(
-            f"the query {path} cannot be read: {error.strerror or error}"
+            f"the query {_shown(path)} cannot be read: {error.strerror or error}"
         ) from error
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"the query {path} is not UTF-8: {error.reason}") from error
+        raise click.UsageError(f"the query {_shown(path)} is not UTF-8: {error.reason}") from error
 
 
-def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]:
-    """Stream IRI → its files in the order given, with IRIs in the order of the queries."""
+def stream_files(
+    given: Iterable[str], program: Program, queries: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """Stream IRI → its files in the order given, with IRIs in the order of the queries.
+
+    `queries` are the files of the queries: one of them may be standard input, too.
+    """
     from spaseq.pipeline import shown_streams, stream_iri
 
     known = {*program.streams, *program.stream_names}
@@ -109,6 +134,8 @@ def stream_files(given: Iterable[str], program: Program) -> dict[str, list[str]]
     every = [path for paths in files.values() for path in paths]
     if every.count(STDIN) > 1:
         raise click.UsageError("standard input (-) can be used for one stream only")
+    if STDIN in every and STDIN in queries:
+        raise click.UsageError("standard input (-) is given both for a query and for a stream")
     if STDIN in every and sys.stdin is None:
         raise click.UsageError("standard input is closed, but --stream reads it (-)")
     for path in every:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,18 +45,33 @@ class RunOptions:
     limits: Mapping[str, Any]
 
 
+def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
+    """The arguments that name the queries of a command."""
+    files = click.argument("queries", nargs=-1, metavar="[QUERY.rq...]", type=click.Path())
+    texts = click.option(
+        "-q",
+        "--query",
+        "texts",
+        multiple=True,
+        metavar="TEXT",
+        help="The text of a query, beside or in place of files; a file - is standard input.",
+    )
+    return files(texts(command))
+
+
 @click.command(
     cls=CommandWithExamples,
     epilog="""\
   spaseq run query.rq --stream http://example.org/trades=trades.nq
   spaseq run query.rq --stream trades=monday.nq.gz --stream trades=tuesday.nq.gz --format csv
   spaseq run query.rq --stream trades=- --lateness 5s < trades.nq
+  spaseq run -q 'PREFIX : <http://example.org/> SELECT …' --stream trades=trades.nq
   spaseq run a.rq b.rq --stream main=data.nt --events triples:2 --kb http://example.org/kb=kb.ttl
   spaseq run query.rq --stream trades=trades.csv --map trades=trades.rq --time-column time
   spaseq run query.rq --stream main=data.trig --bind threshold=20 --output matches.jsonl --stats
 """,
 )
-@click.argument("queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path())
+@query_arguments
 @click.option(
     "--stream",
     "streams",
@@ -211,6 +226,7 @@ class RunOptions:
 )
 def run(
     queries: Sequence[str],
+    texts: Sequence[str],
     streams: Sequence[str],
     maps: Sequence[str],
     kbs: Sequence[str],
@@ -234,9 +250,9 @@ def run(
     Several queries share work, and can read streams that other queries register.
     """
     options = read_options(max_memory=max_memory, **reading)
-    read = arguments.read_queries(queries)
+    read = arguments.read_queries(queries, texts)
     program = compiled(read, arguments.bound_values(bound, read))
-    files = arguments.stream_files(streams, program)
+    files = arguments.stream_files(streams, program, queries)
     mappings = arguments.mappings(maps, program)
     if options.time_column is not None and not mappings:
         raise click.UsageError("--time-column names a column of rows: add --map NAME=MAPPING.rq")
@@ -393,10 +409,10 @@ def _named(error: QueryError, paths: Mapping[str, str]) -> QueryError:
 
 
 @click.command(cls=CommandWithExamples, epilog="  spaseq check query.rq\n")
-@click.argument("queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path())
-def check(queries: Sequence[str]) -> None:
+@query_arguments
+def check(queries: Sequence[str], texts: Sequence[str]) -> None:
     """Check queries; print "ok", or every error with line and column."""
-    compiled(arguments.read_queries(queries))
+    compiled(arguments.read_queries(queries, texts))
     reports.output("ok")
 
 
@@ -404,7 +420,7 @@ def check(queries: Sequence[str]) -> None:
     cls=CommandWithExamples,
     epilog="  spaseq explain query.rq\n  spaseq explain query.rq --svg > query.svg\n",
 )
-@click.argument("queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path())
+@query_arguments
 @click.option("--dot", is_flag=True, help="Print the automaton in Graphviz's DOT language.")
 @click.option("--svg", is_flag=True, help="Print the automaton as an SVG image.")
 @click.option(
@@ -416,12 +432,17 @@ def check(queries: Sequence[str]) -> None:
 )
 @click.option("--entail", type=click.Choice(REGIMES), help="Show how entailment widens patterns.")
 def explain(
-    queries: Sequence[str], dot: bool, svg: bool, kbs: Sequence[str], entail: str | None
+    queries: Sequence[str],
+    texts: Sequence[str],
+    dot: bool,
+    svg: bool,
+    kbs: Sequence[str],
+    entail: str | None,
 ) -> None:
     """Show how queries will be evaluated: graph patterns, places, registers, indexes."""
     if dot and svg:
         raise click.UsageError("--dot and --svg exclude each other")
-    program = compiled(arguments.read_queries(queries))
+    program = compiled(arguments.read_queries(queries, texts))
     graphs = arguments.kb_files(kbs, program)
     needs_schema(entail, graphs)
     if graphs and entail is None:

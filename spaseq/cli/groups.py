@@ -23,6 +23,16 @@ class QuietGroup(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As in `click.Group`; a query in place of a command is answered with a command."""
+        if args and args[0] not in self.commands and args[0].endswith((".rq", ".sparql")):
+            raise click.UsageError(
+                f"{args[0]} is no command; to run a query: spaseq run {args[0]} …", ctx
+            )
+        return super().resolve_command(ctx, args)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write(self.epilog, formatter)
 

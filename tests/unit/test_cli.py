@@ -224,7 +224,7 @@ def test_output_onto_an_input_is_refused(shell: Shell, tmp_path: Path) -> None:
         (["q.rq", "--stream", "s=s.nq", "--entail", "rdfs"], "--entail rdfs reads the schema from"),
         (["q.rq", "--stream", "s=s.nq", "--entail", "owl"], "'owl' is not one of 'rdfs', 'owl-ql'"),
         (["q.rq", "--stream", "s=s.nq", "--format", "xml"], "'xml' is not one of"),
-        (["--stream", "s=s.nq"], "Missing argument"),
+        (["--stream", "s=s.nq"], "give a query"),
         (["q.rq", "--nonsense"], "No such option"),
     ],
 )
