@@ -90,7 +90,7 @@ class Run:
             stream: The IRI of the stream.
             timestamp: A datetime, a number of seconds or a `Timestamp`.
             graph: An rdflib graph, an iterable of pyoxigraph or rdflib triples or quads, or
-                N-Triples bytes.
+                N-Triples or N-Quads bytes. Names of graphs in it are ignored.
             name: The name of the event's graph.
 
         Returns:

@@ -17,18 +17,20 @@ def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
 
     Args:
         graph: An rdflib graph, an iterable of rdflib or pyoxigraph triples or quads, or N-Triples
-            bytes.
+            or N-Quads bytes. Names of graphs are ignored.
         scope: A prefix of its blank node labels, different for each event.
 
     Raises:
-        EventError: for any other graph, and for text that is not N-Triples.
+        EventError: for any other graph, and for text that is neither N-Triples nor N-Quads.
     """
     if isinstance(graph, bytes | str):
         try:
             nesting(graph if isinstance(graph, bytes) else graph.encode())
-            items: Iterable[Any] = list(ox.parse(graph, format=ox.RdfFormat.N_TRIPLES))
+            items: Iterable[Any] = list(ox.parse(graph, format=ox.RdfFormat.N_QUADS))
         except SyntaxError as error:
-            raise EventError(f"the event's graph is not N-Triples: {error}") from error
+            raise EventError(
+                f"the event's graph is neither N-Triples nor N-Quads: {error}"
+            ) from error
         except LimitError as error:
             raise EventError(f"the event's graph has {error}") from None
         except PARSER_ERRORS as error:
@@ -38,7 +40,7 @@ def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
     else:
         raise EventError(
             f"{graph!r} is no graph: give an rdflib graph, an iterable of triples, or "
-            "N-Triples as bytes"
+            "N-Triples or N-Quads as bytes"
         )
     facts: dict[Fact, None] = {}
     blanks: dict[Any, ox.BlankNode] = {}

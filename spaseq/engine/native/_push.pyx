@@ -17,6 +17,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from spaseq.engine._alone cimport Alone, go_in, go_out
 from spaseq.engine.native._matches cimport MatchMaker
+from spaseq.engine.native._pushed_graphs cimport GraphReader
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._relevance cimport Keep, Relevance, keep_of
@@ -73,6 +74,7 @@ cdef class Pushing:
     cdef term_t numbers[PREDICATES]
     cdef readonly uint32_t after    # the number of processed events of the batch
     cdef readonly bint failed       # within the last event
+    cdef GraphReader reader         # of text and of rdflib graphs
 
     def __cinit__(
         self, Alone alone not None, MatchMaker maker not None, EventBatch batch not None,
@@ -95,6 +97,7 @@ cdef class Pushing:
         self.closed = closed
         self.precision = precision
         self.predicates = [None] * PREDICATES
+        self.reader = GraphReader(batch, relevance)
 
     def invalidate(self):
         """Accept no further events; all matches have been returned."""
@@ -193,6 +196,7 @@ cdef class Pushing:
     cdef uint32_t _triples(self, object graph, uint32_t first) except? 0xFFFFFFFF:
         """Append the relevant triples of a graph; returns the number of all its triples."""
         cdef uint32_t statements
+        cdef int64_t found
         if isinstance(graph, list | tuple):
             statements = <uint32_t>len(graph)
             if statements > 1:
@@ -203,6 +207,11 @@ cdef class Pushing:
                     break
             else:
                 return statements
+            self.batch.triple_count = first
+        else:
+            found = self.reader.read(graph, self.events + self.batch.event_count)
+            if found >= 0:
+                return <uint32_t>found
             self.batch.triple_count = first
         facts = facts_of(graph, f"e{self.events + self.batch.event_count}")
         for subject, predicate, value in facts:

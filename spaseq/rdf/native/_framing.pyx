@@ -509,6 +509,8 @@ cdef class EventReader:
                 subject = self.minter.own(self.batch, subject)
             if quad.blank_object:
                 value = self.minter.own(self.batch, value)
+        elif quad.blank_subject or quad.blank_object:
+            self.has_labels = True
         return self.batch.add_triple(subject, quad.predicate, value)
 
     cdef void open(self, uint64_t line, term_t name) noexcept nogil:
@@ -518,7 +520,7 @@ cdef class EventReader:
         self.first = self.batch.triple_count
         self.statements = 0
         self.about_inside = False
-        self.is_strange = False
+        self.is_strange = self.has_labels = False
         self.stamp_count = 0
         self.inner_count = 0
         self.path_count = 0

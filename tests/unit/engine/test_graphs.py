@@ -26,7 +26,7 @@ def test_n_triples_bytes_and_text() -> None:
     line = f'<{EX}k> <{EX}a> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
     assert facts_of(line.encode(), "e0") == (ONE,)
     assert facts_of(line, "e0") == (ONE,)
-    with pytest.raises(EventError, match="not N-Triples"):
+    with pytest.raises(EventError, match="neither N-Triples nor N-Quads"):
         facts_of(b"<k> is no triple", "e0")
 
 

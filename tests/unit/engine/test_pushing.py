@@ -10,6 +10,7 @@ from typing import Any
 
 import pyoxigraph as ox
 import pytest
+import rdflib
 from core_runs import knowledge
 from engine_runs import EX, R, S, program, push, triples
 from strategies import Case, plain_case, random_case
@@ -70,6 +71,102 @@ def compared(compiled: spaseq.Program, case: Case, seed: int) -> int:
 
 def texts(matches: list[Match]) -> list[str]:
     return [match.to_json() for match in matches]
+
+
+EXAMPLE = "http://example.org/"
+LINES = (
+    "<{k}> <{a}> <{b}> .",
+    '<{k}> <{a}> "x\\n\\u00e9"@EN .',
+    '<{k}> <{a}> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .',
+    '<{k}> <{a}> "01.0"^^<http://www.w3.org/2001/XMLSchema#decimal> .',
+    '<{k}> <{a}> "s"^^<http://www.w3.org/2001/XMLSchema#string> .',
+    '<{k}> <{a}> "\\"^^<x>\\"é😀" .',
+    "<{k}> <{b}> <{a}> .",
+    "_:x <{b}> _:y .",
+    "_:y <{a}> _:x .",
+    "<{k}> <{a}> _:z .",
+    "<{k}> <{a}> <urn:é> . # a comment",
+    "",
+)
+
+
+@pytest.mark.parametrize("form", ["triples", "N-Triples", "text", "N-Quads", "CRLF", "rdflib"])
+def test_every_form_of_a_graph_has_the_same_matches(form: str) -> None:
+    chance = random.Random(form)
+    compiled = program(
+        seq="SEQ(A ; B)",
+        gpms="DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { ?k ?p ?x . ?x :a ?y }",
+    )
+    ours, theirs = compiled.start(), the_long_way(compiled.start())
+    taken = Straight(ours)
+    for time in range(300):
+        lines = chance.sample(LINES, chance.randrange(len(LINES)))
+        text = "".join(
+            line.format(k=EXAMPLE + "k", a=EX + "a", b=EX + "b") + "\n" for line in lines
+        )
+        graph = form_of(text, form)
+        expected = texts(theirs.push(S, time, graph))
+        assert texts(ours.push(S, time, graph)) == expected
+    assert texts(ours.finish()) == texts(theirs.finish())
+    assert ours.stats == theirs.stats
+    assert len(taken) > 280
+
+
+def form_of(text: str, form: str) -> Any:
+    if form == "triples":
+        return list(ox.parse(text, format=ox.RdfFormat.N_TRIPLES))
+    if form == "rdflib":
+        graph = rdflib.Graph()
+        for quad in ox.parse(text, format=ox.RdfFormat.N_TRIPLES):
+            graph.add(tuple(map(rdflib_term, quad.triple)))
+        return graph
+    if form == "N-Quads":
+        text = text.replace("> .", f"> <{EX}g> .")
+    if form == "CRLF":
+        text = text.replace("\n", "\r\n")
+    return text if form == "text" else text.encode()
+
+
+def rdflib_term(term: Any) -> Any:
+    if isinstance(term, ox.NamedNode):
+        return rdflib.URIRef(term.value)
+    if isinstance(term, ox.BlankNode):
+        return rdflib.BNode(term.value)
+    if term.language:
+        return rdflib.Literal(term.value, lang=term.language)
+    datatype = rdflib.URIRef(term.datatype.value)
+    return rdflib.Literal(term.value, datatype=datatype, normalize=False)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        b"<k> <a> <b> .",
+        b"<urn:a> <urn:p> <urn:b>",
+        b"MESSAGE\n",
+        b"<urn:a> <urn:p> <<( <urn:a> <urn:p> <urn:b> )>> .",
+        b'<urn:a> <urn:p> "\xff" .',
+        "<urn:a> <urn:p> '\ud800' .",
+        [(rdflib.Literal("s"), rdflib.RDF.type, rdflib.RDF.type)],
+        [(rdflib.URIRef("not an IRI"), rdflib.RDF.type, rdflib.RDF.type)],
+        [(rdflib.RDF.type, rdflib.RDF.type, rdflib.Literal("x", datatype=rdflib.URIRef("a b")))],
+        [(rdflib.RDF.type, rdflib.BNode(), rdflib.RDF.type)],
+    ],
+)
+def test_what_is_refused_of_other_forms(graph: Any) -> None:
+    if isinstance(graph, list):
+        given, graph = graph, rdflib.Graph()
+        for triple in given:
+            graph.store.add(triple, graph)
+    ours, theirs = program().start(), the_long_way(program().start())
+    for run in (ours, theirs):
+        push(run, 1, "k a 1")
+    with pytest.raises(EventError) as expected:
+        theirs.push(S, 2, graph)
+    with pytest.raises(EventError) as found:
+        ours.push(S, 2, graph)
+    assert str(found.value) == str(expected.value)
+    assert push(ours, 3, "k b 2") == push(theirs, 3, "k b 2") == ["A@1 B@3"]
 
 
 @pytest.mark.parametrize("first", range(0, 1000, 250))
