@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -14,6 +15,7 @@ Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal
 Fact: TypeAlias = tuple[Term, Term, Term]
 """A triple as (subject, predicate, object)."""
 
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 NUMBER = "number"
 DATE_TIME = "dateTime"
 
@@ -38,6 +40,21 @@ class Timestamp:
             return self.written
         canonical = date_time_literal if self.domain == DATE_TIME else seconds_literal
         return canonical(self.micros)
+
+    @property
+    def datetime(self) -> dt.datetime | None:
+        """The point in time in UTC; None for a number, and outside the years 1 to 9999."""
+        if self.domain != DATE_TIME:
+            return None
+        try:
+            return _EPOCH + dt.timedelta(microseconds=self.micros)
+        except OverflowError:
+            return None
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since the epoch, or since zero for a number, as a float."""
+        return self.micros / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

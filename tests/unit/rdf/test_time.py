@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spaseq.errors import EventError
 from spaseq.rdf import time, time_text
-from spaseq.rdf.event import DATE_TIME, NUMBER
+from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 
 DAY = 86_400_000_000
 
@@ -247,3 +247,13 @@ def test_times_of_thousands_of_digits(text, name, precision, expected):
 def test_an_int_of_thousands_of_digits_is_no_time():
     with pytest.raises(EventError, match="out of range"):
         time.from_value(10**5000)
+
+
+def test_a_timestamp_is_a_datetime_where_python_has_one() -> None:
+    stamp = datetime(2026, 1, 5, 12, 0, 0, 250_000, tzinfo=UTC)
+    known = time.from_value(stamp, "s", "error")
+    assert known.datetime == stamp
+    assert known.seconds == stamp.timestamp()
+    assert Timestamp(2**62, DATE_TIME).datetime is None
+    number = Timestamp(1_500_000, NUMBER)
+    assert (number.datetime, number.seconds) == (None, 1.5)
