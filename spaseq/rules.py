@@ -9,12 +9,14 @@ query is compiled and while its run starts; a compiled program retains the rules
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from spaseq.errors import SpaseqError
 
 VARIABLE = "SPASEQ_DISABLE"
 
 RULES = {
+    "constant_dispatch": "events reach only the queries whose constants they can satisfy",
     "decided_ranges": "a comparison that a range decides is not evaluated",
     "early_filters": "a conjunction evaluates filters as soon as their variables are bound",
     "equality_index": "rows find waiting groups by the registers that must equal their columns",
@@ -37,7 +39,12 @@ def disabled() -> frozenset[str]:
     Raises:
         SpaseqError: for a name that is no rule.
     """
-    names = {name.strip() for name in os.environ.get(VARIABLE, "").split(",")} - {""}
+    return _named(os.environ.get(VARIABLE, ""))
+
+
+@cache
+def _named(listed: str) -> frozenset[str]:
+    names = {name.strip() for name in listed.split(",")} - {""}
     unknown = sorted(names - RULES.keys())
     if unknown:
         raise SpaseqError(

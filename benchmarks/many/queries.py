@@ -3,7 +3,8 @@
 The events of a stream are spread over `kinds` predicates; a query reads one of them and so wants
 one event in so many. `read` is the whole path from a file of N-Quads to matches, as `spaseq run`
 takes it; `encoded` starts from batches that a reader has encoded before. All queries of a run are
-different, except in the row of identical ones. Each number of matches is checked against runs of
+different, except in the row of identical ones; those of a sensor each, or of a band of values each,
+differ in a constant of their filters only. Each number of matches is checked against runs of
 the queries one by one (`--check`, for small sizes). Times are those of the processor; passes of the
 rows are interleaved, and a ratio is the median of the ratios of neighbouring passes.
 
@@ -48,15 +49,22 @@ class Reading:
     value: int
 
 
-def readings(events: int, kinds: int, streams: Sequence[str], seed: int) -> list[Reading]:
+def readings(
+    events: int,
+    kinds: int,
+    streams: Sequence[str],
+    seed: int,
+    sensors: int = 20,
+    values: int = 100,
+) -> list[Reading]:
     chance = random.Random(seed)
     return [
         Reading(
             number,
             streams[number % len(streams)],
             chance.randrange(kinds),
-            chance.randrange(20),
-            chance.randrange(100),
+            chance.randrange(sensors),
+            chance.randrange(values),
         )
         for number in range(events)
     ]
@@ -70,6 +78,26 @@ def query(kind: int, least: int = 90, streams: Sequence[str] = ("s",)) -> str:
         f"PREFIX : <{EX}> SELECT ?x ?v ?w WITHIN 1000 SECONDS {sources} WHERE {{ SEQ(A ; B) "
         f"DEFINE GPM A ON {on} {{ ?x :p{kind} ?v FILTER(?v > {least}) }} "
         f"DEFINE GPM B ON {on} {{ ?x :p{kind} ?w FILTER(?w > ?v) }} }}"
+    )
+
+
+def of_sensor(sensor: int) -> str:
+    """A value of one sensor in the upper half, then its next value that is higher yet."""
+    this = f"?x = :x{sensor}"
+    return (
+        f"PREFIX : <{EX}> SELECT ?x ?v ?w WITHIN 1000 SECONDS FROM STREAM s :s WHERE {{ SEQ(A ; B) "
+        f"DEFINE GPM A ON s {{ ?x :p0 ?v FILTER({this} && ?v > 50000) }} "
+        f"DEFINE GPM B ON s {{ ?x :p0 ?w FILTER({this} && ?w > ?v) }} }}"
+    )
+
+
+def of_band(band: int) -> str:
+    """Two successive values in a band of a hundred, the second one higher."""
+    least, most = 100 * band, 100 * band + 99
+    return (
+        f"PREFIX : <{EX}> SELECT ?v ?w WITHIN 1000 SECONDS FROM STREAM s :s WHERE {{ SEQ(A ; B) "
+        f"DEFINE GPM A ON s {{ ?x :p0 ?v FILTER(?v >= {least} && ?v <= {most}) }} "
+        f"DEFINE GPM B ON s {{ ?y :p0 ?w FILTER(?w >= {least} && ?w <= {most} && ?w > ?v) }} }}"
     )
 
 
@@ -162,6 +190,7 @@ def rows(events: int, seed: int) -> list[Row]:
     tens = readings(events, 10, ("s",), seed)
     thousands = readings(events, 1000, ("s",), seed)
     pairs = readings(events, 10, ("s", "r"), seed)
+    spread = readings(events, 1, ("s",), seed, sensors=1000, values=100_000)
     return [
         Row("1 query, wants 1 event in 10", [query(0)], tens),
         Row(
@@ -176,6 +205,20 @@ def rows(events: int, seed: int) -> list[Row]:
         ),
         Row("1 query, few matches", [query(0, 96)], tens),
         Row("1,000 queries equal to it", [query(0, 96)] * 1000, tens, base="1 query, few"),
+        Row("1 query of one sensor", [of_sensor(0)], spread),
+        Row(
+            "1,000 queries of a sensor each",
+            [of_sensor(n) for n in range(1000)],
+            spread,
+            base="1 query of one sensor",
+        ),
+        Row("1 query of a band of values", [of_band(0)], spread),
+        Row(
+            "1,000 queries of a band each",
+            [of_band(n) for n in range(1000)],
+            spread,
+            base="1 query of a band",
+        ),
         Row(
             "1 query over two streams",
             [query(0, streams=("s", "r"))],
@@ -197,8 +240,9 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--only", default="", help="the rows whose title has this text")
     options = parser.parse_args()
-    table = rows(options.events, options.seed)
+    table = [row for row in rows(options.events, options.seed) if options.only in row.title]
     with tempfile.TemporaryDirectory() as folder:
         for row in table:
             row.prepare(Path(folder))

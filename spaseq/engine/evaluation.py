@@ -167,6 +167,10 @@ class Evaluation:
             )
         return self._multi if self._multi.driver.loaded or not self.waiting else None
 
+    def is_narrowed(self, pattern: int) -> bool:
+        """Whether constants in the filters of a pattern exclude events before it is matched."""
+        return self._multi is not None and self._multi.is_narrowed(pattern)
+
     def count(self, events: EventSequence, first: int, after: int) -> None:
         """Count the events `first:after` of a sequence, which the compiled loop has processed."""
         assert self._multi is not None

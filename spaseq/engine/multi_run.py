@@ -15,7 +15,7 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._multi_driver import MultiDriver
 from spaseq.engine.native._multi_matches import MultiMatches
-from spaseq.engine.native.dispatch_keys import dispatch_keys
+from spaseq.engine.native.dispatch_keys import dispatch_keys, rarest, reads_filters
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.kb.knowledge import Knowledge
@@ -64,7 +64,7 @@ class MultiRun:
         self._kb = kb
         self._files = files
         self._register = register
-        matchers = rows.matchers
+        self._matchers = matchers = rows.matchers
         self._dictionary = matchers.dictionary
         self.driver = MultiDriver(
             program.streams,
@@ -80,6 +80,11 @@ class MultiRun:
     def accepts(self, batch: EventBatch) -> bool:
         """Whether the loop can process events of a batch."""
         return batch.dictionary is self._dictionary and batch.stream in self._clock.per_stream
+
+    def is_narrowed(self, pattern: int) -> bool:
+        """Whether constants in the filters of a pattern exclude events before it is matched."""
+        patterns = self._matchers.patterns
+        return reads_filters(patterns[pattern], rarest(patterns)[pattern])
 
     # ------------------------------------------------------------------ events
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries, selection_clause
+from spaseq.engine.native.dispatch_keys import Requirement, rarest, requirement_text
 from spaseq.engine.place_names import STRATEGIES, Notation, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
 from spaseq.explain.applied_rules import applied_rules, rules_text
@@ -22,6 +23,8 @@ from spaseq.parser import ast
 from spaseq.plan.logical import GpmPlan, Occurrence
 
 Data = dict[str, Any]
+MOST_NAMES = 8
+"""The GPMs that the text lists for one that they share a pattern with."""
 _PLURALS = {"class": "classes", "subproperty": "subproperties"}
 
 
@@ -46,9 +49,11 @@ def to_dict(
     for query in program.queries:
         for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
             users[task].append(f"{query.plan.name}.{gpm.name}")
+    several = len(program.queries) > 1 and not any(widened or ())
+    dispatch = rarest(program.tasks) if several else [None] * len(program.tasks)
     return {
         "queries": [
-            _query(program, number, users, observed, widened)
+            _query(program, number, users, dispatch, observed, widened)
             | {"joined": joining(program, number, joined)}
             for number in range(len(program.queries))
         ],
@@ -61,6 +66,7 @@ def _query(
     program: CompiledQueries,
     number: int,
     users: Sequence[Sequence[str]],
+    dispatch: Sequence[Requirement | None],
     observed: Sequence[Observed] | None,
     widened: Sequence[Sequence[Data]] | None,
 ) -> Data:
@@ -96,6 +102,7 @@ def _query(
                 {
                     "task": task,
                     "shared_with": [u for u in users[task] if u != f"{plan.name}.{gpm.name}"],
+                    "dispatched_by": _dispatch_text(dispatch[task]),
                     "entailed": [] if widened is None else list(widened[task]),
                 },
                 None if observed is None else observed[task],
@@ -118,6 +125,10 @@ def _query(
             ],
         },
     }
+
+
+def _dispatch_text(requirement: Requirement | None) -> str | None:
+    return None if requirement is None else requirement_text(requirement)
 
 
 def _gpm(pattern: Pattern, gpm: GpmPlan, sharing: Data, observed: Observed | None) -> Data:
@@ -229,7 +240,7 @@ def explain(
     data = to_dict(program, observed, widened, joined)
     lines: list[str] = []
     if len(data["queries"]) > 1:
-        names = ", ".join(query["name"] for query in data["queries"])
+        names = _some([query["name"] for query in data["queries"]])
         lines += [
             f"{len(data['queries'])} queries, in the order in which they process an event: {names}",
             f"{data['gpms']} graph patterns, {data['evaluations_per_event']} of them distinct: "
@@ -316,8 +327,16 @@ def _gpm_text(query: Data, gpm: Data) -> Iterator[str]:
         yield f"  by Python operators: {reason}"
     for function in gpm["by_pyoxigraph"]:
         yield f"  computed by pyoxigraph: {function}"
+    if gpm["dispatched_by"] is not None:
+        yield f"  reached by events with {gpm['dispatched_by']}"
     if gpm["shared_with"]:
-        yield f"  shared with {', '.join(gpm['shared_with'])}"
+        yield f"  shared with {_some(gpm['shared_with'])}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names of a list, and how many follow."""
+    rest = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def _widened_text(widened: Data) -> str:

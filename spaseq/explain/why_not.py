@@ -293,16 +293,23 @@ class _Inquiry:
         if not tried:
             yield f"{gpm.name}: no event arrived while a partial match waited for it"
             return
+        allowed = " that its constants allow" if self.run.is_narrowed(task) else ""
         if not solutions:
             events = _counted(tried, "event")
-            yield f"{gpm.name}: its graph pattern has no solution in {events} it was tried on"
+            yield (
+                f"{gpm.name}: its graph pattern has no solution{allowed} in {events} it was "
+                "tried on"
+            )
             yield from self._missing(gpm)
             return
         left = solutions
         for condition, untrue in zip(gpm.local, matchers.untrue(task), strict=True):
             if untrue:
                 never = "was never true" if untrue == left else "was not true"
-                yield f"{gpm.name}: FILTER({condition.text}) {never}: {untrue} of {left} solutions"
+                yield (
+                    f"{gpm.name}: FILTER({condition.text}) {never}: {untrue} of {left} solutions"
+                    f"{allowed}"
+                )
             left -= untrue
         if left:
             yield f"{gpm.name}: {_counted(left, 'row')} in the events"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import chain
 
 from spaseq.errors import Diagnostic, QuerySemanticError
@@ -81,9 +82,8 @@ class _Planner:
         iris = {stream.name: stream.iri.value for stream in query.streams}
         names = list(self.scopes)
         gpms = tuple(self._gpm(scope, iris) for scope in self.scopes.values())
-        local = {gpm.name: {c.text for c in gpm.local} for gpm in gpms}
         drafts = [
-            self._occurrence(place.name, names.index(place.name), place.units, local[place.name])
+            self._occurrence(place.name, names.index(place.name), place.units)
             for place in self.places.occurrences
         ]
         output = self._output()
@@ -145,12 +145,9 @@ class _Planner:
             variables.append(scope.at)
         local = tuple(
             Condition(
-                condition.condition,
-                frozenset(expression_variables(condition.condition)),
-                expression_line(condition.condition),
+                condition, frozenset(expression_variables(condition)), expression_line(condition)
             )
-            for condition in scope.filters
-            if self._is_local(condition.condition, scope)
+            for condition in self._split(scope)[0]
         )
         return GpmPlan(
             scope.name,
@@ -162,6 +159,29 @@ class _Planner:
             local,
             any(p.name == scope.name and not p.negated for p in self.places.occurrences),
         )
+
+    def _split(self, scope: GpmScope) -> tuple[list[ast.Expr], list[ast.Expr]]:
+        """The local filters of a GPM, and the others.
+
+        The parts of a conjunction are filters of their own where only some are local: it is true
+        iff all of them are.
+        """
+        local: list[ast.Expr] = []
+        residual: list[ast.Expr] = []
+        for item in scope.filters:
+            if self._is_local(item.condition, scope):
+                local.append(item.condition)
+                continue
+            parts = list(_conjuncts(item.condition))
+            here = [part for part in parts if self._is_local(part, scope)]
+            rest = [part for part in parts if part not in here]
+            local += here
+            residual.append(
+                reduce(lambda left, right: ast.Binary("&&", left, right), rest)
+                if here
+                else item.condition
+            )
+        return local, residual
 
     def _is_local(self, condition: ast.Expr, scope: GpmScope) -> bool:
         """Whether a row of this GPM alone decides the filter.
@@ -175,7 +195,7 @@ class _Planner:
         return (expression_variables(condition) & bound) <= scope.certain
 
     def _occurrence(
-        self, name: str, gpm: int, units: tuple[int, ...], local: set[str]
+        self, name: str, gpm: int, units: tuple[int, ...]
     ) -> tuple[int, tuple[Assignment, ...], tuple[Condition, ...]]:
         scope = self.scopes[name]
         assignments = tuple(
@@ -186,9 +206,8 @@ class _Planner:
             for bind in scope.stateful
         )
         residual = tuple(
-            self.resolver.condition(item.condition, units, text)
-            for item in scope.filters
-            if (text := expression_line(item.condition)) not in local
+            self.resolver.condition(condition, units, expression_line(condition))
+            for condition in self._split(scope)[1]
         )
         return gpm, assignments, residual
 
@@ -264,6 +283,15 @@ class _Planner:
             for item in items
         )
         return Output("select", columns, distinct=form.distinct, limit=limit)
+
+
+def _conjuncts(expression: ast.Expr) -> Iterator[ast.Expr]:
+    """The parts of a conjunction, in order."""
+    if isinstance(expression, ast.Binary) and expression.operator == "&&":
+        yield from _conjuncts(expression.left)
+        yield from _conjuncts(expression.right)
+    else:
+        yield expression
 
 
 def _equated(expression: ast.Expr) -> Iterator[tuple[str, str]]:

@@ -147,6 +147,7 @@ cdef class MultiDriver:
     cdef int _set_members(self, queries) except -1
     cdef int _set_groups(self, reads) except -1
     cdef int _set_index(self, keys, tasks) except -1
+    cdef list _entries_of(self, uint32_t query, keys, tasks)
     cdef int _set_shared(self) except -1
     cdef uint32_t _stream_of(self, uint32_t query, uint32_t local) noexcept
     cdef int _settle_matcher(self, SharedMatcher* shared, NativeMatcher matcher) noexcept

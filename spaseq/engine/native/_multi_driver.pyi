@@ -11,7 +11,7 @@ class MultiDriver:
         streams: Sequence[str],
         queries: Sequence[tuple[NativeStep, Sequence[str], bool]],
         tasks: Sequence[Sequence[int]],
-        keys: Sequence[Sequence[tuple[int, int, int]] | None],
+        keys: Sequence[Sequence[tuple[int, int, int | tuple[float, float]]] | None],
         window: WindowTerms,
         counted: bool,
     ) -> None: ...

@@ -155,38 +155,42 @@ cdef class MultiDriver:
 
     cdef int _set_index(self, keys, tasks) except -1:
         """List the keys of the readers of each query; a query that is not steady has one entry."""
-        cdef uint32_t i, j, stream, readers = 0
-        cdef Dispatch dispatch
-        cdef Reader* reader
-        cdef list posts = []
+        cdef uint32_t i, reader, stream
+        cdef list entries = []  # (query, reader or the one after all readers, stream, key)
         for i in range(self.query_count):
-            readers += (<Dispatch>self.members[i].dispatch).reader_count + 1
-        self.reader_count = readers
-        self.post_first = <uint32_t*>mem_calloc(readers + 1, sizeof(uint32_t))
-        readers = 0
-        for i in range(self.query_count):
-            dispatch = <Dispatch>self.members[i].dispatch
-            self.members[i].posts = readers
-            for j in range(dispatch.reader_count):
-                self.post_first[readers] = <uint32_t>len(posts)
-                readers += 1
-                if not self.members[i].steady:
-                    continue
-                reader = &dispatch.readers[j]
-                stream = self._stream_of(i, reader.stream)
-                for key in self._keys_of(keys, tasks[i], dispatch.gpms[reader.first]):
-                    posts.append((i, stream, key))
-            self.post_first[readers] = <uint32_t>len(posts)
-            readers += 1
-            if not self.members[i].steady:
-                for stream in range(self.stream_count):
-                    if self.locals[i * <size_t>self.stream_count + stream] != NO_STREAM:
-                        posts.append((i, stream, None))
-            self.post_first[readers] = <uint32_t>len(posts)
+            self.members[i].posts = self.reader_count
+            self.reader_count += (<Dispatch>self.members[i].dispatch).reader_count + 1
+            entries += self._entries_of(i, keys, tasks[i])
+        self.post_first = <uint32_t*>mem_calloc(self.reader_count + 1, sizeof(uint32_t))
         self.index = QueryIndex(
-            (<NativeStep>self.members[0].step).graph, self.query_count, self.stream_count, posts
+            (<NativeStep>self.members[0].step).graph, self.query_count, self.stream_count,
+            [(stream, key) for _, _, stream, key in entries],
         )
+        for i, reader, stream, key in entries:
+            self.index.add(i, stream, key)
+            self.post_first[self.members[i].posts + reader + 1] = self.index.post_count
+        for i in range(self.reader_count):
+            self.post_first[i + 1] = max(self.post_first[i], self.post_first[i + 1])
         return 0
+
+    cdef list _entries_of(self, uint32_t query, keys, tasks):
+        """(query, reader, stream, key) of each key of a query's readers."""
+        cdef uint32_t i, stream
+        cdef Dispatch dispatch = <Dispatch>self.members[query].dispatch
+        cdef Reader* reader
+        cdef list entries = []
+        if not self.members[query].steady:
+            for stream in range(self.stream_count):
+                if self.locals[query * <size_t>self.stream_count + stream] != NO_STREAM:
+                    entries.append((query, dispatch.reader_count, stream, None))
+            return entries
+        for i in range(dispatch.reader_count):
+            reader = &dispatch.readers[i]
+            stream = self._stream_of(query, reader.stream)
+            found = keys[tasks[dispatch.gpms[reader.first]]]
+            for key in [None] if found is None else found:
+                entries.append((query, i, stream, key))
+        return entries
 
     cdef int _set_shared(self) except -1:
         """Find the matchers that several queries have."""
@@ -235,10 +239,6 @@ cdef class MultiDriver:
             if self.locals[query * <size_t>self.stream_count + stream] == local:
                 return stream
         return NO_STREAM
-
-    def _keys_of(self, keys, tasks, gpm):
-        found = keys[tasks[gpm]]
-        return [None] if found is None else found
 
     # ---------------------------------------------------------------- state
 

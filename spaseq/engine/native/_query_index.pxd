@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
+from spaseq.engine.native._value_ranges cimport Ranges, leaf_of, reach_of
 from spaseq.gpm.native._summary_graph cimport SummaryGraph, bit_of
 from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple
 from spaseq.rdf._terms cimport term_t
@@ -18,6 +19,7 @@ cdef enum:
     BY_PREDICATE = 1    # the kinds of keys that a predicate has, as bits
     BY_VALUE = 2
     BY_OWNER = 4
+    BY_RANGE = 8
 
 # An entry of a posting list.
 cdef struct Item:
@@ -36,6 +38,11 @@ cdef struct Post:
     uint32_t query
     uint32_t place
 
+# The intervals of one predicate of a stream; the list of node n of `ranges` is first_list + n.
+cdef struct RangeLists:
+    Ranges ranges
+    uint32_t first_list
+
 # A slot of the table of keys with a constant object or subject.
 cdef struct KeySlot:
     uint64_t key        # stream, predicate and kind
@@ -51,22 +58,34 @@ cdef class QueryIndex:
     cdef term_t known           # greater than every predicate of a key
     cdef uint8_t* kinds         # per stream and predicate: which kinds of keys exist
     cdef uint32_t* by_predicate # per stream and predicate: the list of its key, or 0
+    cdef uint32_t* by_range     # per stream and predicate: its RangeLists, if it has some
+    cdef RangeLists* ranges
+    cdef uint32_t range_count
     cdef KeySlot* slots
     cdef uint32_t slot_mask
+    cdef uint32_t slots_used
     cdef Postings* lists
     cdef uint32_t list_count
+    cdef uint32_t list_room
     cdef Post* posts
     cdef uint32_t post_count
+    cdef uint32_t post_room
     cdef uint64_t* marks        # a bit per query
     cdef uint64_t* groups       # a bit per word of `marks`
     cdef uint32_t group_count
-    cdef readonly uint64_t visited  # queries that an event was dispatched to, so far
 
-    cdef int _allocate(self, uint32_t posts, uint32_t lists) except -1
+    cdef int _set_ranges(self, keys) except -1
+    cdef int add(self, uint32_t query, uint32_t stream, key) except -1
+    cdef int _add_post(self, uint32_t query, uint32_t list) except -1
+    cdef uint32_t _new_lists(self, uint32_t count) except 0
     cdef uint32_t _list_of(self, uint32_t stream, key) except 0
+    cdef int _grow_slots(self) except -1
     cdef uint32_t find(self, uint64_t key, term_t term) noexcept nogil
     cdef int insert(self, uint32_t post) except -1 nogil
     cdef int remove(self, uint32_t post) noexcept nogil
+    cdef int mark_number(
+        self, const RangeLists* lists, EventBatch batch, term_t term
+    ) noexcept nogil
     cdef inline int mark(self, uint32_t query) noexcept nogil:
         """Add a query to the marked ones."""
         self.marks[query >> 6] |= <uint64_t>1 << (query & 63)
@@ -98,6 +117,7 @@ cdef inline uint64_t mark_event(
     cdef const Triple* end = batch.triples + event.end
     cdef const uint8_t* kinds = self.kinds + <size_t>stream * self.known
     cdef const uint32_t* by_predicate = self.by_predicate + <size_t>stream * self.known
+    cdef const uint32_t* by_range = self.by_range + <size_t>stream * self.known
     cdef uint64_t present = self.graph.whole
     cdef uint32_t view
     cdef uint8_t kind
@@ -117,6 +137,10 @@ cdef inline uint64_t mark_event(
             if kind & BY_OWNER:
                 self.mark_list(
                     self.find(key_of(stream, triple.predicate, BY_OWNER), triple.subject)
+                )
+            if kind & BY_RANGE:
+                self.mark_number(
+                    &self.ranges[by_range[triple.predicate]], batch, triple.object
                 )
         triple += 1
     return present

@@ -1,16 +1,21 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """An inverted index: the keys of an event → the queries that can use it.
 
-A key is a predicate of a stream, alone or with a constant object or subject. A graph pattern that
-requires a triple with a key has no row over an event without one, so its query is listed under one
-key of each alternative of the pattern (`dispatch_keys`). A list holds a query only while some
-partial match waits for the pattern's rows. A query without a key, and one whose state changes with
-every event, is in the list of its stream.
+A key is a predicate of a stream, alone, with a constant object or subject, or with an interval of
+numbers as its object (`_value_ranges`). A graph pattern that requires a triple with a key has no
+row that passes its filters over an event without one, so its query is listed under one key of each
+alternative of the pattern (`dispatch_keys`). A list holds a query only while some partial match
+waits for the pattern's rows. A query without a key, and one whose state changes with every event,
+is in the list of its stream.
 
-Cost of an event: constant per triple, and one step per query listed under its keys.
+Cost of an event: constant per triple, logarithmic in the intervals of its predicate, and one step
+per query listed under its keys.
 """
 
+from spaseq.engine.native._value_ranges cimport nodes_within, ranges_free, ranges_init
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
+
+from math import isfinite
 
 
 cdef class QueryIndex:
@@ -20,56 +25,103 @@ cdef class QueryIndex:
         graph: the summary graph of the matchers, whose views `mark_event` reports.
         queries: the number of queries.
         streams: the number of streams.
-        posts: (query, stream, key) of each entry. A key is (predicate, kind, term) in numbers of
-            terms; None for every event.
+        keys: (stream, key) of all entries that will be added. A key is (predicate, kind, value): a
+            predicate and a value in numbers of terms, or an interval; None for every event.
     """
 
-    def __cinit__(self, SummaryGraph graph not None, uint32_t queries, uint32_t streams, posts):
-        cdef uint32_t i
-        cdef Post* post
+    def __cinit__(self, SummaryGraph graph not None, uint32_t queries, uint32_t streams, keys):
+        cdef size_t kinds
         self.graph = graph
         self.query_count = queries
         self.stream_count = streams
-        self.known = max([key[0] for _, _, key in posts if key is not None], default=0) + 1
+        self.known = max([key[0] for _, key in keys if key is not None], default=0) + 1
         self.group_count = (queries >> 12) + 1
         self.marks = <uint64_t*>mem_calloc(<size_t>self.group_count << 6, sizeof(uint64_t))
         self.groups = <uint64_t*>mem_calloc(self.group_count, sizeof(uint64_t))
-        self.kinds = <uint8_t*>mem_calloc(streams * <size_t>self.known, 1)
-        self.by_predicate = <uint32_t*>mem_calloc(streams * <size_t>self.known, sizeof(uint32_t))
-        self._allocate(<uint32_t>len(posts), <uint32_t>len(posts) + 1 + streams)
-        for i, (query, stream, key) in enumerate(posts):
-            post = &self.posts[i]
-            post.query = query
-            post.list = 1 + <uint32_t>stream if key is None else self._list_of(stream, key)
+        kinds = streams * <size_t>self.known
+        self.kinds = <uint8_t*>mem_calloc(kinds, 1)
+        self.by_predicate = <uint32_t*>mem_calloc(kinds, sizeof(uint32_t))
+        self.by_range = <uint32_t*>mem_calloc(kinds, sizeof(uint32_t))
+        self.slots = <KeySlot*>mem_calloc(16, sizeof(KeySlot))
+        self.slot_mask = 15
+        # List 0 is always empty; the next ones have what every event of a stream concerns.
+        self._new_lists(1 + streams)
+        self._set_ranges(keys)
 
     def __dealloc__(self):
         cdef uint32_t i
-        if self.lists != NULL:
-            for i in range(self.list_count):
-                mem_free(self.lists[i].items)
+        for i in range(self.list_count):
+            mem_free(self.lists[i].items)
+        for i in range(self.range_count):
+            ranges_free(&self.ranges[i].ranges)
         mem_free(self.lists)
+        mem_free(self.ranges)
         mem_free(self.posts)
         mem_free(self.slots)
         mem_free(self.kinds)
         mem_free(self.by_predicate)
+        mem_free(self.by_range)
         mem_free(self.marks)
         mem_free(self.groups)
 
-    cdef int _allocate(self, uint32_t posts, uint32_t lists) except -1:
-        cdef uint32_t size = 16
-        while size < 2 * posts:
-            size *= 2
-        self.post_count = posts
-        self.posts = <Post*>mem_calloc(posts, sizeof(Post))
-        # List 0 is always empty; the next ones have what every event of a stream concerns.
-        self.lists = <Postings*>mem_calloc(lists, sizeof(Postings))
-        self.list_count = 1 + self.stream_count
-        self.slots = <KeySlot*>mem_calloc(size, sizeof(KeySlot))
-        self.slot_mask = size - 1
+    cdef int _set_ranges(self, keys) except -1:
+        """Make the lists of the intervals of each predicate."""
+        cdef RangeLists* lists
+        cdef size_t at
+        cdef dict ends = {}
+        for stream, key in keys:
+            if key is not None and key[1] == BY_RANGE:
+                ends.setdefault((stream, key[0]), set()).update(filter(isfinite, key[2]))
+        self.ranges = <RangeLists*>mem_calloc(len(ends), sizeof(RangeLists))
+        for (stream, predicate), some in ends.items():
+            lists = &self.ranges[self.range_count]
+            self.range_count += 1
+            ranges_init(&lists.ranges, some)
+            lists.first_list = self._new_lists(2 * lists.ranges.leaves)
+            at = <uint32_t>stream * <size_t>self.known + <term_t>predicate
+            self.by_range[at] = self.range_count - 1
+            self.kinds[at] |= BY_RANGE
         return 0
 
+    cdef int add(self, uint32_t query, uint32_t stream, key) except -1:
+        """Append the entries of a key; they are not listed yet."""
+        cdef RangeLists* lists
+        cdef double low, high
+        if key is None:
+            return self._add_post(query, 1 + stream)
+        if key[1] != BY_RANGE:
+            return self._add_post(query, self._list_of(stream, key))
+        low, high = key[2]
+        lists = &self.ranges[self.by_range[stream * <size_t>self.known + <term_t>key[0]]]
+        for node in nodes_within(&lists.ranges, low, high):
+            self._add_post(query, lists.first_list + <uint32_t>node)
+        return 0
+
+    cdef int _add_post(self, uint32_t query, uint32_t list) except -1:
+        if self.post_count == self.post_room:
+            self.post_room = 2 * self.post_room + 16
+            self.posts = <Post*>mem_grow(
+                self.posts, self.post_room, sizeof(Post), b"the keys of the queries"
+            )
+        self.posts[self.post_count] = Post(list, query, 0)
+        self.post_count += 1
+        return 0
+
+    cdef uint32_t _new_lists(self, uint32_t count) except 0:
+        """The first of some new lists, which are empty."""
+        cdef uint32_t i, first = self.list_count
+        if first + count > self.list_room:
+            self.list_room = 2 * (first + count)
+            self.lists = <Postings*>mem_grow(
+                self.lists, self.list_room, sizeof(Postings), b"the lists of queries by key"
+            )
+        for i in range(first, first + count):
+            self.lists[i] = Postings(NULL, 0, 0)
+        self.list_count += count
+        return first if first else 1
+
     cdef uint32_t _list_of(self, uint32_t stream, key) except 0:
-        """The list of a key, which is made on the first call."""
+        """The list of a key without an interval, which is made on the first call."""
         cdef term_t predicate = key[0], term = key[2]
         cdef uint32_t kind = key[1], slot, found
         cdef size_t at = stream * <size_t>self.known + predicate
@@ -77,18 +129,33 @@ cdef class QueryIndex:
         self.kinds[at] |= <uint8_t>kind
         if kind == BY_PREDICATE:
             if self.by_predicate[at] == 0:
-                self.by_predicate[at] = self.list_count
-                self.list_count += 1
+                self.by_predicate[at] = self._new_lists(1)
             return self.by_predicate[at]
         found = self.find(number, term)
         if found == 0:
+            if 2 * self.slots_used >= self.slot_mask:
+                self._grow_slots()
             slot = _slot_of(number, term) & self.slot_mask
             while self.slots[slot].list:
                 slot = (slot + 1) & self.slot_mask
-            found = self.list_count
+            found = self._new_lists(1)
             self.slots[slot] = KeySlot(number, term, found)
-            self.list_count += 1
+            self.slots_used += 1
         return found
+
+    cdef int _grow_slots(self) except -1:
+        cdef KeySlot* before = self.slots
+        cdef uint32_t i, slot, count = self.slot_mask + 1
+        self.slots = <KeySlot*>mem_calloc(2 * <size_t>count, sizeof(KeySlot))
+        self.slot_mask = 2 * count - 1
+        for i in range(count):
+            if before[i].list:
+                slot = _slot_of(before[i].key, before[i].term) & self.slot_mask
+                while self.slots[slot].list:
+                    slot = (slot + 1) & self.slot_mask
+                self.slots[slot] = before[i]
+        mem_free(before)
+        return 0
 
     cdef uint32_t find(self, uint64_t key, term_t term) noexcept nogil:
         """The list of a key with a constant; list 0, which is empty, if there is none."""
@@ -97,6 +164,24 @@ cdef class QueryIndex:
             if self.slots[slot].key == key and self.slots[slot].term == term:
                 return self.slots[slot].list
             slot = (slot + 1) & self.slot_mask
+        return 0
+
+    cdef int mark_number(
+        self, const RangeLists* lists, EventBatch batch, term_t term
+    ) noexcept nogil:
+        """Mark the queries whose interval holds the number of a term, if it is one."""
+        cdef double low = 0.0, high = 0.0
+        cdef uint32_t leaf, last, node
+        if not reach_of(batch, term, &low, &high):
+            return 0
+        leaf = leaf_of(&lists.ranges, low)
+        last = leaf if low == high else leaf_of(&lists.ranges, high)
+        while leaf <= last:
+            node = lists.ranges.leaves + leaf
+            while node:
+                self.mark_list(lists.first_list + node)
+                node >>= 1
+            leaf += 1
         return 0
 
     cdef int insert(self, uint32_t number) except -1 nogil:

@@ -1,90 +1,169 @@
 """The keys by which events are dispatched to the queries of a run (`_query_index`).
 
 A key is something that a triple must have: a predicate, or a predicate with a constant object or
-subject. The requirement of a graph pattern is a disjunction of keys: an event that has none of them
-has no row of the pattern. Among the requirements of a pattern, the rarest is chosen: the one whose
-keys the fewest other patterns have, since these patterns then differ in it.
+subject, or with a number in an interval as its object. Constants are those of the triple patterns
+and of the filters that compare a variable with one (`constant_conditions`). The requirement of a
+graph pattern is a disjunction of keys: an event that has none of them has no row of the pattern
+that passes its local filters. Among the requirements of a pattern, the rarest is chosen: the one
+whose keys the fewest other patterns have, since these patterns then differ in it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import TypeAlias, assert_never
 
+from spaseq.engine.native.constant_conditions import Demand, Demands, Interval, both, demands
 from spaseq.gpm import algebra
 from spaseq.gpm.native.order import Step
 from spaseq.gpm.pattern import Pattern
 from spaseq.gpm.python.evaluator import required_predicates
+from spaseq.parser import ast
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.event import Term
+from spaseq.rules import enabled
 
-BY_PREDICATE, BY_VALUE, BY_OWNER = 1, 2, 4
-"""The kinds of keys, as in `_query_index`: a predicate alone, with an object, with a subject."""
-Key: TypeAlias = tuple[Term, int, Term | None]
-"""A predicate, the kind, and the constant."""
+BY_PREDICATE, BY_VALUE, BY_OWNER, BY_RANGE = 1, 2, 4, 8
+"""The kinds of keys, as in `_query_index`: a predicate alone, with an object, with a subject, with
+a number in an interval as its object."""
+Key: TypeAlias = tuple[Term, int, Term | Interval | None]
+"""A predicate, the kind, and the constant or interval."""
 Requirement: TypeAlias = frozenset[Key]
 """An event without any of these keys has no row; without any key at all: no event has one."""
-NumberedKey: TypeAlias = tuple[int, int, int]
+NumberedKey: TypeAlias = tuple[int, int, int | Interval]
+
+OPEN_SHARE = 0.5
+"""The expected share of events with a value in an interval without a lower or an upper end."""
 
 
 def dispatch_keys(
     patterns: Sequence[Pattern], dictionary: Dictionary
 ) -> list[Sequence[NumberedKey] | None]:
     """Per pattern, the keys of the rarest requirement, in numbers; None if it has none."""
-    found = [list(_requirements(pattern)) for pattern in patterns]
-    uses = Counter(key for some in found for key in frozenset[Key]().union(*some))
     return [
-        [
-            (dictionary.intern(predicate), kind, 0 if term is None else dictionary.intern(term))
-            for predicate, kind, term in min(some, key=lambda one: _cost(one, uses))
+        None
+        if requirement is None
+        else [
+            (dictionary.intern(predicate), kind, _number(value, dictionary))
+            for predicate, kind, value in requirement
         ]
-        if some
-        else None
-        for some in found
+        for requirement in rarest(patterns)
     ]
 
 
-def _cost(requirement: Requirement, uses: Mapping[Key, int]) -> tuple[int, int]:
-    """How many patterns have its keys, and how many of its keys have no constant."""
-    return sum(uses[key] for key in requirement), sum(term is None for _, _, term in requirement)
+def rarest(patterns: Sequence[Pattern]) -> list[Requirement | None]:
+    """Per pattern, its rarest requirement; None if it has none."""
+    found = [list(_requirements(pattern, filters=True)) for pattern in patterns]
+    uses = Counter(key for some in found for key in frozenset[Key]().union(*some))
+    ranges = Counter(key[0] for key in uses.elements() if key[1] == BY_RANGE)
+    return [min(some, key=lambda one: _cost(one, uses, ranges), default=None) for some in found]
 
 
-def _requirements(pattern: Pattern) -> Iterator[Requirement]:
+def reads_filters(pattern: Pattern, requirement: Requirement | None) -> bool:
+    """Whether a requirement of a pattern follows from its filters, and not from its triples."""
+    return requirement is not None and requirement not in _requirements(pattern, filters=False)
+
+
+def requirement_text(requirement: Requirement) -> str:
+    """A requirement in words, for `explain`."""
+    return " or ".join(sorted(map(_key_text, requirement))) or "no event"
+
+
+def _key_text(key: Key) -> str:
+    predicate, kind, value = key
+    if isinstance(value, Interval):
+        if value.low == value.high:
+            return f"{predicate} = {value.low:.15g}"
+        low = "" if value.low == -inf else f"{value.low:.15g} <= "
+        return f"{low}{predicate}" + ("" if value.high == inf else f" <= {value.high:.15g}")
+    if kind == BY_OWNER:
+        return f"{predicate} of {value}"
+    return str(predicate) if value is None else f"{predicate} {value}"
+
+
+def _number(value: Term | Interval | None, dictionary: Dictionary) -> int | Interval:
+    if value is None or isinstance(value, Interval):
+        return value or 0
+    return dictionary.intern(value)
+
+
+def _cost(
+    requirement: Requirement, uses: Mapping[Key, int], ranges: Mapping[Term, int]
+) -> tuple[float, int]:
+    """How many patterns an event with one of its keys concerns, and how general the keys are.
+
+    An event with a value in an interval that is open at one end lies in many others of its
+    predicate as well.
+    """
+    concerned = 0.0
+    general = 0
+    for key in requirement:
+        predicate, _, value = key
+        if isinstance(value, Interval) and (value.low == -inf or value.high == inf):
+            concerned += OPEN_SHARE * ranges[predicate]
+            general += 1
+        else:
+            concerned += uses[key]
+            general += 2 * (value is None)
+    return concerned, general
+
+
+def _requirements(pattern: Pattern, *, filters: bool) -> Iterator[Requirement]:
+    """The requirements of a pattern: with `filters`, also those of its filters."""
     if pattern.native is not None:
-        yield from _of_node(pattern.native.root)
+        named = enumerate(pattern.native.slots if filters else ())
+        slots = {name: slot for slot, name in named}
+        known: list[Demands] = []
+        for condition in pattern.filters:
+            known = both(known, _demands(condition, slots))
+        yield from _of_node(pattern.native.root, slots, known)
     else:
         for predicate in required_predicates(pattern.program.pattern):
             yield frozenset({(predicate, BY_PREDICATE, None)})
 
 
-def _of_node(node: algebra.Node) -> Iterator[Requirement]:
-    """The requirements of an operator; it has no row over an event that lacks one of them."""
+def _demands(condition: ast.Expr, slots: Mapping[str, int]) -> Sequence[Demands]:
+    return demands(condition, slots) if enabled("constant_dispatch") else ()
+
+
+def _of_node(
+    node: algebra.Node, slots: Mapping[str, int], known: Sequence[Demands]
+) -> Iterator[Requirement]:
+    """The requirements of an operator; it has no row over an event that lacks one of them.
+
+    Only rows that satisfy `known` count. The operators below an operator bind its slots to the
+    same terms, except those that a `Group` does not group by.
+    """
     match node:
         case algebra.Basic(left, steps):
-            yield from _of_node(left)
-            yield from _of_steps(steps)
+            yield from _of_node(left, slots, known)
+            yield from _of_steps(steps, known)
         case algebra.Alternatives(left, chains):
-            yield from _of_node(left)
-            yield from _of_parts([_of_steps(chain) for chain in chains])
+            yield from _of_node(left, slots, known)
+            yield from _of_parts([_of_steps(chain, known) for chain in chains])
         case algebra.Reach(left):
             # The ends of its steps are those of the path, not of its links.
-            yield from _of_node(left)
+            yield from _of_node(left, slots, known)
             for step in node.ahead.required:
                 if not isinstance(step.predicate, int) and step.view is None:
                     yield frozenset({(step.predicate, BY_PREDICATE, None)})
         case algebra.Group(child, keys):
             if keys:  # without keys, it has a row for an event without rows
-                yield from _of_node(child)
+                kept = [some for some in known if all(one.slot in keys for one in some)]
+                yield from _of_node(child, slots, kept)
         case algebra.Join(left, right):
-            yield from _of_node(left)
-            yield from _of_node(right)
+            yield from _of_node(left, slots, known)
+            yield from _of_node(right, slots, known)
         case algebra.LeftJoin(left) | algebra.Minus(left):
-            yield from _of_node(left)
+            yield from _of_node(left, slots, known)
         case algebra.Union(parts):
-            yield from _of_parts([_of_node(part) for part in parts])
-        case algebra.Filter(child) | algebra.Extend(child):
-            yield from _of_node(child)
+            yield from _of_parts([_of_node(part, slots, known) for part in parts])
+        case algebra.Filter(child, condition):
+            yield from _of_node(child, slots, both(known, _demands(condition, slots)))
+        case algebra.Extend(child):
+            yield from _of_node(child, slots, known)
         case algebra.Seed() | algebra.Table() | algebra.KbTable():
             pass
         case _:
@@ -95,21 +174,47 @@ def _of_parts(parts: Iterable[Iterable[Requirement]]) -> Iterator[Requirement]:
     """The disjunction of one requirement of each part, the one with the most constants."""
     chosen = []
     for part in parts:
-        one = min(part, key=lambda keys: sum(term is None for _, _, term in keys), default=None)
+        one = min(part, key=lambda keys: sum(value is None for _, _, value in keys), default=None)
         if one is None:
             return
         chosen.append(one)
     yield frozenset[Key]().union(*chosen)
 
 
-def _of_steps(steps: Iterable[Step]) -> Iterator[Requirement]:
-    """The key of each triple pattern with a constant predicate."""
+def _of_steps(steps: Iterable[Step], known: Sequence[Demands]) -> Iterator[Requirement]:
+    """The key of each triple pattern with a constant predicate, and those of what is known."""
+    objects: dict[int, Term] = {}
+    subjects: dict[int, Term] = {}
     for step in steps:
         if isinstance(step.predicate, int) or step.view is not None:
             continue
+        if isinstance(step.object, int):
+            objects.setdefault(step.object, step.predicate)
+        if isinstance(step.subject, int):
+            subjects.setdefault(step.subject, step.predicate)
         if not isinstance(step.object, int):
             yield frozenset({(step.predicate, BY_VALUE, step.object)})
         elif not isinstance(step.subject, int):
             yield frozenset({(step.predicate, BY_OWNER, step.subject)})
         else:
             yield frozenset({(step.predicate, BY_PREDICATE, None)})
+    for some in known:
+        keys = [_key_of(demand, objects, subjects) for demand in some]
+        if None not in keys:
+            yield frozenset(key for key in keys if key is not None and not _is_empty(key))
+
+
+def _key_of(
+    demand: Demand, objects: Mapping[int, Term], subjects: Mapping[int, Term]
+) -> Key | None:
+    """The key of a triple whose object or subject is in a slot; None if no triple binds it."""
+    if demand.slot in objects:
+        kind = BY_RANGE if isinstance(demand.value, Interval) else BY_VALUE
+        return objects[demand.slot], kind, demand.value
+    if demand.slot in subjects and not isinstance(demand.value, Interval):
+        return subjects[demand.slot], BY_OWNER, demand.value
+    return None
+
+
+def _is_empty(key: Key) -> bool:
+    return isinstance(key[2], Interval) and key[2].low > key[2].high

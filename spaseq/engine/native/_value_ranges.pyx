@@ -1,0 +1,98 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Which of many intervals hold a number: a segment tree over the ends of the intervals.
+
+Every interval is the union of a few nodes of the tree, and a number lies in an interval iff one of
+these nodes is on the path from the number's leaf to the root. So an interval is listed under its
+nodes, and a number concerns the lists on one path: it costs the intervals that hold it, and not
+those it misses. A set of intervals that all begin at different numbers has the same cost as one of
+equalities, `[c, c]`.
+
+Numbers are doubles. The value of a term is an interval too: that of an `xsd:float`, which is
+compared with others in single precision, has its neighbours as ends, and so does a number beyond 18
+digits. For all others it is the nearest double. See `constant_conditions`.
+
+Cost: an interval has at most two nodes on each level; a look-up takes a binary search and one step
+per level.
+Source: Bentley, Solutions to Klee's rectangle problems (1977).
+"""
+
+from libc.math cimport INFINITY, fabs, isinf, isnan
+
+from spaseq.rdf._batch cimport record_of
+from spaseq.rdf._literals cimport decode_record
+from spaseq.rdf._memory cimport mem_calloc, mem_free
+from spaseq.rdf._numerals cimport is_numeral, real_of
+from spaseq.rdf._terms cimport UNDECODED, TermRecord
+from spaseq.rdf._values cimport Kind
+
+cdef double FLOAT_STEP = 2.0 ** -23         # the greatest distance of floats, relative to them
+cdef double FLOAT_LEAST = 2.0 ** -149       # that of the floats around zero
+cdef double FLOAT_MOST = (2.0 - 2.0 ** -23) * 2.0 ** 127
+cdef double WIDE_STEP = 2.0 ** -52
+
+
+cdef int ranges_init(Ranges* to, ends) except -1:
+    """Set the places of intervals; `ends` are their finite ends."""
+    cdef list ordered = sorted(set(ends))
+    cdef uint32_t i
+    to.count = <uint32_t>len(ordered)
+    to.leaves = 2 * to.count + 1
+    to.ends = <double*>mem_calloc(to.count + 1, sizeof(double))
+    for i in range(to.count):
+        to.ends[i] = ordered[i]
+    return 0
+
+
+cdef void ranges_free(Ranges* of) noexcept nogil:
+    mem_free(of.ends)
+    of.ends = NULL
+
+
+cdef list nodes_within(const Ranges* of, double low, double high):
+    """The nodes of an interval: none if it is empty.
+
+    Where an end is none of the set, the interval reaches to the next ones outside it.
+    """
+    cdef uint32_t first = of.leaves + (leaf_of(of, low) if low > -INFINITY else 0)
+    cdef uint32_t end = of.leaves + (leaf_of(of, high) if high < INFINITY else 2 * of.count) + 1
+    cdef list found = []
+    if low > high:
+        return found
+    while first < end:
+        if first & 1:
+            found.append(first)
+            first += 1
+        if end & 1:
+            end -= 1
+            found.append(end)
+        first >>= 1
+        end >>= 1
+    return found
+
+
+cdef bint reach_of(EventBatch batch, term_t term, double* low, double* high) noexcept nogil:
+    """The interval of the numbers that a term of an event may equal: whether there are some."""
+    cdef TermRecord* record
+    cdef double margin, real
+    if is_numeral(term):
+        low[0] = high[0] = real_of(term)
+        return True
+    record = record_of(batch, term)
+    if record.kind == UNDECODED:
+        decode_record(record)
+    if record.kind == Kind.INTEGER:
+        low[0] = high[0] = <double>record.exact
+        return True
+    if record.kind < Kind.DECIMAL or record.kind > Kind.DOUBLE:
+        return False
+    real = record.further.real
+    if isnan(real):
+        return False
+    low[0] = high[0] = real
+    if record.kind == Kind.FLOAT or record.kind == Kind.WIDE:
+        if isinf(real):
+            low[0], high[0] = min(real, FLOAT_MOST), max(real, -FLOAT_MOST)
+            return True
+        margin = fabs(real) * (FLOAT_STEP if record.kind == Kind.FLOAT else WIDE_STEP) + FLOAT_LEAST
+        low[0], high[0] = real - margin, real + margin
+    return True
