@@ -266,6 +266,7 @@ def run(
     on_limit: OnLimit = "stop",
     map: Mapping[str, MappingLike] | None = None,
     time_column: str | None = None,
+    workers: int | None = None,
 ) -> Iterator[Match]:
     """Run queries over streams and iterate over the matches.
 
@@ -286,6 +287,8 @@ def run(
         map: For each stream of rows, by its IRI or its name, the mapping: its text, or the path
             of its file.
         time_column: The column of times, of rows whose mapping leaves `?_time` unbound.
+        workers: The threads of the run, 2 by default: one reads files ahead while another one
+            matches. With 1, nothing is read ahead.
 
     Raises:
         QueryError: immediately, if a query or a mapping is invalid; while iterating, if a mapping
@@ -301,6 +304,8 @@ def run(
     options = options or ReadOptions()
     if time_column is not None:
         options = replace(options, time_column=time_column)
+    if workers is not None:
+        options = replace(options, workers=workers)
     maps = mappings_by_iri(program, map or {})
     for mapping in maps.values():
         for warning in mapping.shown_warnings():

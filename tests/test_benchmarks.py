@@ -49,6 +49,18 @@ def test_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(result.stdout.splitlines()[-1].split(":")[1].split()) == three_steps.SAMPLES
 
 
+def test_overlapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script itself compares the matches of several threads with those of one."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    command = [sys.executable, str(FOLDER / "overlapped.py"), "--events", "8000", "--repeat", "1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = re.findall(r"^(\S.*), ([\d,]+) matches$", result.stdout, re.MULTILINE)
+    counts = {name: int(count.replace(",", "")) for name, count in found}
+    assert list(counts) == ["N-Quads", "gzip", "zstd", "TriG", "four queries", "two streams"]
+    assert len({counts[name] for name in ("N-Quads", "gzip", "zstd", "TriG")}) == 1
+    assert all(counts.values())
+
+
 def test_writing_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     script = ROOT / "benchmarks" / "writing" / "matches.py"

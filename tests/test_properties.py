@@ -10,6 +10,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
@@ -19,13 +20,20 @@ from strategies import EXAMPLE, Case, cases, random_case, random_chain, smaller
 
 import spaseq
 from spaseq.errors import QueryError
+from spaseq.io.lines import Lines
+from spaseq.io.merge import merge
+from spaseq.io.read_options import ReadOptions, TimeDomain
+from spaseq.io.source import Source
 from spaseq.parser import parse
+from spaseq.pipeline import matches
 from spaseq.rdf.event import Event
+from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 CHUNK = 100
+GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
 LENIENT = settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -93,6 +101,31 @@ def test_batches_do_not_matter(seed: int) -> None:
     sizes = [chance.randint(1, 4) for _ in range(9)]
     found = objection(case, sizes)
     assert not found, report(case, found)
+
+
+def read(case: Case, folder: Path, workers: int) -> list[str]:
+    """The matches of the events in files, which are read in batches of an event or two."""
+    run, domain = spaseq.compile(case.query, names=["q"]).start(kb=knowledge(case)), TimeDomain()
+    sources = []
+    for number, iri in enumerate(run.program.streams):
+        path = folder / f"{number}.nq"
+        with path.open("w", encoding="utf-8") as file:
+            for place, event in enumerate(case.streams.get(iri, ())):
+                graph = f"<{EXAMPLE}graph/{place}>"
+                file.write(f"{graph} {GENERATED_AT} {canonical_literal(event.time)} .\n")
+                for fact in event.facts:
+                    file.write(" ".join(map(str, fact)) + f" {graph} .\n")
+        options = ReadOptions(workers=workers)
+        source = Source(iri, [str(path)], options, number, domain, relevance=run.relevance)
+        source.open_lines = lambda path: Lines(path, block=200)
+        sources.append(source)
+    return [match.to_json() for match in matches(run, merge(sources))]
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))
+def test_reading_ahead_does_not_matter(seed: int, tmp_path: Path) -> None:
+    case = random_case(seed)
+    assert read(case, tmp_path, 2) == read(case, tmp_path, 1), repr(case)
 
 
 def shuffled(case: Case, seed: int) -> list[Event]:

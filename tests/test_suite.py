@@ -36,7 +36,11 @@ from oracle import evaluate
 import spaseq
 from spaseq.cli import main
 from spaseq.errors import NOWHERE
+from spaseq.io.lines import Lines
+from spaseq.io.merge import merge
+from spaseq.io.source import Source
 from spaseq.parser import format_query, parse
+from spaseq.pipeline import matches
 from spaseq.rdf.event import Event, Fact, Term
 from spaseq.results import Match
 
@@ -211,6 +215,19 @@ def _results(case: Case, matches: Iterable[Match]) -> list[Result]:
     return results
 
 
+def reading_ahead(case: Case, tmp_path: Path) -> list[Result]:
+    """Files that threads read ahead, in batches of an event or two."""
+    run = _program(case).start(kb=_knowledge(case), entail=case.entail)
+    sources = []
+    for number, iri in enumerate(run.program.streams):
+        path = tmp_path / f"s{number}.nq"
+        path.write_text("".join(_n_quads(case, iri)), encoding="utf-8")
+        source = Source(iri, [str(path)], number=number, relevance=run.relevance)
+        source.open_lines = lambda path: Lines(path, block=200)
+        sources.append(source)
+    return _results(case, matches(run, merge(sources)))
+
+
 # ------------------------------------------------------------------ the command line
 
 
@@ -286,6 +303,7 @@ ADAPTERS: dict[str, Callable[[Case, Path], list[Result]]] = {
     "interleavings": interleavings,
     "save-resume": save_and_resume,
     "command-line": command_line,
+    "reading-ahead": reading_ahead,
 }
 
 

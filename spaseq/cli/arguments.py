@@ -54,6 +54,20 @@ def byte_size(text: str) -> int:
     return int(match[1]) << 10 * " KMGT".index((match[2] or " ").upper())
 
 
+def workers(text: str) -> int:
+    """A number of threads; `auto` is that of the processors that the process may use.
+
+    Raises:
+        click.BadParameter: for other text, and for zero.
+    """
+    if text == "auto":
+        usable = getattr(os, "sched_getaffinity", None)  # only some systems have it
+        return len(usable(0)) if usable is not None else os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        raise click.BadParameter(f"{text!r} is no number of threads: use 1, 2, ... or auto")
+    return int(text)
+
+
 @dataclass(frozen=True, slots=True)
 class QueryFile:
     """The text of a query, its file, and the name of the query in its matches."""

@@ -213,6 +213,15 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="Beyond --max-groups or --max-steps: stop with an error, or drop the oldest groups.",
 )
+@click.option(
+    "--workers",
+    type=arguments.workers,
+    default="2",
+    show_default=True,
+    metavar="N|auto",
+    help="The number of threads. With 2 or more, files are read and decompressed while the events "
+    "before are matched; pipes are not. auto: the number of processors.",
+)
 @click.option("--progress", is_flag=True, help="Show a progress bar on a terminal.")
 @click.option("--stats", is_flag=True, help="Print statistics to standard error at the end.")
 @click.option(
@@ -337,6 +346,7 @@ def read_options(
     on_error: str,
     lateness: str | None,
     time_column: str | None,
+    workers: int,
 ) -> ReadOptions:
     """Check the options of the readers."""
     from spaseq.errors import EventError
@@ -368,6 +378,7 @@ def read_options(
         event_metadata=event_metadata,
         max_memory=max_memory,
         time_column=time_column,
+        workers=workers,
     )
 
 

@@ -45,6 +45,7 @@ def convert(source: str, output: str, name: str | None, **reading: Any) -> None:
     """
     from spaseq.errors import SpaseqError
     from spaseq.io.event_writers import write_events
+    from spaseq.io.read_options import WORKERS
     from spaseq.io.sinks import STDOUT, unwritable
     from spaseq.pipeline import file_sources
 
@@ -56,7 +57,7 @@ def convert(source: str, output: str, name: str | None, **reading: Any) -> None:
     if source == arguments.STDIN and sys.stdin is None:
         raise click.UsageError("standard input is closed")
     (events,) = file_sources(
-        {"": [source]}, read_options(**reading, time_column=None), log=reports.log
+        {"": [source]}, read_options(**reading, time_column=None, workers=WORKERS), log=reports.log
     )
     shown = STDOUT if output == arguments.STDIN else output
     if output == arguments.STDIN:

@@ -15,11 +15,11 @@ import re
 import stat
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
-from spaseq.rdf.compression import decompressed, first_bytes
+from spaseq.rdf.compression import Decompressed, decompressed, first_bytes
 
 if TYPE_CHECKING:
     from spaseq.io.read_options import ReadOptions
@@ -90,6 +90,9 @@ class Lines:
             raise InputError(f"cannot be read: {error.strerror or error}", path) from error
 
     def close(self) -> None:
+        file = getattr(self, "_file", None)
+        if isinstance(file, Decompressed):
+            file.stop()
         if sys.stdin is None or self._raw is not sys.stdin.buffer:
             self._raw.close()
 
@@ -104,9 +107,25 @@ class Lines:
     def position(self) -> int:
         """How many bytes of the file have been read, before decompression."""
         try:
-            return self._raw.tell()
+            return (self._file if isinstance(self._file, Decompressed) else self._raw).tell()
         except (OSError, ValueError):
             return 0
+
+    def is_last(self, files: Sequence[str]) -> bool:
+        """Whether the file is the last one of a list of paths."""
+        return self._path == files[-1]
+
+    def is_read(self) -> bool:
+        """Whether all bytes of a regular file have been read, before decompression."""
+        try:
+            return self._raw.tell() >= os.fstat(self._raw.fileno()).st_size
+        except (OSError, ValueError):
+            return False
+
+    def read_ahead(self) -> None:
+        """Decompress ahead of the reads that follow, in a thread that `close` ends."""
+        if isinstance(self._file, Decompressed):
+            self._file.read_ahead()
 
     def start(self, size: int) -> bytes:
         """The first bytes of the content, at most `size`, which are read again by all readers.

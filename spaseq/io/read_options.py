@@ -28,6 +28,9 @@ MESSAGE_TIMES = (
     "https://www.w3.org/ns/activitystreams#published",
 )
 
+WORKERS = 2
+"""The threads of a run by default."""
+
 _TRIPLES = re.compile(r"triples:([1-9][0-9]{0,8})")
 
 
@@ -94,9 +97,12 @@ class ReadOptions:
         contexts: files that replace remote JSON-LD contexts, by URL; "" is for every other URL and
             for documents without a context.
         time_column: the column of times, of tables whose mapping leaves `?_time` unbound.
+        workers: the threads of a run. With 1, a source is read when its events are asked for; with
+            more, another thread reads ahead, and one more decompresses. A live source is never
+            read ahead, since its events are processed when they are complete.
 
     Raises:
-        SpaseqError: for an unknown syntax.
+        SpaseqError: for an unknown syntax, or a number of workers below 1.
     """
 
     framing: Framing = field(default_factory=lambda: Framing("auto"))
@@ -113,8 +119,11 @@ class ReadOptions:
     event_metadata: bool = False
     max_memory: int | None = None
     time_column: str | None = None
+    workers: int = WORKERS
 
     def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise SpaseqError(f"--workers {self.workers}: a run has at least one thread")
         if self.syntax is not None and self.syntax not in ROW_FORMATS:
             stream_syntax(self.syntax)
         kind = self.framing.kind

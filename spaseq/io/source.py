@@ -8,16 +8,23 @@ events within the allowed lateness.
 Events are read in batches (spaseq/rdf/_batch.pyx): RDF's text syntaxes by compiled readers, the
 others statement by statement. The reader yields a batch before a read that may block, so a live
 source is not delayed.
+
+A source that is not live is read ahead of its consumer by a thread (spaseq/rdf/ahead.py), and
+decompressed by another one. That reader has counters of its own. Each batch, and the end, arrive
+with the counters and the position in the file of their moment, and messages arrive in their order,
+so a consumer cannot tell how far the thread has read.
 """
 
 from __future__ import annotations
 
 import heapq
+import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
-from spaseq.errors import InputError
+from spaseq.errors import InputError, SpaseqError
 from spaseq.io.documents import DocumentFile
 from spaseq.io.formats import StreamSyntax
 from spaseq.io.framing_errors import Questions
@@ -38,6 +45,7 @@ from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.ahead import Ahead, Lane
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.formats import N_QUADS, RdfSyntax
@@ -55,9 +63,14 @@ STATEMENTS_AT_ONCE = 4096
 class OpenFile(Protocol):
     """A file that is being read; `position` is the number of bytes read so far."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def position(self) -> int: ...
+
+
+def _go_on() -> None:
+    """The reader of a source without a thread stops when its consumer does."""
 
 
 @dataclass(slots=True)
@@ -79,10 +92,12 @@ class Source:
     relevance: Relevance | None = None
     open_lines: Callable[[str], Lines] = Lines
     """Opens a file; Spark passes a function that opens a part of one."""
+    go_on: Callable[[], None] = _go_on
+    """Called by the reader in each step; it raises an exception if the consumer has stopped."""
 
     def __iter__(self) -> Iterator[Event]:
         """The events in order. An `InputError` is raised after the events before it."""
-        for batch in self._batches(self.relevance or Relevance(Dictionary())):
+        for batch in self._given(self.relevance or Relevance(Dictionary())):
             for index in range(len(batch)):
                 self.counters.events += 1
                 self.counters.statements += batch.size(index)
@@ -93,12 +108,74 @@ class Source:
 
     def batches(self) -> Iterator[EventBatch]:
         """The same events in batches. A batch does not change after it is yielded."""
-        for batch in self._batches(self.relevance or Relevance(Dictionary())):
+        for batch in self._given(self.relevance or Relevance(Dictionary())):
             total = batch.total()
             self.counters.events += len(batch)
             self.counters.statements += total
             self.counters.pruned += total - batch.total_kept()
             yield batch
+
+    def _given(self, relevance: Relevance) -> Iterator[EventBatch]:
+        """The batches, read ahead or when they are asked for."""
+        return self._read_ahead(relevance) if self.reads_ahead else self._batches(relevance)
+
+    def _read_ahead(self, relevance: Relevance) -> Iterator[EventBatch]:
+        """The batches, which a thread reads ahead."""
+        reader = replace(self, counters=Counters(), lines=None)
+
+        def steps(lane: Lane[_Step]) -> Iterator[_Step]:
+            def log(text: str) -> None:
+                if lane.is_own:
+                    lane.put(text)
+                else:
+                    self.log(text)
+
+            reader.log, reader.go_on = log, lane.check
+            failure: SpaseqError | None = None
+            try:
+                for batch in reader._batches(relevance):
+                    yield batch, replace(reader.counters), reader._reached()
+            except SpaseqError as error:
+                failure = error
+            yield None, replace(reader.counters), reader._reached()
+            if failure is not None:
+                raise failure
+
+        dictionary, shared = relevance.dictionary, False
+
+        def pays() -> bool:
+            nonlocal shared
+            if not reader._is_read:
+                dictionary.share()
+                shared = True
+            return shared
+
+        ahead = Ahead(steps, pays)
+        try:
+            for step in ahead:
+                if isinstance(step, str):
+                    self.log(step)
+                    continue
+                batch, read, self.lines = step
+                counters = self.counters
+                counters.skipped, counters.late = read.skipped, read.late
+                counters.unused = read.unused
+                if batch is not None:
+                    yield batch
+        finally:
+            ahead.stop()
+            if shared:
+                dictionary.unshare()
+
+    def _reached(self) -> _Reached | None:
+        """The position in the file that is being read."""
+        return None if self.lines is None else _Reached(self.lines.name, self.lines.position())
+
+    @property
+    def _is_read(self) -> bool:
+        """Whether all bytes of all files have been read."""
+        file = self.lines
+        return isinstance(file, Lines) and file.is_last(self.files) and file.is_read()
 
     def _batches(self, relevance: Relevance) -> Iterator[EventBatch]:
         troubles = Troubles(self.options.on_error, self.counters, self.log)
@@ -117,6 +194,34 @@ class Source:
     def live(self) -> bool:
         """Whether the input may still be growing."""
         return STDIN in self.files or self.options.arrival_time
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether a thread reads ahead of the consumer: it never waits for a pipe."""
+        return self.options.workers > 1 and not self.live and not any(map(_may_block, self.files))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """A file and the number of bytes read of it, at some moment."""
+
+    name: str
+    bytes: int
+
+    def position(self) -> int:
+        return self.bytes
+
+
+_Step: TypeAlias = str | tuple[EventBatch | None, Counters, _Reached | None]
+"""A message, or a batch (None at the end) with the counters and the position at its moment."""
+
+
+def _may_block(path: str) -> bool:
+    """Whether a path is something else than a regular file; it need not exist."""
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _plain(batch: EventBatch, index: int) -> Event:
@@ -157,6 +262,8 @@ class _Reading:
                 file.options = self._options
                 known = recognised(file, path, named)
                 self._troubles.note = known.note
+                if self._options.workers > 1 and not file.is_live:
+                    file.read_ahead()
                 yield from self._file_batches(file, known.syntax)
             finally:
                 file.close()
@@ -169,6 +276,7 @@ class _Reading:
         failure: InputError | None = None
         steps = self._steps(file, syntax, kind)
         while failure is None:
+            self._source.go_on()
             try:
                 more = next(steps, False)
                 if not more:

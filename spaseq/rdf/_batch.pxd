@@ -11,6 +11,7 @@ from spaseq.rdf._terms cimport (
     TermRecord,
     TermStore,
     record_is,
+    shared_records,
     slots_next,
     term_t,
 )
@@ -70,7 +71,7 @@ cdef inline TermRecord* record_of(EventBatch batch, term_t term) noexcept nogil:
         return &batch.local.records[term ^ LOCAL]
     if term & WINDOWED:
         return &batch.window.records[term ^ WINDOWED]
-    return &batch.dictionary.permanent.records[term]
+    return shared_records(&batch.dictionary.permanent) + term
 
 
 cdef inline const TermRecord* written_record(

@@ -20,6 +20,12 @@ and text. The record is read only for other attributes.
 Invariant: terms are never removed. A batch stores the number of terms (`version`), and must be
 updated (`EventBatch.refit`) when there are more. Source of the filter: Putze, Sanders and Singler,
 *Cache-, hash- and space-efficient Bloom filters* (2009).
+
+While one thread runs queries and enters terms, other threads may encode batches (`share`). They
+only look terms up, and read the hash and the text of records. So a table that grows is copied and
+published as a whole, and the old one is kept until no other thread reads. A term is published by
+its slot, after its entry and its record. A thread that misses a term just entered encodes it as a
+term of its batch, and the batch is updated before it is processed, since its version is older.
 """
 
 import pyoxigraph as ox
@@ -27,10 +33,12 @@ import pyoxigraph as ox
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcmp, memcpy, memset
 
-from spaseq.rdf._memory cimport arena_alloc_slow, mem_free, mem_calloc
+from spaseq.rdf._memory cimport arena_alloc_slow, mem_alloc, mem_free, mem_calloc, mem_grow
 from spaseq.rdf._terms cimport (
+    PLACE,
     TermRecord,
     hash_of,
+    publish_records,
     record_shape,
     store_free,
     store_init,
@@ -57,21 +65,38 @@ cdef inline const Entry* entry_of(uint64_t slot) noexcept nogil:
     return <const Entry*><size_t>(slot >> 16 << 4)
 
 
+cdef Words* words_new(uint64_t count) except NULL:
+    """A table of `count` words that are zero."""
+    cdef Words* table = <Words*>mem_calloc(count + 1, sizeof(uint64_t))
+    table.mask = count - 1
+    return table
+
+
+cdef void put_slot(Words* slots, uint64_t slot, uint64_t hash) noexcept nogil:
+    """Insert a slot that is not in the table; there must be room."""
+    cdef uint32_t place = <uint32_t>(hash & slots.mask)
+    while slots.at[place]:
+        place = <uint32_t>((place + 1) & slots.mask)
+    set_word(&slots.at[place], slot)
+
+
 cdef class Dictionary:
     """Permanent terms and their numbers."""
 
     def __cinit__(self):
         store_init(&self.permanent)
-        self.slot_mask = 255
-        self.slots = <uint64_t*>mem_calloc(256, sizeof(uint64_t))
-        self.hint_mask = 31
-        self.hints = <uint64_t*>mem_calloc(32, sizeof(uint64_t))
+        self.slots = words_new(256)
+        self.hints = words_new(32)
         self.objects = [None]
 
     def __dealloc__(self):
+        cdef uint32_t i
         mem_free(self.hints)
         store_free(&self.permanent)
         mem_free(self.slots)
+        for i in range(self.retired_count):
+            mem_free(self.retired[i])
+        mem_free(self.retired)
 
     def __len__(self):
         return self.permanent.count - 1
@@ -83,18 +108,19 @@ cdef class Dictionary:
 
     cdef term_t search(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil:
         """The number of a term, or 0, without the filters."""
-        cdef uint32_t place = <uint32_t>hash & self.slot_mask
+        cdef Words* slots = loaded(&self.slots)
+        cdef uint32_t place = <uint32_t>hash & <uint32_t>slots.mask
         cdef uint64_t slot
         cdef const Entry* entry
         while True:
-            slot = self.slots[place]
+            slot = word_at(&slots.at[place])
             if slot == 0:
                 return 0
             if slot & 0xFFFF == hash >> 48:
                 entry = entry_of(slot)
                 if entry.size == size and memcmp(<const char*>(entry + 1), text, size) == 0:
                     return entry.term
-            place = (place + 1) & self.slot_mask
+            place = (place + 1) & <uint32_t>slots.mask
 
     cdef term_t enter(self, bytes text) except 0:
         """Make the term with this text permanent and return its number."""
@@ -104,10 +130,13 @@ cdef class Dictionary:
         cdef TermRecord* record
         cdef Entry* entry
         cdef uint32_t family
+        cdef uint64_t* word
         if term:
             return term
-        if 2 * <uint64_t>self.permanent.count > self.slot_mask:
+        if 2 * <uint64_t>self.permanent.count > self.slots.mask:
             self._grow_slots()
+        if self.readers and self.permanent.count == self.permanent.room:
+            self._grow_records()
         entry = <Entry*>arena_alloc_slow(&self.permanent.bytes, sizeof(Entry) + size)
         term = store_new(&self.permanent) if entry != NULL else 0
         if term == 0:
@@ -120,49 +149,88 @@ cdef class Dictionary:
         record.text = <const char*>memcpy(entry + 1, <const char*>text, size)
         record.size = size
         record_shape(record)
-        self._put(slot_of(entry, hash), hash)
-        if term > 8 * (<uint64_t>self.hint_mask + 1):
+        put_slot(self.slots, slot_of(entry, hash), hash)
+        if term > 8 * (self.hints.mask + 1):
             self._grow_hints()
-        self.hints[(hash >> 40) & self.hint_mask] |= hint_of(hash)
+        word = &self.hints.at[(hash >> 40) & self.hints.mask]
+        set_word(word, word[0] | hint_of(hash))
         family = family_of(text, size)
-        self.families[family >> 6] |= <uint64_t>1 << (family & 63)
+        word = &self.families[family >> 6]
+        set_word(word, word[0] | <uint64_t>1 << (family & 63))
         self.objects.append(None)
         return term
 
-    cdef void _put(self, uint64_t slot, uint64_t hash) noexcept nogil:
-        """Insert a slot that is not in the table; there must be room."""
-        cdef uint32_t place = <uint32_t>hash & self.slot_mask
-        while self.slots[place]:
-            place = (place + 1) & self.slot_mask
-        self.slots[place] = slot
-
     cdef int _grow_slots(self) except -1:
         """Double the slots and reinsert all terms."""
-        cdef uint64_t count = 2 * (<uint64_t>self.slot_mask + 1)
-        cdef uint64_t* slots = <uint64_t*>mem_calloc(count, sizeof(uint64_t))
+        cdef Words* old = self.slots
+        cdef Words* slots = words_new(2 * (old.mask + 1))
         cdef const TermRecord* record
         cdef uint32_t i
-        mem_free(self.slots)
-        self.slots = slots
-        self.slot_mask = <uint32_t>(count - 1)
         for i in range(1, self.permanent.count):
             record = &self.permanent.records[i]
-            self._put(slot_of(<const Entry*>record.text - 1, record.hash), record.hash)
-        return 0
+            put_slot(slots, slot_of(<const Entry*>record.text - 1, record.hash), record.hash)
+        publish(&self.slots, slots)
+        return self._retire(old)
 
     cdef int _grow_hints(self) except -1:
         """Double the Bloom filter and reinsert all terms."""
-        cdef uint64_t words = 2 * (<uint64_t>self.hint_mask + 1)
-        cdef uint64_t* hints = <uint64_t*>mem_calloc(words, sizeof(uint64_t))
+        cdef Words* old = self.hints
+        cdef Words* hints = words_new(2 * (old.mask + 1))
         cdef uint64_t hash
         cdef uint32_t i
-        mem_free(self.hints)
-        self.hints = hints
-        self.hint_mask = <uint32_t>(words - 1)
         for i in range(1, self.permanent.count):
             hash = self.permanent.records[i].hash
-            hints[(hash >> 40) & self.hint_mask] |= hint_of(hash)
+            hints.at[(hash >> 40) & hints.mask] |= hint_of(hash)
+        publish(&self.hints, hints)
+        return self._retire(old)
+
+    cdef int _grow_records(self) except -1:
+        """Double the room for records, which other threads read."""
+        cdef TermRecord* old = self.permanent.records
+        cdef TermRecord* records
+        if self.permanent.room > PLACE >> 1:
+            raise MemoryError("no room for another permanent term")
+        records = <TermRecord*>mem_alloc(2 * <size_t>self.permanent.room * sizeof(TermRecord))
+        if records == NULL:
+            raise MemoryError("no room for another permanent term")
+        memcpy(records, old, self.permanent.count * sizeof(TermRecord))
+        publish_records(&self.permanent, records)
+        self.permanent.room *= 2
+        return self._retire(old)
+
+    # ---------------------------------------------------------------- threads
+
+    cdef int _retire(self, void* block) except -1:
+        """Free a block when no other thread reads it."""
+        if not self.readers:
+            mem_free(block)
+            return 0
+        if self.retired_count == self.retired_room:
+            self.retired_room = 2 * self.retired_room + 8
+            self.retired = <void**>mem_grow(
+                self.retired, self.retired_room, sizeof(void*), b"the tables of permanent terms"
+            )
+        self.retired[self.retired_count] = block
+        self.retired_count += 1
         return 0
+
+    def share(self):
+        """Another thread begins to encode batches; it calls `unshare` at its end.
+
+        Such threads enter no permanent terms, and at most one thread enters some meanwhile.
+        """
+        self.readers += 1
+
+    def unshare(self):
+        """A thread that called `share` no longer reads."""
+        cdef uint32_t i
+        self.readers -= 1
+        if not self.readers:
+            for i in range(self.retired_count):
+                mem_free(self.retired[i])
+            self.retired_count = 0
+
+    # ---------------------------------------------------------------- terms
 
     cpdef term_t intern(self, object term) except 0:
         """Make a pyoxigraph term permanent and return its number."""

@@ -147,6 +147,11 @@ cdef extern from *:
         return spaseq_resized(block, size);
     }
 
+    /* Threads count without a lock. */
+    static inline int64_t spaseq_counted(int64_t *count, int64_t more) {
+        return __atomic_add_fetch(count, more, __ATOMIC_RELAXED);
+    }
+
     static void spaseq_give_back(void* block) {
     #if defined(SPASEQ_MAPPED)
         if (spaseq_mapped(block)) {
@@ -162,6 +167,7 @@ cdef extern from *:
     void* spaseq_resized(void* block, size_t size) noexcept nogil
     void* spaseq_longer(void* block, size_t size) noexcept nogil
     void spaseq_give_back(void* block) noexcept nogil
+    int64_t counted "spaseq_counted"(int64_t* count, int64_t more) noexcept nogil
     const size_t LARGE "SPASEQ_LARGE"
     const size_t PAGE "SPASEQ_PAGE"
 
@@ -173,18 +179,16 @@ cdef int64_t _requests = 0
 
 def requests():
     """The number of allocations so far."""
-    return _requests
+    return counted(&_requests, 0)
 
 
 cdef void* mem_alloc(size_t size) noexcept nogil:
-    global _requests
-    _requests += 1
+    counted(&_requests, 1)
     return spaseq_take(size)
 
 
 cdef void* mem_realloc(void* block, size_t size) noexcept nogil:
-    global _requests
-    _requests += 1
+    counted(&_requests, 1)
     return spaseq_resized(block, size)
 
 
@@ -199,8 +203,7 @@ cdef void* mem_grow(void* block, size_t count, size_t size, const char* purpose)
 
     A block grown by this function must only be grown by this function, never `mem_realloc`.
     """
-    global _requests
-    _requests += 1
+    counted(&_requests, 1)
     cdef void* moved = spaseq_longer(block, count * size if count * size else 1)
     if moved == NULL:
         raise_no_memory(purpose)

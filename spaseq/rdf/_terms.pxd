@@ -139,6 +139,18 @@ cdef struct SlotTable:
     uint32_t mask
     uint32_t used
 
+cdef extern from *:
+    """
+    /* Other threads may read the records of permanent terms; see _dictionary.pyx. */
+    #define spaseq_records(store) __atomic_load_n(&(store)->records, __ATOMIC_RELAXED)
+    #define spaseq_publish_records(store, made) \\
+        __atomic_store_n(&(store)->records, made, __ATOMIC_RELEASE)
+    """
+    TermRecord* shared_records "spaseq_records"(TermStore* store) noexcept nogil
+    void publish_records "spaseq_publish_records"(
+        TermStore* store, TermRecord* records
+    ) noexcept nogil
+
 cdef int store_init(TermStore* store) except -1 nogil
 cdef void store_free(TermStore* store) noexcept nogil
 cdef bint store_grow(TermStore* store) noexcept nogil

@@ -1,9 +1,9 @@
 """Compressed files, recognised by their first bytes: one entry of `COMPRESSIONS` each.
 
 `Decompressed` reads a file of one or several members, of which each may end anywhere in a block.
-It reads 256 KiB of the compressed file at a time, so the cost is that of the decompressor. An
-implementation is imported when a file needs it; zstd needs Python 3.14 or the package
-backports.zstd.
+It reads 256 KiB of the compressed file at a time, so the cost is that of the decompressor. A thread
+of its own may decompress ahead of the reader (`Decompressed.read_ahead`). An implementation is
+imported when a file needs it; zstd needs Python 3.14 or the package backports.zstd.
 
 Source: RFC 1952 (gzip, section 2.2 on members), RFC 8878 (Zstandard, section 3 on frames).
 """
@@ -13,14 +13,17 @@ from __future__ import annotations
 import io
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Protocol
 
 from spaseq.errors import SpaseqError
+from spaseq.rdf.ahead import Ahead, Lane
 
 _READ_BYTES = 1 << 18
 _LIVE_BYTES = 1 << 16
+_AHEAD_BYTES = 3 << 19
+"""The most bytes of a part that is decompressed ahead: a block of the readers."""
 _MOST_BYTES = 1 << 21
 """The most bytes that one call of a decompressor returns, unless a caller asks for more."""
 
@@ -159,15 +162,35 @@ class Decompressed:
         self._input = b""
         self._ahead = b""
         self._at = 0
+        self._parts: Ahead[tuple[bytes, int]] | None = None
+        self._part = b""
+        self._part_at = 0
+        self._read = -1
+
+    def read_ahead(self) -> None:
+        """Decompress ahead of the reads that follow, in a thread that `stop` or `close` ends."""
+        if self._parts is None and not self._live:
+            self._parts = Ahead(self._all_parts)
+
+    def _all_parts(self, lane: Lane[tuple[bytes, int]]) -> Iterator[tuple[bytes, int]]:
+        """The parts of the content, each with the number of compressed bytes read for it."""
+        while part := self._decompressed(_AHEAD_BYTES):
+            yield part, self._file.tell()
+
+    def stop(self) -> None:
+        """End the thread that decompresses ahead, if there is one."""
+        if self._parts is not None:
+            self._parts.stop()
 
     def fileno(self) -> int:
         return self._file.fileno()
 
     def tell(self) -> int:
         """The number of compressed bytes read."""
-        return self._file.tell()
+        return self._file.tell() if self._read < 0 else self._read
 
     def close(self) -> None:
+        self.stop()
         self._file.close()
 
     def peek(self, size: int) -> bytes:
@@ -215,6 +238,17 @@ class Decompressed:
 
     def _decompress(self, size: int) -> bytes:
         """The next bytes of the content, at most `size`; none at the end."""
+        if self._parts is None:
+            return self._decompressed(size)
+        if self._part_at == len(self._part):
+            self._part, self._read = next(self._parts, (b"", self._read))
+            self._part_at = 0
+        some = self._part[self._part_at : self._part_at + size]
+        self._part_at += len(some)
+        return some
+
+    def _decompressed(self, size: int) -> bytes:
+        """As `_decompress`, by the thread that decompresses."""
         while self._member is not None:
             if self._member.eof:
                 self._next_member()

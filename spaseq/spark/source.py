@@ -104,6 +104,7 @@ class EventOptions:
                 on_error=_MODES[mode],
                 lateness=None if lateness is None else duration_micros(lateness),
                 syntax=values.get("syntax") or None,
+                workers=1,  # Spark counts one processor for a task
             )
             split = int(values.get("splitsize", _SPLIT))
             most = values.get("maxfilespertrigger")

@@ -75,3 +75,12 @@ def test_paths_members_and_subjects(shell: Shell) -> None:  # noqa: F811
     for framing in ("subject", "member"):
         assert run(shell, "s.ttl", "--events", framing, *path) == 0
         assert shell.out.replace("example.org/m", "example.org/") == FIRST
+
+
+def test_workers(shell: Shell) -> None:  # noqa: F811
+    for number in ("1", "2", "3", "auto"):
+        assert run(shell, "s.nq", "--workers", number) == 0
+        assert (shell.out, shell.err) == (FIRST, "")
+    for number in ("0", "-1", "many"):
+        assert run(shell, "s.nq", "--workers", number) == 2
+        assert "is no number of threads: use 1, 2, ... or auto" in shell.err

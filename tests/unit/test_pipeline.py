@@ -150,6 +150,9 @@ def test_run_over_events_and_files(tmp_path: Path) -> None:
     program = compile_queries(QUERY)
     # Events of the files are at 0, 1, 2 and 3 seconds; only the first to follow is taken.
     assert texts(pipeline.run(program, streams, options=options)) == [("0", "7")]
+    assert texts(pipeline.run(program, streams, options=options, workers=1)) == [("0", "7")]
+    with pytest.raises(SpaseqError, match="--workers 0"):
+        pipeline.run(program, streams, options=options, workers=0)
     fixed = pipeline.run(program, streams, bind={"x": 5}, options=options)
     assert list(fixed) == []
 

@@ -8,9 +8,11 @@ space before the time of day), as an xsd:date, or as a number of time units.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import stat
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spaseq.errors import InputError
 from spaseq.io.framing_errors import Questions
@@ -26,12 +28,16 @@ from spaseq.io.source import Source
 from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.ahead import Ahead, Lane
 from spaseq.rdf.event import Term
 from spaseq.rdf.native._framing import EventReader, Minter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_LONG_BYTES = 1 << 20
+_Rows: TypeAlias = "tuple[int, pa.RecordBatch | str]"
+"""A row number with the rows from there on, or with what is malformed there."""
 EVENTS_AT_ONCE = 1024
 """The most events in a batch: as many as the processor's cache holds."""
 
@@ -55,12 +61,11 @@ class RowSource(Source):
         events = EventReader(relevance, questions, self.stream, minter, factor)
         named = self.options.syntax if self.options.syntax in ROW_FORMATS else None
         for content in self.files:
-            table = open_table(
-                content, named, lambda text, row: questions.report(f"malformed: {text}", row)
-            )
+            table = open_table(content, named, questions.malformed_row)
             self.lines = table
+            ahead = self.options.workers > 1 and not self.live and _is_long_file(content)
             try:
-                yield from self._table_batches(table, events, relevance, questions)
+                yield from self._table_batches(table, events, relevance, questions, ahead)
             finally:
                 table.close()
 
@@ -70,14 +75,23 @@ class RowSource(Source):
         piped = any(isinstance(content, str) and content == STDIN for content in self.files)
         return piped or self.options.arrival_time
 
+    @property
+    def reads_ahead(self) -> bool:
+        """False: rows are read ahead, but not made events, which enters terms in the dictionary."""
+        return False
+
     def _table_batches(
         self,
         table: Table,
         events: EventReader,
         relevance: Relevance,
         questions: _RowQuestions,
+        ahead: bool,
     ) -> Iterator[EventBatch]:
-        """The events of one table, including those before the error that ends it."""
+        """The events of one table, including those before the error that ends it.
+
+        With `ahead`, another thread reads its rows ahead.
+        """
         if table.schema is None:
             return
         plan = self._plan(table, relevance)
@@ -85,19 +99,23 @@ class RowSource(Source):
         questions.file = table.name
         events.start_file(table.name, "message", 0, (), not self.options.arrival_time, False)
         events.refresh()
-        steps = _read_rows(table, plan, rows)
+        steps = _read_rows_ahead if ahead else _read_rows
+        reading = steps(table, plan, rows, questions)
         more = True
-        while more:
-            failure: InputError | None = None
-            try:
-                more = next(steps, False)
-            except InputError as error:
-                failure = error
-            if len(events.batch):
-                yield events.fresh()
-            if failure is not None:
-                raise failure
-            events.refresh()
+        try:
+            while more:
+                failure: InputError | None = None
+                try:
+                    more = next(reading, False)
+                except InputError as error:
+                    failure = error
+                if len(events.batch):
+                    yield events.fresh()
+                if failure is not None:
+                    raise failure
+                events.refresh()
+        finally:
+            reading.close()
 
     def _plan(self, table: Table, relevance: Relevance) -> RowPlan:
         assert self.mapping is not None
@@ -121,14 +139,56 @@ class RowSource(Source):
         return plan
 
 
-def _read_rows(table: Table, plan: RowPlan, rows: RowReader) -> Iterator[bool]:
+def _is_long_file(content: Any) -> bool:
+    """Whether a table is a regular file that is worth a thread."""
+    try:
+        found = os.stat(content)
+    except (OSError, TypeError, ValueError):
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size > _LONG_BYTES
+
+
+def _read_rows(
+    table: Table, plan: RowPlan, rows: RowReader, questions: _RowQuestions
+) -> Generator[bool, None, None]:
     """Read a table into events; True each time that a batch of events may be yielded."""
-    names = list(dict.fromkeys(column.path[0] for column in plan.columns))
-    for first, batch in table.batches(names):
-        rows.start([_buffers(batch, column.path, table, first) for column in plan.columns], first)
-        for start in range(0, batch.num_rows, EVENTS_AT_ONCE):
-            rows.read(start, min(start + EVENTS_AT_ONCE, batch.num_rows))
-            yield True
+    for first, batch in table.batches(_names(plan)):
+        yield from _batch_rows(table, plan, rows, first, batch)
+
+
+def _read_rows_ahead(
+    table: Table, plan: RowPlan, rows: RowReader, questions: _RowQuestions
+) -> Generator[bool, None, None]:
+    """The same, with a thread that reads the rows ahead."""
+
+    def batches(lane: Lane[_Rows]) -> Iterator[_Rows]:
+        questions.lane = lane
+        return table.batches(_names(plan))
+
+    ahead = Ahead(batches)
+    try:
+        for first, found in ahead:
+            if isinstance(found, str):
+                questions.malformed_row(found, first)
+            else:
+                yield from _batch_rows(table, plan, rows, first, found)
+    finally:
+        ahead.stop()
+        questions.lane = None
+
+
+def _names(plan: RowPlan) -> list[str]:
+    """The columns that a plan reads, each once."""
+    return list(dict.fromkeys(column.path[0] for column in plan.columns))
+
+
+def _batch_rows(
+    table: Table, plan: RowPlan, rows: RowReader, first: int, batch: pa.RecordBatch
+) -> Iterator[bool]:
+    rows.start([_buffers(batch, column.path, table, first) for column in plan.columns], first)
+    for start in range(0, batch.num_rows, EVENTS_AT_ONCE):
+        rows.read(start, min(start + EVENTS_AT_ONCE, batch.num_rows))
+        yield True
 
 
 def _buffers(batch: pa.RecordBatch, path: tuple[str, ...], table: Table, first: int) -> Any:
@@ -141,7 +201,16 @@ def _buffers(batch: pa.RecordBatch, path: tuple[str, ...], table: Table, first: 
 
 
 class _RowQuestions(Questions):
-    """What the compiled reader of rows reports."""
+    """What the compiled reader of rows reports, and malformed rows."""
+
+    lane: Lane[_Rows] | None = None
+    """Where the thread that reads ahead puts its reports, between the rows."""
+
+    def malformed_row(self, text: str, row: int) -> None:
+        if self.lane is not None and self.lane.is_own and self._options.on_error == "skip":
+            self.lane.put((row, text))
+        else:
+            self.report(f"malformed: {text}", row)
 
     def untimed_row(self, row: int) -> None:
         self.report(f"a row without a time: ?{TIME} is unbound, or the time column is empty", row)
