@@ -37,6 +37,7 @@ ORDER = [
     {"runs"},
     {"program"},
     {"pipeline"},
+    {"live"},
     {"generate"},
     {"spark", "cli"},
 ]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 _URL = re.compile(r"https?://", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 _BARE_IRI = re.compile(r"(?:https?|urn|file|mailto|ftp):\S+", re.IGNORECASE)
 _PREFIXED = re.compile(r"((?:[^\W\d_][\w.-]*)?):\S*")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?")
@@ -128,6 +129,7 @@ def stream_files(
     """Stream IRI → its files in the order given, with IRIs in the order of the queries.
 
     `queries` are the files of the queries: one of them may be standard input, too.
+    Whether the files of the streams exist is not checked.
     """
     from spaseq.pipeline import shown_streams, stream_iri
 
@@ -152,9 +154,31 @@ def stream_files(
         raise click.UsageError("standard input (-) is given both for a query and for a stream")
     if STDIN in every and sys.stdin is None:
         raise click.UsageError("standard input is closed, but --stream reads it (-)")
-    for path in every:
-        check_file(path, "--stream")
     return files
+
+
+def check_files(files: Mapping[str, Sequence[str]]) -> None:
+    """Refuse paths of streams that are no file, pipe or device."""
+    for path in chain.from_iterable(files.values()):
+        check_file(path, "--stream")
+
+
+def is_source_url(url: str) -> bool:
+    """Whether a source of the live stage has the scheme of a URL."""
+    return _has_scheme(url, "sources")
+
+
+def is_sink_url(url: str) -> bool:
+    """Whether a sink of the live stage has the scheme of a URL."""
+    return _has_scheme(url, "sinks")
+
+
+def _has_scheme(url: str, group: str) -> bool:
+    if not _SCHEME.match(url) or os.path.exists(url):
+        return False
+    from spaseq.live.registry import is_known
+
+    return is_known(url, group)
 
 
 def check_file(path: str, option: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import click
 from spaseq.cli import arguments, reasons, reports
 from spaseq.cli.arguments import QueryFile
 from spaseq.cli.groups import CommandWithExamples
+from spaseq.cli.live_command import RunOptions, check_paths, live_options, run_live, taken
 from spaseq.io.formats import AUTO, SINKS, STREAM_SYNTAXES, fitting_format
 from spaseq.io.rows.formats import ROW_FORMATS
 
@@ -28,21 +28,6 @@ DATASETS = ("smart-home", "stock", "cards", "traffic")
 SHELLS = ("bash", "zsh", "fish")
 REGIMES = ("rdfs", "owl-ql")
 ENTAIL = "Also match triples entailed by the schema of the knowledge base."
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """The options of `run` that are not part of the program, the sources or the KB."""
-
-    format: str
-    output: str | None
-    limit: int | None
-    progress: bool
-    stats: bool
-    stats_json: bool
-    why: bool
-    entail: str | None
-    limits: Mapping[str, Any]
 
 
 def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
@@ -222,6 +207,7 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     help="The number of threads. With 2 or more, files are read and decompressed while the events "
     "before are matched; pipes are not. auto: the number of processors.",
 )
+@live_options
 @click.option("--progress", is_flag=True, help="Show a progress bar on a terminal.")
 @click.option("--stats", is_flag=True, help="Print statistics to standard error at the end.")
 @click.option(
@@ -258,10 +244,16 @@ def run(
 
     Several queries share work, and can read streams that other queries register.
     """
+    wanted = taken(reading)
     options = read_options(max_memory=max_memory, **reading)
     read = arguments.read_queries(queries, texts)
     program = compiled(read, arguments.bound_values(bound, read))
     files = arguments.stream_files(streams, program, queries)
+    is_live = wanted.is_live(files, output)
+    if is_live:
+        check_paths(files, wanted.follow)
+    else:
+        arguments.check_files(files)
     mappings = arguments.mappings(maps, program)
     if options.time_column is not None and not mappings:
         raise click.UsageError("--time-column names a column of rows: add --map NAME=MAPPING.rq")
@@ -278,7 +270,6 @@ def run(
 
     for warning in kb_warnings(read, program.sources, graphs, entail is not None):
         reports.log(warning, prefix="")
-    sources = file_sources(files, options, reports.log, mappings)
     limits = {
         "max_groups": max_groups,
         "max_steps": max_steps,
@@ -286,6 +277,12 @@ def run(
         "on_limit": on_limit,
     }
     shown = RunOptions(format_, output, limit, progress, stats, stats_json, why, entail, limits)
+    if is_live:
+        if mappings:
+            raise click.UsageError("--map reads finished files, so --follow and --state exclude it")
+        run_live(program, graphs, files, options, wanted, shown)
+        return
+    sources = file_sources(files, options, reports.log, mappings)
     _run(program, graphs, sources, shown)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -41,6 +41,32 @@ def stoppable() -> Iterator[None]:
 
     for number in handled:
         signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, before[number])
+
+
+@contextmanager
+def ending(stop: Callable[[], None]) -> Iterator[None]:
+    """Within `stoppable`, the first signal calls `stop` instead; a second one ends the process.
+
+    Only the main thread handles signals; in other threads this context does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handled = [number for number, handler in before.items() if handler != signal.SIG_IGN]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for other in handled:
+            signal.signal(other, signal.SIG_DFL)
+        stop()
+
+    for number in handled:
+        signal.signal(number, end)
     try:
         yield
     finally:

@@ -104,6 +104,13 @@ class DocumentFile:
             document = Document(lines, name, syntax, base, troubles, *state, in_graph)
             yield from document.statements()
 
+    def between_statements(self) -> tuple[list[tuple[str, str]], str | None] | None:
+        """The prefixes and the base here; None inside a statement or the block of a graph."""
+        reader = self._reader
+        if self._refused or self._sought or reader.is_open or reader.open_block() is not False:
+            return None
+        return reader.prefixes(), reader.base_iri
+
     # ------------------------------------------------------------ pieces
 
     def _read(self, block: bytes, at: int, end: int) -> None:

@@ -43,6 +43,8 @@ class Questions:
         self._options = options
         self._domain = domain
         self._troubles = troubles
+        self.given: int | None = None
+        """The time that a channel gives to the message being read, in microseconds."""
         self._line: int | None = None
         self._clock: int | None = None
         self._parsed: tuple[RawTerm, Timestamp] | None = None  # consecutive stamps are often equal
@@ -161,7 +163,9 @@ class Questions:
     # ------------------------------------------------------------ times
 
     def now(self) -> int:
-        """The time of the clock, never before the time returned last."""
+        """The time of the clock, never before the time returned last; or the given time."""
+        if self.given is not None:
+            return self.given
         now = self._options.clock()
         self._clock = now if self._clock is None else max(now, self._clock)
         return time.from_micros(self._clock, DATE_TIME).micros

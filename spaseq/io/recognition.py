@@ -72,7 +72,7 @@ def recognised(lines: Lines, path: str, named: str | None = None) -> Recognised:
     start = lines.start(START_BYTES)
     by_content = content_syntax(start, lines.is_live)
     is_text = not any(known is not None and known.binary for known in (by_name, by_content))
-    if is_text and _is_undecided(start):
+    if is_text and is_undecided(start):
         # The first statement follows a long comment, or a pipe has not been written further.
         head = b"".join(lines.head())
         behind = b"" if lines.is_live else lines.start(START_BYTES)
@@ -108,7 +108,7 @@ def _skipped(start: bytes) -> int:
     return found.end() if found else 0
 
 
-def _is_undecided(start: bytes) -> bool:
+def is_undecided(start: bytes) -> bool:
     """Whether the first statement is not complete in these bytes."""
     return start.find(b"\n", _skipped(start)) < 0
 

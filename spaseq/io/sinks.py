@@ -8,6 +8,7 @@ A failed write raises an `OSError` that names the file; a closed pipe raises a `
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from types import TracebackType
@@ -112,6 +113,17 @@ class Sink:
                 self._out.flush()
         except BrokenPipeError:
             raise
+        except OSError as error:
+            raise self._named(error) from error
+
+    def synced(self) -> int:
+        """Write all matches to the disk. Returns the length of the file in bytes."""
+        try:
+            self._write_formatted()
+            self._out.flush()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            return self._file.tell()
         except OSError as error:
             raise self._named(error) from error
 

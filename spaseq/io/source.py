@@ -188,7 +188,7 @@ class Source:
     def _read(
         self, relevance: Relevance, troubles: Troubles, minter: Minter | None
     ) -> Iterator[EventBatch]:
-        return _Reading(self, relevance, troubles, minter).batches()
+        return Reading(self, relevance, troubles, minter).batches()
 
     @property
     def live(self) -> bool:
@@ -235,7 +235,7 @@ def _plain(batch: EventBatch, index: int) -> Event:
     )
 
 
-class _Reading:
+class Reading:
     """The state of one pass over the files of a source."""
 
     def __init__(
@@ -247,7 +247,19 @@ class _Reading:
         self._questions = Questions(source.options, source.domain, troubles)
         factor = time.MICROS_PER_UNIT[source.options.unit]
         self._events = EventReader(relevance, self._questions, source.stream, minter, factor)
+        self.document: DocumentFile | None = None
+        """The document that `steps` reads."""
         self._last_line = 0
+
+    @property
+    def events(self) -> EventReader:
+        """The reader that the statements are passed to."""
+        return self._events
+
+    @property
+    def questions(self) -> Questions:
+        """The answers to the questions of that reader."""
+        return self._questions
 
     def batches(self) -> Iterator[EventBatch]:
         """The events of all files, in the order they are read."""
@@ -271,18 +283,18 @@ class _Reading:
     def _file_batches(self, file: Lines, syntax: StreamSyntax) -> Iterator[EventBatch]:
         """The events of one file, including those before the error that ends it."""
         events, counters = self._events, self._source.counters
-        kind = self._start(file, syntax)
+        kind = self.start(file, syntax)
         unused = 0
         failure: InputError | None = None
-        steps = self._steps(file, syntax, kind)
+        steps = self.steps(file, syntax, kind)
         while failure is None:
             self._source.go_on()
             try:
                 more = next(steps, False)
                 if not more:
-                    self._finish(file, kind)
+                    self.finish(file, kind)
             except InputError as error:
-                failure = self._failed(error)
+                failure = self.failed(error)
                 more = False
             counters.unused += events.unused - unused
             unused = events.unused
@@ -294,10 +306,13 @@ class _Reading:
         if failure is not None:
             raise failure
 
-    def _start(self, file: Lines, syntax: StreamSyntax) -> str:
-        """Prepare for a file. Returns the kind of framing that cuts it into events."""
+    def start(self, file: Lines, syntax: StreamSyntax, framing: str | None = None) -> str:
+        """Prepare for a file. Returns the kind of framing that cuts it into events.
+
+        `framing` is that of a file whose beginning is not read again.
+        """
         options = self._options
-        kind: str = options.framing.kind
+        kind: str = framing or options.framing.kind
         if kind == "auto":
             is_messages = syntax.has_messages or announces_messages(file.head())
             kind = "message" if is_messages else "graph"
@@ -306,8 +321,17 @@ class _Reading:
         self._start_events(self._events, file.name, kind)
         return kind
 
+    def start_messages(self, channel: str, kind: str, timed: bool) -> None:
+        """Prepare for the messages of a channel; `timed`: whether their times are in them."""
+        self._start_events(self._events, channel, kind, timed=timed)
+
     def _start_events(
-        self, events: EventReader, file: str, kind: str, predicate: str | None = None
+        self,
+        events: EventReader,
+        file: str,
+        kind: str,
+        predicate: str | None = None,
+        timed: bool = True,
     ) -> None:
         """Prepare a reader for a file; `predicate` is that of timestamps by default."""
         options = self._options
@@ -325,7 +349,7 @@ class _Reading:
             "graph" if kind in (*COLLECTED, "subject") else kind,
             options.framing.size + len(named),
             predicates,
-            not options.arrival_time,
+            timed and not options.arrival_time,
             bool(named) or kind in ("subject", "member"),
             options.reuse_graph_names,
             options.event_metadata,
@@ -333,13 +357,13 @@ class _Reading:
         )
         events.refresh()
 
-    def _finish(self, file: Lines, kind: str) -> None:
+    def finish(self, file: Lines, kind: str) -> None:
         """Finish the last event of a file."""
         self._events.finish()
         if kind in ("graph", "subject") and self._events.unused and not self._events.filled:
             self._questions.no_event(file.number)
 
-    def _failed(self, error: InputError) -> InputError:
+    def failed(self, error: InputError) -> InputError:
         """The error that ends a file. The graph before it becomes an event if it is whole."""
         malformed = self._troubles.malformed
         if malformed is None or not self._questions.is_whole_before(
@@ -354,7 +378,7 @@ class _Reading:
 
     # ------------------------------------------------------------ syntaxes
 
-    def _steps(self, file: Lines, syntax: StreamSyntax, kind: str) -> Iterator[bool]:
+    def steps(self, file: Lines, syntax: StreamSyntax, kind: str) -> Iterator[bool]:
         """Read the file into events; True each time that a batch may be yielded."""
         is_messages = kind == "message"
         if syntax.read is None and syntax.syntax.line_based and kind != "subject":
@@ -370,6 +394,7 @@ class _Reading:
             statements = by_subject(self._statements(file, syntax, False))
         elif syntax.read is None:
             document = DocumentFile(self._events, file, syntax.syntax, self._troubles, is_messages)
+            self.document = document
             yield from document.steps()
             statements = document.rest()
         else:

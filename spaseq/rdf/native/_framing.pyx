@@ -115,6 +115,14 @@ cdef class Minter:
     def __dealloc__(self):
         mem_free(self.owns)
 
+    def state(self) -> tuple:
+        """How many events were numbered, and the time and the ordinal of the last one."""
+        return self.made, self.last, self.ordinal
+
+    def restore(self, uint64_t made, int64_t last, uint32_t ordinal):
+        """Continue after the events that another minter has numbered; see `state`."""
+        self.made, self.last, self.ordinal = made, last, ordinal
+
     cdef void forget(self) noexcept nogil:
         """Prepare for another event."""
         if self.known:
@@ -382,6 +390,36 @@ cdef class EventReader:
             self.is_open = False
             self.batch.triple_count = self.first
             self.questions.incomplete(self.statements, self.size, self.line)
+
+    def finish_whole(self) -> bool:
+        """Close the open graph if it has facts and what its timestamp needs; for a quiet source.
+
+        Returns whether it was closed.
+        """
+        if self.cut != Cut.GRAPHS or not self.is_open or self.statements == 0:
+            return False
+        if self.timed and not (self.stamp_count or self.inner_count or self.path_count):
+            return False
+        self.close()
+        return True
+
+    @property
+    def open_line(self) -> int:
+        """The line of the first statement that the next event may need; 0 if none was read."""
+        if self.prelude_count:
+            return self.prelude[0].line
+        return self.line if self.is_open else 0
+
+    def state(self) -> tuple:
+        """How many events were read, and the time of the last one or None."""
+        return self.place, self.last_micros if self.begun else None
+
+    def restore(self, uint64_t place, last):
+        """Continue after the events that another reader has read; see `state`."""
+        self.place = place
+        self.begun = last is not None
+        self.last_micros = last if self.begun else 0
+        self.last_stamp = 0
 
     cdef int end(
         self, int64_t micros, uint32_t ordinal, term_t name, term_t stamp, bint dated

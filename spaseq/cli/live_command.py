@@ -1,0 +1,207 @@
+"""The options of `run` for live runs, and the live run itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from spaseq.cli import arguments, reasons, reports
+from spaseq.cli.stopping import ending
+
+if TYPE_CHECKING:
+    from spaseq.io.read_options import ReadOptions
+    from spaseq.program import Program
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+NEVER = "never"
+
+_OPTIONS = (
+    click.option(
+        "--follow",
+        is_flag=True,
+        help="Wait for more: files that grow and are rotated, folders that fill; ends with Ctrl-C "
+        "or SIGTERM.",
+    ),
+    click.option(
+        "--state",
+        "state",
+        metavar="DIR",
+        help="Keep checkpoints in this folder. The same command continues where it ended, and each "
+        "match is in the output file or table exactly once.",
+    ),
+    click.option(
+        "--checkpoint-every",
+        default="10s",
+        show_default=True,
+        metavar="DURATION",
+        help="The time between two checkpoints.",
+    ),
+    click.option(
+        "--state-policy",
+        type=click.Choice(("refuse", "fresh")),
+        default="refuse",
+        show_default=True,
+        help="If the queries have changed: refuse the state, or continue the streams without the "
+        "partial matches.",
+    ),
+    click.option(
+        "--idle",
+        metavar="DURATION",
+        help="A stream that has been quiet for so long no longer holds the others back.",
+    ),
+    click.option(
+        "--graph-quiet",
+        default="200ms",
+        show_default=True,
+        metavar="DURATION|never",
+        help="Of a source that has been quiet for so long, the open graph is a complete event.",
+    ),
+    click.option(
+        "--late",
+        metavar="FILE",
+        help="Write events that are too late to this file, as JSON lines with the reason.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of `run` that are not part of the program, the sources or the KB."""
+
+    format: str
+    output: str | None
+    limit: int | None
+    progress: bool
+    stats: bool
+    stats_json: bool
+    why: bool
+    entail: str | None
+    limits: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The options, as given."""
+
+    follow: bool
+    state: str | None
+    checkpoint_every: str
+    state_policy: str
+    idle: str | None
+    graph_quiet: str
+    late: str | None
+
+    def is_live(self, files: Mapping[str, Sequence[str]], output: str | None) -> bool:
+        """Whether the live stage runs the command."""
+        urls = [url for each in files.values() for url in each]
+        return (
+            self.follow
+            or self.state is not None
+            or self.idle is not None
+            or self.late is not None
+            or any(map(arguments.is_source_url, urls))
+            or (output is not None and arguments.is_sink_url(output))
+        )
+
+
+def live_options(command: _F) -> _F:
+    """Add the options to a command, which passes its keywords to `taken`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def taken(keywords: dict[str, Any]) -> Wanted:
+    """Remove the options from the keywords of a command."""
+    return Wanted(**{name: keywords.pop(name) for name in Wanted.__dataclass_fields__})
+
+
+def run_live(
+    program: Program,
+    kb: Mapping[str, str],
+    files: Mapping[str, Sequence[str]],
+    reading: ReadOptions,
+    wanted: Wanted,
+    shown: RunOptions,
+) -> None:
+    """Run until the sources end or a signal arrives."""
+    from spaseq.errors import QueryWarning
+    from spaseq.live.coordinator import Timing
+    from spaseq.live.session import LiveOptions, Session
+
+    quiet = None if wanted.graph_quiet == NEVER else _seconds(wanted.graph_quiet, "--graph-quiet")
+    idle = None if wanted.idle is None else _seconds(wanted.idle, "--idle")
+    every = _seconds(wanted.checkpoint_every, "--checkpoint-every")
+    output = None if shown.output == arguments.STDIN else shown.output
+    options = LiveOptions(
+        wanted.follow,
+        wanted.state,
+        wanted.state_policy,  # type: ignore[arg-type]
+        wanted.late,
+        output,
+        shown.format,
+        output is None and sys.stdout is not None and sys.stdout.isatty(),
+        shown.limit,
+        Timing(quiet, idle, every),
+    )
+    elapsed = reports.stopwatch()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QueryWarning)  # `kb_warnings` has reported them
+        session = Session(
+            program, files, reading, options, kb, shown.entail, shown.limits, reports.log
+        )
+    run = session.run
+    try:
+        with (
+            ending(session.stop),
+            reasons.shown_on_signal(run) as answer,
+            reports.progress_bar(shown.progress, session.sources) as bar,
+        ):
+            session.go(reasons.both(bar, answer))
+    finally:
+        written = session.written
+        session.close()
+        reports.report_left_out(session.sources, sum(query.shed for query in run.queries))
+        if shown.stats:
+            reports.print_statistics(session.sources, run.stats, written, elapsed())
+        if shown.stats_json:
+            reports.print_json_statistics(session.sources, run.stats, written, elapsed())
+        if shown.why:
+            # The sources may be endless, so their first events are not read again.
+            reports.log(run.why_not().rstrip("\n"), prefix="")
+
+
+def check_paths(files: Mapping[str, Sequence[str]], follow: bool) -> None:
+    """Refuse paths that a live run cannot read."""
+    for paths in files.values():
+        for path in paths:
+            if arguments.is_source_url(path):
+                continue
+            if os.path.isdir(path):
+                if len(paths) > 1:
+                    raise click.UsageError(f"{path}: a folder is the only source of its stream")
+            elif follow and not os.path.exists(path) and path != arguments.STDIN:
+                folder = os.path.dirname(path) or "."
+                if not os.path.isdir(folder):
+                    raise click.UsageError(f"{path}: there is no folder {folder}")
+            else:
+                arguments.check_file(path, "--stream")
+
+
+def _seconds(text: str, option: str) -> float:
+    from spaseq.errors import EventError
+    from spaseq.rdf.time import duration_micros
+
+    try:
+        micros = duration_micros(text)
+    except EventError as error:
+        raise click.UsageError(f"{option}: {error}") from error
+    if micros <= 0:
+        raise click.UsageError(f"{option}: the duration must be positive")
+    return micros / 1e6

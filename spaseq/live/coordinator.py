@@ -1,0 +1,374 @@
+"""The loop of a live run: it owns time, checkpoints and shutdown.
+
+Each turn takes the chunks that have arrived, decodes them, releases the events up to the least
+frontier of the streams, runs the queries over them and writes the matches. Checkpoints are made
+between two turns, so a checkpoint never divides a batch. All of this is one thread; sources read in
+threads of their own.
+
+A stream that is quiet for longer than `idle` no longer holds the others back. When it continues,
+its events before the time that the run has reached are late.
+
+If a source fails, the matches of all events before the failure are written before the error is
+raised. Nothing is stored then: the last checkpoint remains valid.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spaseq.errors import InputError
+from spaseq.live.feeder import Feeder, Inbox
+from spaseq.live.protocols import Position, Sink, Source
+from spaseq.live.state import StateFolder
+from spaseq.live.streams import Stream
+from spaseq.pipeline import Observer, Progress
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._sequence import EventSequence
+from spaseq.rdf._sequence import merge as merge_batches
+from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.time import from_micros
+from spaseq.results import Match
+from spaseq.runs import Run
+
+MAX_PENDING_EVENTS = 1 << 16
+"""Events of a stream that may wait for other streams before its source has to wait."""
+MOST_WAIT = 0.05
+"""Seconds after which the loop looks at signals, quiet sources and checkpoints."""
+HELD_BACK_SECONDS = 10.0
+"""Seconds after which a stream that holds the others back is reported."""
+
+
+@dataclass(slots=True)
+class Timing:
+    """Durations in seconds.
+
+    Args:
+        quiet: After so long without bytes, the open event is complete; None: never.
+        idle: After so long without an event, a stream no longer holds the others back; None: never.
+        checkpoint: Between two checkpoints.
+    """
+
+    quiet: float | None = 0.2
+    idle: float | None = None
+    checkpoint: float = 10.0
+
+
+@dataclass(slots=True)
+class Input:
+    """A source, its stream, and the position to continue at."""
+
+    source: Source
+    stream: Stream
+    position: Position | None = None
+    failure: BaseException | None = None
+    warned: bool = field(default=False, repr=False)
+
+
+class Coordinator:
+    """One live run.
+
+    Args:
+        run: The run, which may have been resumed.
+        inputs: The sources in the order in which the queries declare their streams.
+        sink: The sink, which has been resumed.
+        timing: When things happen.
+        state: The state folder; None: no checkpoints.
+        number: The number of the checkpoint that was resumed; 0 without one.
+        header: What the header of a checkpoint says beside the positions.
+        limit: The number of matches after which the run stops.
+        log: Reports idle streams.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        inputs: Sequence[Input],
+        sink: Sink,
+        timing: Timing,
+        state: StateFolder | None = None,
+        number: int = 0,
+        header: Callable[[], Mapping[str, Any]] = dict,
+        limit: int | None = None,
+        log: Callable[[str], None] = lambda text: None,
+    ):
+        self._run = run
+        self.inputs = list(inputs)
+        self._sink = sink
+        self._timing = timing
+        self._state = state
+        self.number = number
+        self._header = header
+        self._limit = limit
+        self._log = log
+        self._observe: Observer | None = None
+        self._events = 0
+        self._inbox = Inbox(len(self.inputs))
+        self._due = time.monotonic() + timing.checkpoint
+        self._stopping = False
+        self.checkpointed: float | None = None
+        """When the last checkpoint was made, on the monotonic clock."""
+
+    def stop(self) -> None:
+        """Take no more events, finish the batch and make a checkpoint. A signal may call this."""
+        self._stopping = True
+
+    def go(self, observe: Observer | None = None) -> None:
+        """Run until the sources end, `stop` is called or the limit is reached.
+
+        `observe` is called after each batch of events.
+        """
+        self._observe = observe
+        feeders = []
+        for number, one in enumerate(self.inputs):
+            feeders.append(Feeder(one.source, number, self._inbox, one.position))
+        self._sink.attach(self._run)
+        try:
+            for feeder in feeders:
+                feeder.start()
+            if self._loop():
+                self._finish()
+            if self._state is not None:
+                self._checkpoint()
+        finally:
+            self._inbox.stop()
+            for feeder in feeders:
+                feeder.join(2.0)
+
+    def _loop(self) -> bool:
+        """Process events. Returns whether all sources have ended."""
+        while not self._stopping:
+            self._take()
+            bound, is_known = self._bound()
+            if is_known:
+                self._release(bound)
+                if self._is_full():
+                    return False
+            self._raise_failure()
+            if all(one.stream.ended for one in self.inputs):
+                return True
+            now = time.monotonic()
+            if self._state is not None and now >= self._due:
+                self._checkpoint()
+            self._report_holder(now)
+            self._wait(now)
+        return False
+
+    # ------------------------------------------------------------ taking
+
+    def _take(self) -> None:
+        """Decode what has arrived."""
+        inbox, now = self._inbox, time.monotonic()
+        for number, one in enumerate(self.inputs):
+            stream = one.stream
+            if stream.ended:
+                continue
+            if self._is_ahead(stream):
+                continue
+            for chunk in inbox.take(number):
+                stream.take(chunk)
+                if stream.failure is not None:
+                    break
+                if stream.is_idle:
+                    stream.is_idle = False
+                    self._log(f"the stream <{stream.source.stream}> is no longer idle")
+            if stream.failure is not None:
+                one.failure, stream.ended = stream.failure, True
+            elif inbox.has_ended(number):
+                one.failure, stream.ended = inbox.failure(number), True
+                if one.failure is None:
+                    stream.end()
+                    one.failure = stream.failure
+            else:
+                self._notice_silence(stream, inbox.silence(number, now))
+
+    def _is_ahead(self, stream: Stream) -> bool:
+        """Whether a stream has to wait for others before more of it is read."""
+        if stream.pending < MAX_PENDING_EVENTS:
+            return False
+        others = [one.stream for one in self.inputs if one.stream is not stream]
+        frontier = stream.frontier
+        return any(
+            not other.ended
+            and not other.is_idle
+            and (other.frontier is None or (frontier is not None and other.frontier < frontier))
+            for other in others
+        )
+
+    def _notice_silence(self, stream: Stream, silent: float) -> None:
+        quiet, idle = self._timing.quiet, self._timing.idle
+        if quiet is not None and not stream.was_quiet and silent >= quiet:
+            stream.quiet()
+        if idle is not None and not stream.is_idle and silent >= idle:
+            stream.is_idle = True
+            self._log(
+                f"the stream <{stream.source.stream}> is idle: it has been quiet for "
+                f"{silent:.1f} s, and no longer holds the others back"
+            )
+
+    def _wait(self, now: float) -> None:
+        """Wait for chunks, or until something is due."""
+        timeout = MOST_WAIT
+        quiet = self._timing.quiet
+        wanted = []
+        for number, one in enumerate(self.inputs):
+            stream = one.stream
+            if stream.ended or self._is_ahead(stream):
+                continue
+            wanted.append(number)
+            if quiet is not None and not stream.was_quiet:
+                timeout = min(timeout, max(0.001, quiet - self._inbox.silence(number, now)))
+        self._inbox.wait(wanted, timeout)
+
+    # ------------------------------------------------------------ time
+
+    def _bound(self) -> tuple[int | None, bool]:
+        """The time up to which events are released, None for all; and whether there is one."""
+        active = [one.stream for one in self.inputs if not one.stream.ended]
+        if not active:
+            return None, True
+        speaking = [stream for stream in active if not stream.is_idle]
+        if not speaking:
+            # No stream holds another one back. Late events may still come.
+            known = [s.frontier for s in active if s.frontier is not None]
+            return max(known, default=0), bool(known)
+        least: int | None = None
+        for stream in speaking:
+            frontier = stream.frontier
+            if frontier is None:
+                return None, False
+            least = frontier if least is None else min(least, frontier)
+        return least, True
+
+    def holder(self) -> Stream | None:
+        """The stream that holds the others back, if one does."""
+        speaking = [s for one in self.inputs if not (s := one.stream).ended and not s.is_idle]
+        if len(speaking) < 2 or not any(one.stream.pending for one in self.inputs):
+            return None
+        silent = [stream for stream in speaking if stream.frontier is None]
+        return silent[0] if silent else min(speaking, key=lambda stream: stream.frontier or 0)
+
+    def _report_holder(self, now: float) -> None:
+        """Report once that a stream has held the others back for a while."""
+        if self._timing.idle is not None or len(self.inputs) < 2:
+            return
+        for number, one in enumerate(self.inputs):
+            silent = self._inbox.silence(number, now)
+            if one.warned or one.stream.ended or silent < HELD_BACK_SECONDS:
+                continue
+            if self.holder() is one.stream:
+                one.warned = True
+                self._log(
+                    f"the stream <{one.stream.source.stream}> has been quiet for {silent:.0f} s "
+                    "and holds the others back (--idle DURATION lets them continue)"
+                )
+
+    # ------------------------------------------------------------ running
+
+    def _release(self, bound: int | None) -> None:
+        """Process all events up to a time; None: all events."""
+        streams = [one.stream for one in self.inputs]
+        for stream in streams:
+            if stream.reorders:
+                stream.order(bound)
+        until = None if bound is None else (bound + 1, 0, 0)
+        single = streams[0] if len(streams) == 1 else None
+        while not self._is_full():
+            if single is not None:
+                batch, first = single.head
+                if batch is None:
+                    break
+                if first == 0:
+                    self._push(batch, len(batch))
+                else:
+                    sequence, _ = merge_batches([batch], [first], None)
+                    self._push(sequence, len(sequence))
+                single.advance(len(batch))
+                continue
+            heads = [stream.head for stream in streams]
+            batches = [batch for batch, _ in heads]
+            if not any(batch is not None for batch in batches):
+                break
+            sequence, after = merge_batches(batches, [first for _, first in heads], until)
+            if not len(sequence):
+                break
+            self._push(sequence, len(sequence))
+            for stream, (batch, _), index in zip(streams, heads, after, strict=True):
+                if batch is not None:
+                    stream.advance(index)
+        self._pass_watermark(bound)
+        closed = self._run.clock.closed
+        for stream in streams:
+            stream.floor = closed
+
+    def _push(self, events: EventBatch | EventSequence, count: int) -> None:
+        self._write(self._run.push_batch(events))
+        self._events += count
+        if self._observe is not None:
+            if isinstance(events, EventBatch):
+                last = EncodedEvent(events, count - 1)
+            else:
+                last = EncodedEvent(*events.position(count - 1))
+            self._observe(Progress(self._events, self._sink.written, last))
+
+    def _write(self, found: Iterable[Match | None]) -> None:
+        sink, limit = self._sink, self._limit
+        for match in found:
+            if match is None:
+                sink.write_block()
+            else:
+                sink.write(match)
+            if limit is not None and sink.written >= limit:
+                return
+        sink.write_block()
+
+    def _is_full(self) -> bool:
+        return self._limit is not None and self._sink.written >= self._limit
+
+    def _pass_watermark(self, bound: int | None) -> None:
+        """Close the time before the bound, if no event has come to it."""
+        clock = self._run.clock
+        if (
+            bound is None
+            or clock.domain is None
+            or (len(self.inputs) == 1 and not self._lateness())
+        ):
+            return
+        if clock.closed is None or bound > clock.closed:
+            self._write(self._run.advance(from_micros(bound, clock.domain)))
+
+    def _lateness(self) -> bool:
+        return any(one.stream.lateness for one in self.inputs)
+
+    def _finish(self) -> None:
+        """The end of all streams."""
+        self._write(self._run.finish())
+
+    def _raise_failure(self) -> None:
+        for one in self.inputs:
+            if one.failure is not None:
+                if not isinstance(one.failure, InputError):
+                    one.failure.add_note(f"in the source of <{one.stream.source.stream}>")
+                raise one.failure
+
+    # ------------------------------------------------------------ checkpoints
+
+    def _checkpoint(self) -> None:
+        """Store the state of everything, then commit the output."""
+        assert self._state is not None
+        if self._is_full():
+            return
+        token = self._sink.prepare()
+        positions = {one.stream.source.stream: one.stream.position() for one in self.inputs}
+        header = {**self._header(), "positions": positions, "token": token}
+        self._state.store(self.number + 1, header, self._run.save())
+        self.number += 1
+        self._sink.commit(self.number)
+        for one in self.inputs:
+            saved = positions[one.stream.source.stream]
+            if saved is not None:
+                one.source.acknowledge(saved["point"]["source"])
+        self.checkpointed = time.monotonic()
+        self._due = self.checkpointed + self._timing.checkpoint

@@ -1,0 +1,109 @@
+"""What a source and a sink of a live run are.
+
+A third-party package adds one by an entry point (`spaseq.live.registry`). Both protocols are small,
+because the coordinator owns time, checkpoints and shutdown.
+
+Positions and tokens are data of JSON: mappings, lists, strings, numbers, None. They are stored in
+checkpoints and passed back, possibly to another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from spaseq.results import Match
+from spaseq.runs import Run
+
+Position: TypeAlias = Mapping[str, Any]
+"""Where a source continues to read. The position of a source of documents has the key `offset`, a
+number of bytes; the coordinator may replace it by a smaller number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes of a source.
+
+    A source of documents passes each document on in chunks of any length. A chunk of a source of
+    messages is one message.
+    """
+
+    data: bytes
+    position: Position
+    """The position after these bytes."""
+    document: str | None = None
+    """The name of the document that these bytes begin; None if they continue one."""
+    path: str = "-"
+    """The path of that document, for its syntax and its base IRI; `-` if it has none."""
+    ends: bool = False
+    """Whether the document ends with these bytes."""
+    media_type: str | None = None
+    """The media type of a message; None if the channel does not say it."""
+    time: int | None = None
+    """The time of a message according to the channel, in microseconds since 1970."""
+
+
+class Source(Protocol):
+    """Reads one input. All calls come from one thread, except `acknowledge`."""
+
+    messages: bool
+    """Whether a chunk is a whole message, and a message an event."""
+    replays: bool
+    """Whether `open` can continue at an earlier position."""
+
+    def open(self, position: Position | None) -> None:
+        """Connect, and continue at a position of an earlier run; None: at the beginning."""
+
+    def poll(self, timeout: float) -> Sequence[Chunk] | None:
+        """The next chunks: none after `timeout` seconds without any, None at the end."""
+
+    def acknowledge(self, position: Position) -> None:
+        """A checkpoint has this position, so nothing before it will be asked for again."""
+
+    def close(self) -> None:
+        """Release what `open` acquired."""
+
+
+class Sink(Protocol):
+    """Writes matches. All calls come from the thread of the coordinator.
+
+    A checkpoint is made in this order: `prepare`, storage of the token in a file, `commit`.
+    So a sink can be one checkpoint behind the newest one, but never ahead of it.
+    """
+
+    @property
+    def written(self) -> int:
+        """The number of matches written."""
+
+    def resume(self, state: str, tokens: Mapping[int, Any]) -> int:
+        """Return to a checkpoint, and discard the output after it.
+
+        Args:
+            state: The identifier of the state folder.
+            tokens: What `prepare` returned for the checkpoints that can be resumed, by number.
+
+        Returns:
+            The number of the checkpoint that the output agrees with; 0 for none.
+
+        Raises:
+            StateError: if the output agrees with no checkpoint.
+        """
+
+    def attach(self, run: Run) -> None:
+        """Prepare for the matches of a run, before its first event."""
+
+    def write(self, match: Match) -> None:
+        """Write a match."""
+
+    def write_block(self) -> None:
+        """Write matches that compiled code has formatted; called after each batch of events."""
+
+    def prepare(self) -> Any:
+        """Make all output durable, or ready to be committed. Returns the token for `resume`."""
+
+    def commit(self, number: int) -> None:
+        """Checkpoint `number` is stored."""
+
+    def close(self) -> None:
+        """Write the rest; without `commit` it counts only in a run without state."""

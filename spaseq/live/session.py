@@ -1,0 +1,342 @@
+"""What a live run is made of: opens sources, sink and state, and resumes.
+
+The state belongs to the queries, the sources, the output and the options that determine the events.
+If one of them differs from the stored one, the run is refused with the difference, because its
+positions and partial matches would mean something else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from spaseq.engine.checkpoint import fingerprints
+from spaseq.errors import SpaseqError, StateError
+from spaseq.io.formats import AUTO, fitting_format
+from spaseq.io.read_options import COLLECTED, ReadOptions, TimeDomain
+from spaseq.io.source import Source as Reader
+from spaseq.live import registry
+from spaseq.live.coordinator import Coordinator, Input, Timing
+from spaseq.live.decoders import DocumentDecoder, MessageDecoder
+from spaseq.live.file_sink import FileSink
+from spaseq.live.follow import Folder, FollowedFiles, Listed, Pipe
+from spaseq.live.late import LateLines
+from spaseq.live.protocols import Sink, Source
+from spaseq.live.state import Checkpoint, StateFolder
+from spaseq.live.streams import Decoder, LateEvent, Stream
+from spaseq.pipeline import Observer, shapes
+from spaseq.program import Program
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._framing import Minter
+from spaseq.runs import Run
+
+StatePolicy: TypeAlias = Literal["refuse", "fresh"]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """The options of a live run.
+
+    Args:
+        follow: Whether files and folders may grow.
+        state: The state folder; None: no state.
+        policy: What to do about a state of other queries: `refuse` it, or continue the streams at
+            their positions with `fresh` queries, without their partial matches.
+        late: The file of late events.
+        output: The output file or URL; None: standard output.
+        format: The format of matches.
+        terminal: Whether the output is a terminal.
+        limit: The number of matches after which the run stops.
+        timing: Durations.
+    """
+
+    follow: bool = False
+    state: str | None = None
+    policy: StatePolicy = "refuse"
+    late: str | None = None
+    output: str | None = None
+    format: str = AUTO
+    terminal: bool = False
+    limit: int | None = None
+    timing: Timing = field(default_factory=Timing)
+
+
+class Session:
+    """An open live run: `go` runs it, `close` releases everything.
+
+    Args:
+        program: The queries.
+        streams: Stream IRI → paths or URLs.
+        reading: How events are read.
+        options: The options of the live run.
+        kb: The knowledge base, as for `Program.start`.
+        entail: As for `Program.start`.
+        limits: The limits of `Program.start`.
+        log: Reports what happens to sources and state.
+
+    Raises:
+        SpaseqError: if something cannot be opened, or the options exclude each other.
+        StateError: if the state belongs to another run.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        streams: Mapping[str, Sequence[str]],
+        reading: ReadOptions,
+        options: LiveOptions,
+        kb: Mapping[str, Any] | Any = None,
+        entail: str | None = None,
+        limits: Mapping[str, Any] | None = None,
+        log: Callable[[str], None] = lambda text: None,
+    ):
+        _check(reading, options)
+        self._program = program
+        self._reading = reading
+        self._options = options
+        self._streams = streams
+        self._log = log
+        self._domain = TimeDomain()
+        self._state: StateFolder | None = None
+        self._late: LateLines | None = None
+        self._sink: Sink | None = None
+        self.is_finished = False
+        """Whether the state says that the run came to its end before."""
+        self.sources: list[Reader] = []
+        """The counters of the streams."""
+        try:
+            self._open(kb, entail, limits or {})
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, kb: Any, entail: str | None, limits: Mapping[str, Any]) -> None:
+        options = self._options
+        stored: dict[int, Checkpoint] = {}
+        identifier = ""
+        if options.state is not None:
+            self._state = StateFolder(options.state, self._log)
+            identifier = self._state.identifier
+            stored = {one.number: one for one in self._state.checkpoints()}
+            for one in stored.values():
+                self._check_stored(one)
+        self._sink = self._opened_sink()
+        tokens = {number: one.header["token"] for number, one in stored.items()}
+        number = self._sink.resume(identifier, tokens)
+        checkpoint = stored.get(number)
+        if self._state is not None:
+            self._state.discard_after(number)
+        self.run = self._started(checkpoint, kb, entail, limits)
+        self.is_finished = self.run.clock.finished
+        if options.late is not None:
+            self._late = LateLines(options.late, checkpoint is not None)
+        if checkpoint is not None:
+            kind, origin = checkpoint.header["domain"]
+            self._domain.kind, self._domain.origin = kind, origin
+            self._log(f"continuing at checkpoint {number}")
+        positions = {} if checkpoint is None else checkpoint.header["positions"]
+        inputs = [
+            self._input(place, iri, urls, positions.get(iri))
+            for place, (iri, urls) in enumerate(self._streams.items())
+        ]
+        self.coordinator = Coordinator(
+            self.run,
+            inputs,
+            self._sink,
+            options.timing,
+            self._state,
+            number,
+            self._header,
+            options.limit,
+            self._log,
+        )
+
+    # ------------------------------------------------------------ parts
+
+    def _started(
+        self,
+        checkpoint: Checkpoint | None,
+        kb: Any,
+        entail: str | None,
+        limits: Mapping[str, Any],
+    ) -> Run:
+        if checkpoint is not None and checkpoint.header["queries"] == self._fingerprints():
+            run = self._program.resume(checkpoint.run, kb, **limits)
+        else:
+            run = self._program.start(kb=kb, entail=entail, **limits)
+            # The streams may continue in the middle of an instant.
+            run.clock.has_gaps = checkpoint is not None
+        return run
+
+    def _input(
+        self, place: int, iri: str, urls: Sequence[str], position: Mapping[str, Any] | None
+    ) -> Input:
+        source = self._opened_source(iri, urls)
+        if self._state is not None and not source.replays:
+            self._log(
+                f"the stream <{iri}> cannot be read again: after a crash, its events since the "
+                "last checkpoint are missing"
+            )
+        reader = Reader(iri, list(urls), self._reading, place, self._domain, self._log)
+        self.sources.append(reader)
+        keeps = self._state is not None
+
+        def decode(reader: Reader, relevance: Relevance, minter: Minter | None) -> Decoder:
+            if source.messages:
+                return MessageDecoder(reader, relevance, minter, urls[0])
+            return DocumentDecoder(reader, relevance, minter, keeps)
+
+        stream = Stream(reader, self.run.relevance, decode, self._take_late, keeps)
+        if position is None or not source.replays:
+            return Input(source, stream)
+        return Input(source, stream, stream.resume(position))
+
+    def _opened_source(self, iri: str, urls: Sequence[str]) -> Source:
+        special = [url for url in urls if _is_special(url)]
+        if special and len(urls) > 1:
+            raise SpaseqError(
+                f"the stream <{iri}> has {special[0]} and other sources; only files can be read "
+                "one after the other"
+            )
+        url = urls[0]
+        if registry.is_known(url, "sources"):
+            return registry.open_source(url, self._log)
+        if url == "-" or _is_pipe(url):
+            return Pipe(url)
+        if os.path.isdir(url):
+            names = Folder(url)
+            return FollowedFiles(names, self._log, self._options.follow)
+        return FollowedFiles(Listed(urls), self._log, self._options.follow)
+
+    def _opened_sink(self) -> Sink:
+        options, keeps = self._options, self._state is not None
+        if options.output is not None and registry.is_known(options.output, "sinks"):
+            return registry.open_sink(options.output, keeps)
+        results = shapes(self._program)
+        format = options.format
+        if format == AUTO:
+            format = fitting_format(results, options.output, options.terminal)
+        if keeps and options.output is None:
+            self._log(
+                "standard output cannot be cut back: after a crash, matches since the last "
+                "checkpoint are written again"
+            )
+        return FileSink(options.output, format, results, keeps, _is_single, options.limit)
+
+    def _take_late(self, late: LateEvent) -> None:
+        if self._late is not None:
+            self._late.write(late)
+            return
+        batch, index, _, watermark = late
+        self._log(
+            f"late event left out: {batch.file}, line {batch.line(index)}: it is "
+            f"{(watermark - batch.micros(index)) / 1e6:g} s behind the watermark"
+        )
+
+    # ------------------------------------------------------------ state
+
+    def _fingerprints(self) -> list[list[str]]:
+        return [list(pair) for pair in fingerprints(self._program)]
+
+    def _belongings(self) -> dict[str, Any]:
+        """What determines the events and the output, for comparison."""
+        reading = asdict(self._reading)
+        for name in ("clock", "max_memory", "on_error"):
+            del reading[name]
+        found = {
+            "streams": {iri: list(urls) for iri, urls in self._streams.items()},
+            "output": self._options.output,
+            "format": self._options.format,
+            "reading": reading,
+        }
+        return dict(json.loads(json.dumps(found)))  # as it is read again
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "queries": self._fingerprints(),
+            "domain": [self._domain.kind, self._domain.origin],
+            **self._belongings(),
+        }
+
+    def _check_stored(self, checkpoint: Checkpoint) -> None:
+        """Refuse a checkpoint of another run."""
+        header, own = checkpoint.header, self._belongings()
+        where = f"--state {self._options.state} belongs to another run"
+        for name, shown in (("streams", "its sources"), ("output", "its output"),
+                            ("format", "its --format")):  # fmt: skip
+            if header[name] != own[name]:
+                raise StateError(f"{where}: {shown} differ, {header[name]} and now {own[name]}")
+        stored, now = header["reading"], own["reading"]
+        differing = [name for name in now if stored.get(name) != now[name]]
+        if differing:
+            name = differing[0]
+            raise StateError(
+                f"{where}: it was read with {name.replace('_', ' ')} {stored.get(name)}, and now "
+                f"{now[name]}"
+            )
+        if header["queries"] != self._fingerprints() and self._options.policy == "refuse":
+            raise StateError(
+                f"{where}: {self._difference(header['queries'])}. --state-policy fresh continues "
+                "the streams without the partial matches of all queries"
+            )
+
+    def _difference(self, stored: Sequence[Sequence[str]]) -> str:
+        before = {name: digest for name, digest in stored}  # noqa: C416 (of lists, not pairs)
+        now = dict(fingerprints(self._program))
+        parts = [f"the query {name} is missing" for name in before if name not in now]
+        parts += [f"the query {name} is new" for name in now if name not in before]
+        parts += [
+            f"the query {name} has changed"
+            for name in now
+            if name in before and before[name] != now[name]
+        ]
+        return "; ".join(parts) or "the queries come in another order"
+
+    # ------------------------------------------------------------ running
+
+    @property
+    def written(self) -> int:
+        """The number of matches written."""
+        return 0 if self._sink is None else self._sink.written
+
+    def stop(self) -> None:
+        """Take no more events, finish the batch and make a checkpoint. A signal may call this."""
+        self.coordinator.stop()
+
+    def go(self, observe: Observer | None = None) -> None:
+        """Run until the sources end, or `stop` is called; `observe` is called after each batch."""
+        if self.is_finished:
+            self._log("the run came to its end before; nothing is left to do")
+            return
+        self.coordinator.go(observe)
+
+    def close(self) -> None:
+        """Close the sink, the file of late events and the state folder."""
+        for part in (self._sink, self._late, self._state):
+            if part is not None:
+                part.close()
+        self._sink = self._late = self._state = None
+
+
+def _check(reading: ReadOptions, options: LiveOptions) -> None:
+    """Refuse options that a live run does not have."""
+    kind = reading.framing.kind
+    if kind in (*COLLECTED, "subject"):
+        raise SpaseqError(f"--events {kind} is for finished files, not for --follow or --state")
+    if options.state is not None and options.limit is not None:
+        raise SpaseqError("--limit and --state exclude each other")
+
+
+def _is_single(run: Run) -> bool:
+    return all(map(run.evaluation.is_single, run.program.streams))
+
+
+def _is_special(url: str) -> bool:
+    return url == "-" or registry.is_known(url, "sources") or _is_pipe(url) or os.path.isdir(url)
+
+
+def _is_pipe(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)

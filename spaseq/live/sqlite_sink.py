@@ -1,0 +1,154 @@
+"""Matches → a table of an SQLite database.
+
+The table `matches` (or the one that `?table=` names) has one row per match: a stable `id`, the
+query, start and end, the bindings and the whole match as JSON. With state, rows are committed in
+one transaction with the number of the checkpoint, which the table `spaseq_checkpoints` holds per
+state folder; a run that is killed therefore leaves no row that will be written again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from spaseq.errors import SpaseqError, StateError
+from spaseq.io.identity import match_digest, plain, witness_shown
+from spaseq.rdf.time import json_value
+from spaseq.results import Match
+from spaseq.runs import Run
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+
+
+def match_id(match: Match) -> str:
+    """The identifier of a match, which is the same whenever the match is found."""
+    parts = [witness_shown(witness, "timestamp")[1] for witness in match.events]
+    return match_digest(match, parts, list(map(str, match.bindings.values())))
+
+
+class SqliteSink:
+    """Writes rows.
+
+    Args:
+        url: `sqlite:PATH`, `sqlite:///PATH` or either with `?table=NAME`.
+        keeps: Whether there will be checkpoints; without, each batch is committed.
+
+    Raises:
+        SpaseqError: if the database cannot be opened.
+    """
+
+    def __init__(self, url: str, keeps: bool):
+        parts = urlsplit(url)
+        path = unquote(parts.path)
+        if parts.netloc or not path:
+            raise SpaseqError(f"{url}: write sqlite:PATH, or sqlite:///PATH for an absolute path")
+        options = parse_qs(parts.query, keep_blank_values=True)
+        unknown = options.keys() - {"table"}
+        if unknown:
+            raise SpaseqError(f"{url}: there is no option {min(unknown)}, only table")
+        self._table = options.get("table", ["matches"])[0]
+        if not _NAME.fullmatch(self._table):
+            raise SpaseqError(f"{url}: {self._table!r} cannot be the name of a table")
+        self._url = url
+        self._keeps = keeps
+        self._state = ""
+        self._rows: list[tuple[Any, ...]] = []
+        self.written = 0
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA busy_timeout = 10000")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.execute(
+                f"CREATE TABLE IF NOT EXISTS {self._table} (id TEXT NOT NULL, query TEXT NOT NULL, "
+                '"start", "end", bindings TEXT, match TEXT NOT NULL)'
+            )
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS spaseq_checkpoints "
+                "(state TEXT PRIMARY KEY, number INTEGER NOT NULL)"
+            )
+        except sqlite3.Error as error:
+            raise SpaseqError(f"{url}: {error}") from error
+
+    def resume(self, state: str, tokens: Mapping[int, Any]) -> int:
+        self._state = state
+        row = self._db.execute(
+            "SELECT number FROM spaseq_checkpoints WHERE state = ?", (state,)
+        ).fetchone()
+        number = 0 if row is None else int(row[0])
+        if not tokens and number == 0:
+            return 0
+        if number in tokens:
+            return number
+        if number == 0 and min(tokens) == 1:
+            # The first checkpoint was stored, and the process ended before the commit.
+            return 0
+        raise StateError(
+            f"{self._url}: the table is at checkpoint {number}, and the state folder has "
+            f"{', '.join(map(str, sorted(tokens))) or 'none'}: they do not belong together"
+        )
+
+    def attach(self, run: Run) -> None:
+        """Rows are made of matches that are objects."""
+
+    def write(self, match: Match) -> None:
+        start = None if match.start is None else json_value(match.start)
+        bindings = {name: plain(term) for name, term in match.bindings.items()}
+        self._rows.append(
+            (
+                match_id(match),
+                match.query,
+                start,
+                json_value(match.end),
+                json.dumps(bindings, ensure_ascii=False),
+                match.to_json(),
+            )
+        )
+        self.written += 1
+
+    def write_block(self) -> None:
+        if self._rows and not self._keeps:
+            self._commit(None)
+        elif len(self._rows) >= 1000:
+            self._insert()
+
+    def prepare(self) -> Any:
+        self._insert()
+        return {}
+
+    def commit(self, number: int) -> None:
+        self._commit(number)
+
+    def close(self) -> None:
+        try:
+            if self._db.in_transaction and self._keeps:
+                self._db.rollback()
+            elif not self._keeps:
+                self._commit(None)
+        finally:
+            self._db.close()
+
+    def _insert(self) -> None:
+        rows, self._rows = self._rows, []
+        try:
+            if not self._db.in_transaction:
+                self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(f"INSERT INTO {self._table} VALUES (?, ?, ?, ?, ?, ?)", rows)
+        except sqlite3.Error as error:
+            raise SpaseqError(f"{self._url}: cannot be written: {error}") from error
+
+    def _commit(self, number: int | None) -> None:
+        self._insert()
+        try:
+            if number is not None:
+                self._db.execute(
+                    "INSERT INTO spaseq_checkpoints VALUES (?, ?) "
+                    "ON CONFLICT (state) DO UPDATE SET number = excluded.number",
+                    (self._state, number),
+                )
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise SpaseqError(f"{self._url}: cannot be written: {error}") from error
