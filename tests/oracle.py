@@ -133,8 +133,8 @@ class Reference:
     def matches(self) -> list[OracleMatch]:
         """Every match of the SEQ in its window, before EMIT and all that follows it."""
         found: dict[object, OracleMatch] = {}
-        for m, waited in self.derivations.matches():
-            match = self._match(m.entries, waited)
+        for m, due in self.derivations.matches():
+            match = self._match(m.entries, due)
             key = (frozenset(match.witnesses), shown(match.solution))
             if key not in found or match.moment < found[key].moment:
                 found[key] = match
@@ -144,13 +144,14 @@ class Reference:
             key=lambda match: (match.moment, match.order, sorted(map(str, match.witnesses))),
         )
 
-    def _match(self, entries: Sequence[Entry], waited: bool) -> OracleMatch:
+    def _match(self, entries: Sequence[Entry], due: int | None) -> OracleMatch:
+        """`due`: the closing time or deadline at which it comes out."""
         entries = sorted(entries, key=lambda e: (e.event.instant, e.place.index))
         first, last = entries[0].event, entries[-1].event
         end, moment = last.time.micros, (last.time.micros, 0, last.ordinal)
-        if waited:
-            end = self.window.closing(first)
-            moment = (end, -1 if self.window.clause.kind == "tumbling" else 1, 0)
+        if due is not None:
+            tumbling = self.window.clause.kind == "tumbling" and due == self.window.closing(first)
+            end, moment = due, (due, -1 if tumbling else 1, 0)
         solution = self.solution(entries)
         return OracleMatch(
             self.name,

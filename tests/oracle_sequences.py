@@ -79,11 +79,24 @@ class Maybe:
 
 
 @dataclass(frozen=True, eq=False)
-class Never:
+class Bounded:
+    """A unit that must end within `size` of m, or of its own first event without an m."""
+
     node: Node
+    size: int
 
 
-Node = Place | Together | Either | AnyOrder | Steps | Repeat | Maybe | Never
+@dataclass(frozen=True, eq=False)
+class Never:
+    """`!N`; with a size, an absence that lasts until its deadline, or looks back so far."""
+
+    node: Node
+    size: int | None = None
+
+
+Node = Place | Together | Either | AnyOrder | Steps | Repeat | Maybe | Bounded | Never
+AFTER_ALL = 2**62
+"""The ordinal of a deadline: it lies behind all events of its timestamp."""
 
 
 @dataclass
@@ -100,15 +113,16 @@ class Layout:
 
     def step(self, step: ast.Step, around: tuple[int, ...], negated: bool) -> Node:
         quantifier = step.quantifier
+        size = None if step.bound is None else step.bound.microseconds
         if step.negated:
-            return Never(self.node(step.unit, around, True))
+            return Never(self.node(step.unit, around, True), size)
         if quantifier is None:
-            return self.node(step.unit, around, negated)
+            return bounded(self.node(step.unit, around, negated), size)
         if quantifier.optional:
-            return Maybe(self.node(step.unit, around, negated))
+            return Maybe(bounded(self.node(step.unit, around, negated), size))
         unit = self.units
         self.units += 1
-        node = self.node(step.unit, (*around, unit), negated)
+        node = bounded(self.node(step.unit, (*around, unit), negated), size)
         repeat = Repeat(unit, node, max(quantifier.least, 1), quantifier.most)
         return repeat if quantifier.least else Maybe(repeat)
 
@@ -127,6 +141,10 @@ class Layout:
                 return Either(operands)
             case ast.AnyOrder():
                 return AnyOrder(operands)
+
+
+def bounded(node: Node, size: int | None) -> Node:
+    return node if size is None else Bounded(node, size)
 
 
 def common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -159,6 +177,8 @@ class Guard:
     path: Path
     operator: str | None
     optional: bool
+    size: int | None = None
+    """How far it looks back from the first step of all; None: over the window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,15 +379,19 @@ class Window:
     instants: tuple[Instant, ...]
 
     def fits(self, first: Event, last: Event) -> bool:
+        return self.holds(first, last.instant)
+
+    def holds(self, first: Event, last: Instant) -> bool:
+        """Whether a match from an event to an instant, which may be a deadline, fits."""
         size = self.clause.microseconds
-        one, other = first.time.micros, last.time.micros
+        one, other = first.time.micros, last[0]
         match self.clause.kind:
             case "span":
                 return other - one <= size
             case "tumbling":
                 return one // size == other // size
             case "events":
-                inside = [i for i in self.instants if first.instant <= i <= last.instant]
+                inside = [i for i in self.instants if first.instant <= i <= last]
                 return len(inside) <= self.clause.events
             case "unbounded":
                 return True
@@ -407,20 +431,19 @@ class Derivations:
             for event in events
         }
 
-    def matches(self) -> Iterator[tuple[Partial, bool]]:
-        """Each whole derivation, and whether it had to wait for its window to close."""
+    def matches(self) -> Iterator[tuple[Partial, int | None]]:
+        """Each whole derivation, and when it came out, if that was not with its last event."""
 
         def within(m: Partial, event: Event) -> bool:
             return m.first is None or self.window.fits(m.first, event)
 
         for m in self.run(self.root, None, Partial(), (), within):
-            first, last = m.first, max((e.event for e in m.entries), key=lambda e: e.instant)
-            if first is None or not self.window.fits(first, last):
+            if m.first is None or m.last is None or not self.window.holds(m.first, m.last):
                 continue
             if not m.waiting:
-                yield m, False
+                yield m, m.last[0] if m.last[1] == AFTER_ALL else None
             elif not any(self.occurs(guard, m, None, within) for guard in m.waiting):
-                yield m, True
+                yield m, self.window.closing(m.first)
 
     def group_key(self, entries: Sequence[Entry]) -> tuple[Term | None, ...]:
         return tuple(self.reading.bare(name, (), entries) for name in self.partition)
@@ -538,6 +561,8 @@ class Derivations:
                 return self.rivals(node.steps[0][1], m, path, within)
             case Repeat():
                 return self.rivals(node.node, m, (*path, (node.unit, 1)), within)
+            case Bounded():
+                return self.rivals(node.node, m, path, self._bound(node, m, within))
             case Maybe():
                 return self.rivals(node.node, m, path, within)
         raise AssertionError(node)
@@ -563,17 +588,19 @@ class Derivations:
         Before the first step of all: wherever it fits the window with x. There a negation
         behind a skipped optional has no m, and forbids nothing.
         """
-        if m.last is None and not guard.optional and any(g.optional for g in _before(guard, m)):
+        look_back = guard.optional or guard.size is not None
+        if m.last is None and not look_back and any(g.optional for g in _before(guard, m)):
             return False
         bounds: Within = within
         if x is not None:
             first = earliest(x)
 
             def bounds(_: Partial, event: Event) -> bool:
-                looking_back = m.last is None
-                return event.instant < first.instant and (
-                    not looking_back or self.window.fits(event, first)
-                )
+                if event.instant >= first.instant:
+                    return False
+                if m.last is None and guard.size is not None:
+                    return first.time.micros - event.time.micros <= guard.size
+                return m.last is not None or self.window.fits(event, first)
 
         context = Partial(m.entries + (flat(x) if x else ()), m.first, m.last)
         return any(
@@ -620,9 +647,37 @@ class Derivations:
                 yield from self.run(node.node, operator, m, path, within, rivals)
                 guard = Guard(node.node, path, operator, optional=True)
                 yield replace(m, waiting=(*m.waiting, guard))
+            case Bounded():
+                inside = self._bound(node, m, within)
+                for joined in self.run(node.node, operator, m, path, inside, rivals):
+                    if self._ends_in_time(node, m, joined):
+                        yield joined
             case Never():
-                guard = Guard(node.node, path, operator, optional=False)
-                yield replace(m, waiting=(*m.waiting, guard))
+                guard = Guard(node.node, path, operator, optional=False, size=node.size)
+                waiting = (*m.waiting, guard)
+                if node.size is None or m.last is None:
+                    yield replace(m, waiting=waiting)
+                    return
+                deadline = (m.last[0] + node.size, AFTER_ALL)
+
+                def until(_: Partial, event: Event) -> bool:
+                    return event.instant <= deadline
+
+                if not any(self.occurs(each, m, None, until) for each in waiting):
+                    yield Partial(m.entries, m.first, deadline, free=False)
+
+    def _bound(self, node: Bounded, m: Partial, within: Within) -> Within:
+        """What a bounded unit may use: events within its bound of m, if there is one."""
+        if m.last is None:
+            return within
+        limit = m.last[0] + node.size
+        return lambda p, event: within(p, event) and event.time.micros <= limit
+
+    def _ends_in_time(self, node: Bounded, m: Partial, joined: Partial) -> bool:
+        if joined.last is None or joined.first is None:
+            return True
+        start = joined.first.time.micros if m.last is None else m.last[0]
+        return joined.last[0] - start <= node.size
 
     def _steps(
         self,

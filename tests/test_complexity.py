@@ -57,6 +57,17 @@ def places(text: str) -> int:
 # ------------------------------------------------------------------ groups
 
 
+@pytest.mark.parametrize("seq", ["A ; B WITHIN 20 SECONDS", "A : B+ WITHIN 20 SECONDS"])
+def test_groups_are_those_of_the_bound_if_it_is_smaller_than_the_window(seq: str) -> None:
+    bounded = fed(query(seq, GPMS, "1 DAY"), "a" * 4000, keys=4000)
+    window = fed(query(seq.replace(" WITHIN 20 SECONDS", ""), GPMS, "1 DAY"), "a" * 4000, keys=4000)
+    assert window.stats["groups"] == 4000
+    # Expired groups are removed when their number has doubled.
+    assert bounded.stats["groups"] <= 2 * 20 + 256
+    small = fed(query(seq, GPMS, "5 SECONDS"), "a" * 4000, keys=4000)
+    assert small.stats["groups"] <= 2 * 5 + 256
+
+
 @pytest.mark.parametrize("seq", ["A : B : C", "A ; B+ : C", "A : (B | C)+ : N", "A : !N : C"])
 def test_without_correlation_the_groups_do_not_grow_with_the_window(seq: str) -> None:
     groups = {

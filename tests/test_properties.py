@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from bounds import bounded
 from hypothesis import HealthCheck, given, settings
 from oracle import Reference, comparable, evaluate
 from strategies import EXAMPLE, Case, cases, random_case, random_chain, smaller
@@ -212,3 +213,25 @@ def test_corners_equal_the_reference(first: int) -> None:
         case = random_case(seed, corners=True)
         found = objection(case)
         assert not found, report(case, found)
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
+def test_bounds_equal_the_reference(first: int) -> None:
+    for seed in range(first, min(first + CHUNK, SEED + EXAMPLES)):
+        case = bounded(seed)
+        found = objection(case)
+        assert not found, f"seed {seed}: {report(case, found)}"
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))
+def test_bounds_survive_saving_and_resuming(seed: int) -> None:
+    case = bounded(seed)
+    program = spaseq.compile(case.query, names=["q"])
+    run = program.start()
+    results: list[Match] = []
+    for event in case.merged:
+        results += run.push_batch([event])
+        run = program.resume(run.save())
+    results += run.finish()
+    found = Reference(parse(case.query), case.streams, case.kb).objection(comparable(results))
+    assert not found, report(case, found)

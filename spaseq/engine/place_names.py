@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.nfa.automaton import ACCEPT, DONE, Bound, Edge, Link
+from spaseq.nfa.automaton import ACCEPT, DONE, Bound, Edge, Link, within_text
 from spaseq.plan.logical import Register, Window
 from spaseq.plan.places import sequence_places
 
@@ -108,9 +108,16 @@ class Notation:
         return " AND ".join(operands)
 
     def edge(self, edge: Edge) -> str:
-        """The atom with the iterations it begins: `B (again in B+)`."""
+        """The atom, its bound and the iterations it begins: `B within 5 s (again in B+)`."""
         actions = ", ".join(self.actions(edge))
-        return f"{self.atom(edge.atom)} ({actions})" if actions else self.atom(edge.atom)
+        return f"{self.bounded(edge)} ({actions})" if actions else self.bounded(edge)
+
+    def bounded(self, edge: Edge) -> str:
+        """The atom with its bound."""
+        text = self.atom(edge.atom)
+        if edge.within is not None and len(self.automaton.atoms[edge.atom].occurrences) > 1:
+            text = f"({text})"
+        return text + within_text(edge.within)
 
     def actions(self, edge: Edge) -> list[str]:
         """The iterations that an edge begins."""
@@ -122,9 +129,13 @@ class Notation:
     def guard(self, number: int) -> str:
         """A guard: `!N`, `!(N ; M)`; a skipped optional step is a guard as well."""
         guard = self.automaton.guards[number]
-        if guard.occurrence is not None:
-            return f"!{self.names[guard.occurrence]}"
-        return f"!({' | '.join(self._fragment(start, frozenset()) for start in guard.starts)})"
+        back = within_text(guard.lookback)
+        first = [self.automaton.places[start] for start in guard.starts]
+        bounded = any(edge.within is not None for place in first for edge in place.edges)
+        if guard.occurrence is not None and not bounded:
+            return f"!{self.names[guard.occurrence]}{back}"
+        unit = " | ".join(self._fragment(start, frozenset()) for start in guard.starts)
+        return f"!({unit}){back}"
 
     def guards(self, numbers: Iterable[int]) -> str:
         """Several guards, without duplicates."""
@@ -136,7 +147,7 @@ class Notation:
         forbidden = self.guards(place.guards)
         sides = []
         for edge in place.edges:
-            text = f"{forbidden} {self.atom(edge.atom)}".strip()
+            text = f"{forbidden} {self.bounded(edge)}".strip()
             links = self.automaton.atoms[edge.atom].links
             onward = [link.target for link in links if link.target != DONE]
             if onward and (len(onward) < len(links) or seen & set(onward)):
@@ -170,9 +181,7 @@ class Notation:
 
     def waits_for(self, number: int) -> str:
         """The atoms that a place waits for: `B | C`."""
-        return " | ".join(
-            dict.fromkeys(self.atom(edge.atom) for edge in self.automaton.places[number].edges)
-        )
+        return " | ".join(dict.fromkeys(map(self.bounded, self.automaton.places[number].edges)))
 
     def label(self, number: int) -> str:
         """A place between its atoms: `A !N ; B`, `^ A` for a start."""

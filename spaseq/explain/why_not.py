@@ -271,7 +271,7 @@ class _Inquiry:
         return ", ".join(dict.fromkeys(names))
 
     def _needed(self, state: PlaceCounters, edge: Edge, index: list[str]) -> str:
-        parts = [f"needed: {self.notation.atom(edge.atom)}"]
+        parts = [f"needed: {self.notation.bounded(edge)}"]
         if not state.place.start:
             parts.append(f"after the last event ({STRATEGIES[state.place.operator]})")
         if index:
@@ -347,7 +347,9 @@ class _Inquiry:
             guards = self.notation.guards(eager.guard for eager in state.place.eager_guards)
             yield f"{guards} removed {_counted(state.ended, 'group')} waiting here"
         if state.outside:
-            yield f"{_counted(state.outside, 'candidate')} arrived after the window had closed"
+            bounded = any(edge.within is not None for edge in state.place.edges)
+            closed = "the window had closed" + " or the bound had passed" * bounded
+            yield f"{_counted(state.outside, 'candidate')} arrived after {closed}"
         if state.shed:
             yield f"a limit shed {_counted(state.shed, 'group')} waiting here"
         if state.expired:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 ACCEPT = -1
@@ -39,6 +40,9 @@ class Action:
 class Edge:
     atom: int
     actions: tuple[Action, ...] = ()
+    within: int | None = None
+    """Microseconds from the last event of the partial match to that of the step; at a start, and of
+    a unit searched in front of a match, from the first event of the step. None: no bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +146,16 @@ class Guard:
     """True for a written negation, False for the absence of an optional step."""
     relative: bool = False
     """Whether an occurrence depends on the instant from which the search begins: the unit begins
-    with a step that may be skipped, or with an `AND` group under `;`, whose operands look for
-    earlier events since that instant."""
+    with a step that may be skipped or has a bound, or with an `AND` group under `;`, whose operands
+    look for earlier events since that instant."""
     reads: tuple[int, ...] = ()
+    lookback: int | None = None
+    """In front of a match: the microseconds that the search reaches back; None: the window."""
+
+
+def within_text(within: int | None) -> str:
+    """The bound of an edge in seconds: ` within 5 s`; empty without one."""
+    return "" if within is None else f" within {Decimal(within).scaleb(-6).normalize():f} s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +226,7 @@ class Automaton:
         actions = "".join(
             f" {'again' if action.again else 'begin'} unit {action.unit}" for action in edge.actions
         )
-        return self.atom_text(edge.atom, names) + actions
+        return self.atom_text(edge.atom, names) + within_text(edge.within) + actions
 
     def _targets(self, edge: Edge) -> str:
         return ", ".join(
@@ -229,11 +240,12 @@ class Automaton:
 
     def _guard(self, guard: int, names: Sequence[str]) -> str:
         value = self.guards[guard]
+        back = within_text(value.lookback)
         if value.occurrence is not None:
-            return names[value.occurrence]
+            return names[value.occurrence] + back
         atoms = [
             self.atom_text(edge.atom, names)
             for start in value.starts
             for edge in self.places[start].edges
         ]
-        return f"({' | '.join(atoms)} …)"
+        return f"({' | '.join(atoms)} …){back}"

@@ -139,17 +139,25 @@ class _Builder:
 
     def _step(self, step: ast.Step, reach: Operator | None) -> _Ways:
         quantifier = step.quantifier
+        within = None if step.bound is None else step.bound.microseconds
         if quantifier is None or quantifier.optional:
-            return self._parts(step.unit, reach)
-        return self._iteration(step.unit, max(quantifier.least, 1), quantifier.most, reach)
+            return _bounded(self._parts(step.unit, reach), within)
+        least = max(quantifier.least, 1)
+        return self._iteration(step.unit, least, quantifier.most, reach, within)
 
     def _iteration(
-        self, unit: ast.Unit, least: int, most: int | None, reach: Operator | None
+        self,
+        unit: ast.Unit,
+        least: int,
+        most: int | None,
+        reach: Operator | None,
+        within: int | None,
     ) -> _Ways:
+        """The ways of an iteration; `within` bounds each of its rounds."""
         number = self._unit
         self._unit += 1
         around, self._around = self._around, (*self._around, number)
-        arrivals, exits = self._parts(unit, reach)
+        arrivals, exits = _bounded(self._parts(unit, reach), within)
         self._around = around
         if most is None or most > 1:
             again = [_entering(arrival, Action(number, again=True)) for arrival in arrivals]
@@ -223,11 +231,13 @@ class _Builder:
         marks = self._occurrence, self._unit
         quantifier = step.quantifier
         unit = step.unit
+        size = None if step.bound is None else step.bound.microseconds
+        within, lookback = (None, size) if step.negated else (size, None)
         if quantifier is not None and not quantifier.optional:
             least = max(quantifier.least, 1)
-            arrivals, exits = self._iteration(unit, least, least, reach)
+            arrivals, exits = self._iteration(unit, least, least, reach, within)
         else:
-            arrivals, exits = self._parts(unit, reach)
+            arrivals, exits = _bounded(self._parts(unit, reach), within)
         for leaving in exits:
             self.links[leaving.atom].append(Link(DONE, leaving.bounds, leaving.guards))
         starts = tuple(
@@ -237,8 +247,15 @@ class _Builder:
         )
         single = self._single(starts)
         first = [self.places[start] for start in starts]
-        relative = any(place.guards or place.operator == ";" for place in first)
-        self.guards.append(Guard(self._around, starts, single, step.negated, relative))
+        relative = any(
+            place.guards
+            or place.operator == ";"
+            or any(edge.within is not None for edge in place.edges)
+            for place in first
+        )
+        self.guards.append(
+            Guard(self._around, starts, single, step.negated, relative, lookback=lookback)
+        )
         if not step.negated:
             self._occurrence, self._unit = marks
         return len(self.guards) - 1
@@ -328,3 +345,20 @@ def read_one_another(plan: QueryPlan, operands: Sequence[Sequence[Sequence[int]]
 def _entering(arrival: _Arrival, action: Action) -> _Arrival:
     edges = tuple(replace(edge, actions=(action, *edge.actions)) for edge in arrival.edges)
     return replace(arrival, edges=edges)
+
+
+def _bounded(ways: _Ways, within: int | None) -> _Ways:
+    """The ways of a unit whose every way is one step, which must end within a bound."""
+    arrivals, exits = ways
+    if within is None:
+        return ways
+    return [
+        replace(
+            arrival,
+            edges=tuple(
+                replace(edge, within=within if edge.within is None else min(within, edge.within))
+                for edge in arrival.edges
+            ),
+        )
+        for arrival in arrivals
+    ], exits

@@ -104,6 +104,14 @@ class Quantifier:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """`WITHIN 5 SECONDS` after a step."""
+
+    microseconds: int
+    span: Span = no_span()
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step of a sequence: its operator (None for the first step), unit and quantifier."""
 
@@ -113,6 +121,7 @@ class Step:
     negated: bool = False
     span: Span = no_span()
     operator_span: Span = no_span()
+    bound: Bound | None = None
 
 
 @dataclass(frozen=True, slots=True)

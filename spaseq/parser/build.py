@@ -143,9 +143,13 @@ class QueryBuilder(PatternBuilder):
             return ast.Within("unbounded", span=span)
         if "EVENTS" in words:
             return ast.Within("events", events=self.integer(words["INTEGER"]), span=span)
+        kind: Any = "tumbling" if "TUMBLING" in words else "span"
+        return ast.Within(kind, self._duration(tree), span=span)
+
+    def _duration(self, tree: Tree) -> int:
+        """The microseconds of the number and the unit at the end of a clause or bound."""
         number, unit = tree.children[-2:]
-        microseconds = self._microseconds(number, as_token(unit).text.upper().removesuffix("S"))
-        return ast.Within("tumbling" if "TUMBLING" in words else "span", microseconds, span=span)
+        return self._microseconds(number, as_token(unit).text.upper().removesuffix("S"))
 
     def _microseconds(self, token: Part, unit: str) -> int:
         number = Decimal(as_token(token).text)
@@ -242,26 +246,36 @@ class QueryBuilder(PatternBuilder):
 
     def _operand(self, part: Part, sign: str) -> ast.Unit:
         step = self._step(part)
-        if step.negated or step.quantifier is not None:
-            if step.negated:
+        if step.negated or step.quantifier is not None or step.bound is not None:
+            if step.quantifier is None and not step.negated:
+                hint = (
+                    "enclose the operand in parentheses, such as (B WITHIN 5 SECONDS)"
+                    if sign == "|"
+                    else f"write the bound after the whole group: (A {sign} B) WITHIN 5 SECONDS"
+                )
+            elif step.negated:
                 hint = f"write the negation as a separate step, outside the ({sign}) group"
             elif sign == "|":
                 hint = "enclose the operand in parentheses, such as (B+)"
             else:
                 hint = f"operands of {sign} are GPMs, or groups of GPMs joined by & or |"
-            what = "a negation" if step.negated else "a quantifier"
+            what = (
+                "a negation" if step.negated else "a quantifier" if step.quantifier else "a bound"
+            )
             self.source.report(f"{what} on an operand of {sign}", step.span, hint, incomplete=True)
         return step.unit
 
     def _step(self, part: Part, mark: Token | None = None) -> ast.Step:
         part = as_tree(part)
         negated = False
-        quantifier = None
+        quantifier = bound = None
         unit: Any = None
         for child in part.children:
             if isinstance(child, Tree):
                 if child.rule == "quantifier":
                     quantifier = self.quantifier(child)
+                elif child.rule == "bound":
+                    bound = self.bound(child)
                 else:
                     unit = self.build(child)
             elif child.kind == "NAME":
@@ -270,9 +284,12 @@ class QueryBuilder(PatternBuilder):
                 negated = True
         span = self.span(part)
         if mark is None:
-            return ast.Step(None, unit, quantifier, negated, span)
+            return ast.Step(None, unit, quantifier, negated, span, bound=bound)
         operator: Any = mark.text
-        return ast.Step(operator, unit, quantifier, negated, span, self.span(mark))
+        return ast.Step(operator, unit, quantifier, negated, span, self.span(mark), bound)
+
+    def bound(self, tree: Tree) -> ast.Bound:
+        return ast.Bound(self._duration(tree), self.span(tree))
 
     def quantifier(self, tree: Tree) -> ast.Quantifier:
         span = self.span(tree)

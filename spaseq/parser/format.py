@@ -157,7 +157,8 @@ class _Writer:
     def _step(self, step: ast.Step) -> str:
         operator = _OPERATORS[step.operator] if step.operator else ""
         quantifier = _quantifier(step.quantifier) if step.quantifier else ""
-        return f"{operator}{'!' * step.negated}{self._unit(step.unit)}{quantifier}"
+        bound = f" WITHIN {_duration(step.bound.microseconds)}" if step.bound else ""
+        return f"{operator}{'!' * step.negated}{self._unit(step.unit)}{quantifier}{bound}"
 
     def _unit(self, unit: ast.Unit) -> str:
         if isinstance(unit, ast.GpmRef):
@@ -393,9 +394,14 @@ def _window(within: ast.Within) -> str:
     if within.kind == "events":
         return f"{within.events} EVENTS"
     word = "TUMBLING " if within.kind == "tumbling" else ""
+    return word + _duration(within.microseconds)
+
+
+def _duration(microseconds: int) -> str:
+    """The duration in the largest unit that gives a whole number."""
     for unit, size in reversed(MICROSECONDS.items()):
-        number, rest = divmod(within.microseconds, size)
+        number, rest = divmod(microseconds, size)
         if not rest and (number or unit == "MILLISECOND"):
-            return f"{word}{number} {unit}{'S' * (number != 1)}"
-    whole, rest = divmod(within.microseconds, 1000)
-    return f"{word}{whole}.{rest:03} MILLISECONDS"
+            return f"{number} {unit}{'S' * (number != 1)}"
+    whole, rest = divmod(microseconds, 1000)
+    return f"{whole}.{rest:03} MILLISECONDS"

@@ -12,7 +12,11 @@ from collections.abc import Iterator, Sequence
 
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
+<<<<<<< HEAD
 from spaseq.plan.check_comparisons import check_comparisons
+=======
+from spaseq.plan.check_bounds import check_bounds
+>>>>>>> a994a9c (language: add bounds on steps, and on absence in front)
 from spaseq.plan.check_filters import check_filters
 from spaseq.plan.check_functions import check_functions
 from spaseq.plan.check_patterns import check_pattern
@@ -38,6 +42,7 @@ def check(query: ast.Query) -> list[Diagnostic]:
         *_clauses(query),
         *_streams(query),
         *check_sequence(query, places),
+        *check_bounds(query, bare),
         *(finding for define in query.defines for finding in check_pattern(define)),
         *check_functions(query),
         *check_comparisons(query),

@@ -276,6 +276,9 @@ class _Shape:
         elif operand.steps[0].negated:
             kind = "a negation"
             hint = f"move the negation to the enclosing sequence: `A; !N; (B {operator} C)`"
+        elif operand.steps[0].quantifier is None:
+            kind = "a step with a bound"
+            hint = f"write the bound after the whole group: `(A {operator} B) WITHIN 5 SECONDS`"
         else:
             kind = "a step with a quantifier"
             hint = f"drop the quantifier, or write it after the whole group: `(A {operator} B)+`"

@@ -176,7 +176,7 @@ def _bare_step(step: ast.Step) -> ast.Step:
     unit = _bare_unit(step.unit)
     if isinstance(unit, ast.Sequence) and len(unit.steps) == 1:
         inner = unit.steps[0]
-        if step.quantifier is None and not step.negated:
+        if step.quantifier is None and step.bound is None and not step.negated:
             return replace(
                 inner,
                 operator=step.operator,
@@ -186,13 +186,17 @@ def _bare_step(step: ast.Step) -> ast.Step:
     return replace(step, unit=unit)
 
 
+def _is_bare(step: ast.Step) -> bool:
+    return step.quantifier is None and step.bound is None and not step.negated
+
+
 def _bare_unit(unit: ast.Unit) -> ast.Unit:
     match unit:
         case ast.GpmRef():
             return unit
         case ast.Sequence():
             steps = tuple(_bare_step(step) for step in unit.steps)
-            if len(steps) == 1 and steps[0].quantifier is None and not steps[0].negated:
+            if len(steps) == 1 and _is_bare(steps[0]):
                 return steps[0].unit
             return replace(unit, steps=steps)
         case ast.Conjunction() | ast.Disjunction() | ast.AnyOrder():

@@ -112,13 +112,14 @@ class _Checking:
             if times or bounds or bound:
                 refuse("clock", "there is no window, but a time in it")
             return
-        self.covers(times, bound)
+        first = bound if tables.counted else self.reach
+        self.covers(times, first)
         if tables.counted:
             wholes([events for _, events in times], "clock", 0, tables.size)
             whole(sum(events for _, events in times), "clock", 0, tables.size)
         else:
             rising((micros for _, micros in times), "clock", strictly=False)
-            if times[-1][1] != self.state.clock.micros or times[max(start - bound, 0)][1] != (
+            if times[-1][1] != self.state.clock.micros or times[max(start - first, 0)][1] != (
                 self.state.clock.micros
             ):
                 refuse("clock", "the open timestamp is not the last one")

@@ -104,6 +104,7 @@ cdef class AutomatonCore:
     cdef int _remove_joined(self, Groups groups, const Touched* touched) except -1 nogil
     cdef int _expire_strict_place(self, Groups groups, uint32_t place) except -1 nogil
     cdef int _sweep_place(self, Groups groups, uint32_t place) except -1 nogil
+    cdef bint _is_out_of_bounds(self, Groups groups, uint32_t group, uint32_t place) noexcept nogil
     cdef int skip_past(self, uint32_t count) except -1 nogil
     cdef int _apply_eager_guard(
         self, EagerGuard* eager, uint32_t width, Groups groups

@@ -14,7 +14,15 @@ each group that it visits. Source: Bucchi et al., CORE; Alevizos et al., Registe
 
 from spaseq.nfa.native._window cimport since_of
 from spaseq.nfa.native._event cimport resolve_compared_columns, count_group_step
-from spaseq.nfa.native._groups cimport NIL, Group, remove_group, group_at, latest_of
+from spaseq.nfa.native._conjunction cimport Range
+from spaseq.nfa.native._groups cimport (
+    NIL,
+    Group,
+    InstantMembers,
+    remove_group,
+    group_at,
+    latest_of,
+)
 from spaseq.nfa.native._instant cimport Touched, bit_of_place, mark_joined
 from spaseq.nfa.native._partitions cimport Partitions, since_at
 from spaseq.nfa.native._shedding cimport count_held, shed
@@ -27,7 +35,7 @@ from spaseq.nfa.native._program cimport (
     filters_hold,
     place_at,
 )
-from spaseq.nfa.native._tecs cimport instant_t
+from spaseq.nfa.native._tecs cimport instant_t, top_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._effort cimport limit_effort
 from spaseq.rdf._memory cimport mem_free, mem_calloc
@@ -178,10 +186,28 @@ cdef class AutomatonCore:
         cdef uint32_t i = groups.live_count
         while i:
             i -= 1
-            if group_at(groups, groups.alive[i]).latest < self.window.bound:
+            if group_at(groups, groups.alive[i]).latest < self.window.bound or (
+                groups.dated and self._is_out_of_bounds(groups, groups.alive[i], place)
+            ):
                 remove_group(groups, groups.alive[i])
                 place_at(self.tables, place).expired += 1
         return 0
+
+    cdef bint _is_out_of_bounds(self, Groups groups, uint32_t group, uint32_t place) noexcept nogil:
+        """Whether the bounds of all edges of a place have passed over the members of a group."""
+        cdef const InstantMembers* newest = groups.dates[group].newest
+        cdef Range edges = self.conjunction.place_edges[place]
+        cdef int64_t within
+        cdef uint32_t i
+        if newest == NULL or newest.latest < self.window.bound or edges.first == edges.end:
+            return False
+        for i in range(edges.first, edges.end):
+            within = self.tables.edges[i].within
+            if within < 0 or (
+                self.window.micros - top_of(newest.members).label.micros <= within
+            ):
+                return False
+        return True
 
     def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
         """Set the limits: groups, groups left after shedding, steps of an event."""

@@ -107,4 +107,25 @@ cdef class Conjunction:
     cdef int push_level(self) except -1 nogil
 
 
+cdef inline int64_t least_micros(const RowSearch* seek) noexcept nogil:
+    """The least time, in microseconds, of the rows of a combination."""
+    cdef uint32_t i
+    cdef int64_t least = seek.labels[0].micros
+    for i in range(seek.count):
+        if seek.labels[i].micros < least:
+            least = seek.labels[i].micros
+    return least
+
+
+cdef inline bint in_time(Tables tables, const RowSearch* seek, int64_t since) noexcept nogil:
+    """Whether the rows of a combination keep the bound of its edge, counted from a time."""
+    cdef int64_t within = tables.edges[seek.edge].within
+    cdef uint32_t i
+    if within >= 0:
+        for i in range(seek.count):
+            if seek.labels[i].micros - since > within:
+                return False
+    return True
+
+
 cdef Range* ranges_of(pairs) except NULL

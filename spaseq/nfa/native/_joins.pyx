@@ -26,11 +26,12 @@ from spaseq.nfa.native._groups cimport (
     group_at,
     remove_group,
 )
+from spaseq.nfa.native._conjunction cimport in_time, least_micros
 from spaseq.nfa.native._negation cimport NO_INSTANT, latest_rival
 from spaseq.nfa.native._instant cimport follow_links, mark_joined
 from spaseq.nfa.native._partitions cimport since_at
 from spaseq.nfa.native._program cimport Edge, PlaceFlags, Occurrence, place_at
-from spaseq.nfa.native._tecs cimport union_add, new_node, size_of_label
+from spaseq.nfa.native._tecs cimport union_add, new_node, size_of_label, top_of
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 cdef const char* ALLOCATED_FOR = b"another beginning"
@@ -153,7 +154,7 @@ cdef class StepJoin:
     cdef int _begin(self, EdgeRef* way, RowSearch* seek) except -1 nogil:
         """Begin a match with a step over several events."""
         cdef Place* place = way.place_at
-        if seek.first < self.event.since:
+        if seek.first < self.event.since or not in_time(self.tables, seek, least_micros(seek)):
             return 0
         memcpy(self.event.env, seek.env, self.tables.cells * sizeof(term_t))
         self.step_count = 0
@@ -219,14 +220,21 @@ cdef class StepJoin:
         cdef instant_t bound = self.event.since, latest = group_at(groups, number).latest
         cdef InstantMembers* stretch = groups.dates[number].newest
         cdef bint joined = False, asked = place.flags & PlaceFlags.RELATIVE
+        cdef bint bounded = edge.within >= 0
         if seek.count > 1:
             self.step_count = 0
-        if needed <= groups.dates[number].oldest and stretch.last < seek.first and not asked:
+        if needed <= groups.dates[number].oldest and stretch.last < seek.first and not (
+            asked or bounded
+        ):
             place.joined += 1
             return follow_links(
                 self.instant, edge, self._node(way, seek, group_at(groups, number).members, latest)
             )
         while stretch != NULL and latest >= bound and stretch.last >= needed:
+            if bounded and stretch.latest >= bound and (
+                self.window.micros - top_of(stretch.members).label.micros > edge.within
+            ):
+                break
             if stretch.latest >= bound and stretch.last < seek.first and not (
                 asked and self.negation.forbidden_until(
                     way.edge, self.before, self.event.env, stretch.last, seek.first, False
@@ -239,7 +247,8 @@ cdef class StepJoin:
             latest = stretch.older_latest
             stretch = stretch.older
         place.joined += joined
-        place.forbidden += not joined
+        place.forbidden += not (joined or bounded)
+        place.outside += bounded and not joined
         return 0
 
     cdef Node* _node(

@@ -18,6 +18,7 @@ cdef enum:
 
 cdef struct Guard:
     bint negated
+    int64_t lookback    # in front of a match: how far the search reaches back, -1: one window
     Range starts        # places where the guarded unit may begin
 
 # A guard, and the registers that it reads as they were before the edge.

@@ -10,10 +10,10 @@ are not. Cost: the rows examined; a unit costs at most its rows times its places
 from cpython.ref cimport PyObject
 from libc.string cimport memcpy, memset
 
-from spaseq.nfa.native._window cimport bound_at
+from spaseq.nfa.native._window cimport bound_at, first_since, time_of
 from spaseq.nfa.native._frontier cimport Frontier, frontier_clear, frontier_free, frontier_push
 from spaseq.nfa.native._groups cimport NIL
-from spaseq.nfa.native._conjunction cimport ranges_of
+from spaseq.nfa.native._conjunction cimport in_time, least_micros, ranges_of
 from spaseq.nfa.native._program cimport Link, bind, begin_iterations, numbers_of, bounds_admit
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
@@ -58,8 +58,8 @@ cdef class Negation:
         self.link_checks = ranges_of(found.link_checks)
         self.place_checks = ranges_of(found.place_checks)
         self.guards = <Guard*>mem_calloc(len(found.guards), sizeof(Guard))
-        for i, (negated, first, end) in enumerate(found.guards):
-            self.guards[i].negated = negated
+        for i, (negated, first, end, lookback) in enumerate(found.guards):
+            self.guards[i].negated, self.guards[i].lookback = negated, lookback
             self.guards[i].starts = Range(first, end)
         self.checks = <Check*>mem_calloc(len(found.checks), sizeof(Check))
         for i, (guard, first, end) in enumerate(found.checks):
@@ -124,6 +124,10 @@ cdef class Negation:
         cdef Range edges
         cdef GuardSearch watch
         cdef RowSearch seek
+        if starting and guard.lookback >= 0:
+            low = first_since(
+                self.window, time_of(self.window, high) - guard.lookback, high
+            ) - 1
         if high - low < 2:
             return NO_INSTANT
         watch.negation = <PyObject*>self
@@ -257,6 +261,11 @@ cdef int _begin(Negation negation, RowSearch* seek) except -1 nogil:
     cdef instant_t low = bound_at(negation.window, seek.first) - 1 if watch.starting else watch.low
     if seek.first <= watch.best:
         return lone
+    if not in_time(
+        negation.tables, seek,
+        least_micros(seek) if watch.starting else time_of(negation.window, watch.low),
+    ):
+        return 0
     if negation.tables.places[watch.place].operator == c";" and not watch.starting and (
         latest_rival(negation, watch.place, seek, watch.context, watch.low) > watch.low
     ):
@@ -281,7 +290,12 @@ cdef int _follow(Negation negation, RowSearch* seek) except -1 nogil:
     """Callback: a step that may continue a guarded unit."""
     cdef UnitSearch* task = <UnitSearch*>seek.task
     cdef char mark = negation.tables.places[task.place].operator
-    cdef instant_t needed = negation.forbidden_until(
+    cdef instant_t needed
+    if negation.tables.edges[seek.edge].within >= 0 and not in_time(
+        negation.tables, seek, time_of(negation.window, task.last)
+    ):
+        return 0
+    needed = negation.forbidden_until(
         seek.edge, task.before, seek.env, task.last, seek.first, False
     )
     if mark == c",":
@@ -316,7 +330,7 @@ cdef instant_t latest_rival(
     cdef RowSearch seek
     memset(&seek, 0, sizeof(RowSearch))
     memset(&rival, 0, sizeof(RivalSearch))
-    rival.candidate, rival.best, rival.micros = candidate, NO_INSTANT, _micros(candidate)
+    rival.candidate, rival.best, rival.micros = candidate, NO_INSTANT, least_micros(candidate)
     rival.together = candidate.count > 1 and not negation.conjunction.any_order[candidate.edge]
     seek.found, seek.task = _rivals, &rival
     for seek.edge in range(edges.first, edges.end):
@@ -376,7 +390,7 @@ cdef int _rivals(void* task, RowSearch* seek) except -1 nogil:
     cdef RowSearch* candidate = rival.candidate
     cdef uint32_t i, j
     # Two conjunctions with one timestamp are unordered.
-    if not rival.alone and rival.together and seek.count > 1 and _micros(seek) >= rival.micros:
+    if not rival.alone and rival.together and seek.count > 1 and least_micros(seek) >= rival.micros:
         return 0
     if rival.alone and rival.operand != NIL:
         for i in range(candidate.count):
@@ -391,16 +405,6 @@ cdef int _rivals(void* task, RowSearch* seek) except -1 nogil:
     if seek.first > rival.best:
         rival.best = seek.first
     return seek.count == 1
-
-
-cdef int64_t _micros(const RowSearch* seek) noexcept nogil:
-    """The least time, in microseconds, of the rows of a combination."""
-    cdef uint32_t i
-    cdef int64_t least = seek.labels[0].micros
-    for i in range(seek.count):
-        if seek.labels[i].micros < least:
-            least = seek.labels[i].micros
-    return least
 
 
 cdef int _raised() except -1 nogil:

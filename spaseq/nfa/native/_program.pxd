@@ -123,6 +123,7 @@ cdef struct Edge:
     bint exact          # for distinct numbers, the range index returns exactly the fitting groups
     bint straight       # see spaseq.nfa.native.straight_edges
     bint final          # the edge completes a match
+    int64_t within      # bound on the time since the last event, in microseconds, -1: none
     const Agreement* agreement
     const Agreement* agreement_end
 

@@ -124,7 +124,7 @@ cdef class Tables:
                 self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
                 first, end, self.edges[i].index, key_first, key_end,
                 self.edges[i].compared, relation, self.edges[i].whole,
-                self.edges[i].decided, self.edges[i].strict,
+                self.edges[i].decided, self.edges[i].strict, self.edges[i].within,
             ) = entry
             self.edges[i].link, self.edges[i].link_end = self.links + first, self.links + end
             self.edges[i].final = all([link[0] == COMPLETE for link in rows.links[first:end]])

@@ -86,7 +86,8 @@ cdef class CoreParts:
     def clock(self):
         """(now, bound, first instant of the timestamp, its time, times, bounds).
 
-        `times` pairs each instant inside the window with its time, or its number of events.
+        `times` pairs each instant within reach with its time, or inside the window with its number
+        of events.
         `bounds` pairs each instant within reach with the bound of the window at that instant; it is
         empty if the query looks back one window only.
         """
@@ -94,7 +95,9 @@ cdef class CoreParts:
         cdef instant_t end = self.window.bound if self.window.endless else self.window.now + 1
         times = [
             (i, self.window.times[i & self.window.times_mask])
-            for i in range(self.window.bound, end)
+            for i in range(
+                self.window.bound if self.window.counted else min(self.window.reach, end), end
+            )
         ]
         bounds = []
         if self.window.past_bounds != NULL:

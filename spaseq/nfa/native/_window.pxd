@@ -62,6 +62,25 @@ cdef inline instant_t bound_at(Window window, instant_t instant) noexcept nogil:
     return window.past_bounds[instant & window.times_mask]
 
 
+cdef inline int64_t time_of(Window window, instant_t instant) noexcept nogil:
+    """The time of an instant within reach, of a window of time."""
+    return window.times[instant & window.times_mask]
+
+
+cdef inline instant_t first_since(
+    Window window, int64_t micros, instant_t instant
+) noexcept nogil:
+    """The least instant within reach, up to a given one, whose time is not before `micros`."""
+    cdef instant_t low = window.reach, middle
+    while low < instant:
+        middle = low + (instant - low) // 2
+        if time_of(window, middle) < micros:
+            low = middle + 1
+        else:
+            instant = middle
+    return instant
+
+
 cdef inline int tick(Window window, int64_t micros) except -1 nogil:
     """Begin the next instant, at a time not before the last one's."""
     cdef int64_t earliest = opening_of(window, micros)

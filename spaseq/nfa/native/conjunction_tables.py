@@ -40,8 +40,9 @@ class SearchTables:
     """By GPM, of `searchers`."""
     searchers: list[int] = field(default_factory=list)
     """Places that search the rows of a GPM, including those where matches wait for the close."""
-    guards: list[tuple[bool, int, int]] = field(default_factory=list)
-    """(whether negated, places where the unit begins as a range of `starts`)."""
+    guards: list[tuple[bool, int, int, int]] = field(default_factory=list)
+    """(whether negated, places where the unit begins as a range of `starts`, microseconds that the
+    search reaches back in front of a match or -1)."""
     starts: list[int] = field(default_factory=list)
     checks: list[tuple[int, int, int]] = field(default_factory=list)
     """(guard, registers that it reads as they were before the edge, as a range of `restored`)."""
@@ -112,7 +113,8 @@ class _Writing:
         out.gpms = [occurrence.gpm for occurrence in self._plan.occurrences]
         self._early()
         for guard in self._automaton.guards:
-            out.guards.append((guard.negated, *self._listed(out.starts, guard.starts)))
+            back = -1 if guard.lookback is None else guard.lookback
+            out.guards.append((guard.negated, *self._listed(out.starts, guard.starts), back))
         for number, place in enumerate(self._automaton.places):
             self._place(number, place)
         for number, link in enumerate(self._closing, len(self._automaton.places)):
@@ -149,7 +151,8 @@ class _Writing:
         manner = CONJOINED * conjoined
         if guards and place.start:
             manner |= GUARDED
-        if (guards or conjoined) and not place.start:
+        bounded = any(edge.within is not None for edge in place.edges)
+        if (guards or conjoined or bounded) and not place.start:
             manner |= DATED
         if any(self._automaton.guards[guard].relative for guard in guards):
             manner |= RELATIVE

@@ -127,7 +127,9 @@ def _chain(automaton: Automaton) -> list[tuple[int, int]] | None:
             return None
         edge = place.edges[0]
         atom = automaton.atoms[edge.atom]
-        if atom.kind != "single" or edge.actions or len(atom.links) != 1 or atom.links[0].bounds:
+        if atom.kind != "single" or edge.actions or edge.within is not None:
+            return None
+        if len(atom.links) != 1 or atom.links[0].bounds:
             return None
         found.append((number, atom.occurrences[0]))
         if len(found) > len(automaton.places):

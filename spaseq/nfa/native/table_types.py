@@ -36,6 +36,7 @@ class EdgeRow(NamedTuple):
     whole: bool
     decided: bool
     strict: bool
+    within: int
 
 
 @dataclass(slots=True)
@@ -58,7 +59,8 @@ class CoreTables:
     edges: list[EdgeRow] = field(default_factory=list)
     """(occurrence or, over several graph patterns, the greatest number; effects; links; index or 0;
     key columns; column that a range index compares; its position in `RELATIONS`; `joins_whole`;
-    whether there is a `deciding_operator`; whether it excludes equality)."""
+    whether there is a `deciding_operator`; whether it excludes equality; bound in microseconds or
+    -1)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)

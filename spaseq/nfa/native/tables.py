@@ -288,6 +288,7 @@ class _Writing:
             joins_whole(self._plan, self._automaton, number, position),
             operator is not None,
             operator in ("<", ">"),
+            -1 if edge.within is None else edge.within,
         )
 
     def _link(self, link: Link) -> tuple[int, int, int]:

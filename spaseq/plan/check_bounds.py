@@ -1,0 +1,161 @@
+"""The bounds of steps (`WITHIN d` after a step) → errors, each with its place and a hint.
+
+docs/language.md, section 4, "Bounds of steps" says what they mean, and which of them this version
+does not run. Cost: linear in the sequence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from spaseq.errors import Diagnostic
+from spaseq.parser import ast
+
+
+def check_bounds(query: ast.Query, sequence: ast.Sequence) -> list[Diagnostic]:
+    """The findings about bounds; `sequence` is without parentheses around single steps."""
+    walk = _Walk(query.within)
+    walk.sequence(sequence, _Where())
+    return walk.findings
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Where a unit stands."""
+
+    first: bool = True
+    """No step of the SEQ and no earlier iteration can precede it."""
+    at_start: bool = True
+    """Only negations precede it in the SEQ, and no iteration is around it."""
+    begins_side: bool = False
+    """It begins an operand of `|`."""
+    last: bool = True
+    """The match may end with it."""
+    guarded: bool = False
+    """It may have to be absent: it is inside a negation or an optional step."""
+
+
+class _Walk:
+    def __init__(self, window: ast.Within | None):
+        self._window = window
+        self._timed = window is None or window.kind in ("span", "tumbling")
+        self.findings: list[Diagnostic] = []
+
+    def _error(self, message: str, bound: ast.Bound, hint: str) -> None:
+        self.findings.append(Diagnostic(message, bound.span, hint))
+
+    def sequence(self, sequence: ast.Sequence, where: _Where) -> None:
+        steps = sequence.steps
+        first, at_start = where.first, where.at_start
+        for position, step in enumerate(steps):
+            here = replace(
+                where,
+                first=first,
+                at_start=at_start,
+                begins_side=where.begins_side and position == 0,
+                last=where.last and all(map(_may_be_absent, steps[position + 1 :])),
+            )
+            self._step(step, here)
+            if not step.negated:
+                first = at_start = False
+
+    def _step(self, step: ast.Step, where: _Where) -> None:
+        quantifier = step.quantifier
+        optional = _may_be_absent(step)
+        inside = replace(where, guarded=where.guarded or optional)
+        if quantifier is not None and not quantifier.optional and not step.negated:
+            again = quantifier.most is None or quantifier.most > 1
+            inside = replace(inside, first=where.first and not again, at_start=False)
+        if step.bound is not None:
+            if step.negated:
+                self._absence(step.bound, where)
+            else:
+                self._positive(step, step.bound, inside)
+        self._unit(step.unit, inside)
+
+    def _unit(self, unit: ast.Unit, where: _Where) -> None:
+        if isinstance(unit, ast.Sequence):
+            self.sequence(unit, where)
+        elif isinstance(unit, ast.Disjunction):
+            for side in unit.operands:
+                self._unit(side, replace(where, begins_side=True))
+
+    def _absence(self, bound: ast.Bound, where: _Where) -> None:
+        window = self._window
+        if not where.at_start:
+            self._error(
+                "an absence with a deadline is supported at the start of SEQ only",
+                bound,
+                "drop the bound: `A; !N; B` forbids every N up to B, and "
+                "`A; !(N WITHIN 5 SECONDS); B` those within 5 seconds of A",
+            )
+        elif window is not None and (
+            window.kind != "span" or window.microseconds < bound.microseconds
+        ):
+            self._error(
+                "an absence in front cannot look back further than the window, which must be one "
+                "of time that slides",
+                bound,
+                "write a longer window, such as `WITHIN 1 HOUR`, or a shorter bound",
+            )
+
+    def _positive(self, step: ast.Step, bound: ast.Bound, where: _Where) -> None:
+        if where.first and _is_one_event(step.unit):
+            self._error(
+                "no step precedes this one, so there is nothing that its bound could count from",
+                bound,
+                "drop the bound, or write it after a later step: `A; B WITHIN 5 SECONDS`",
+            )
+        elif where.begins_side:
+            self._error(
+                "a bound on the first step of an operand of `|` is not supported",
+                bound,
+                "write the bound after the whole disjunction: `(A | B) WITHIN 5 SECONDS`",
+            )
+        elif not _is_one_step(step.unit):
+            self._error(
+                "a bound on a sequence of several steps is not supported",
+                bound,
+                "bound its steps one by one: `(B WITHIN 5 SECONDS; C WITHIN 5 SECONDS)`",
+            )
+        elif where.last and _may_be_absent(step):
+            self._error(
+                "a bound on an optional step with which the pattern may end is not supported",
+                bound,
+                "write `(B WITHIN 5 SECONDS)?`: it waits until the window closes",
+            )
+        elif where.guarded and not self._timed:
+            self._error(
+                "a bound on a step that may be absent needs a window of time",
+                bound,
+                "write a window in units of time, such as `WITHIN 10 MINUTES`",
+            )
+
+
+def _may_be_absent(step: ast.Step) -> bool:
+    quantifier = step.quantifier
+    return step.negated or (quantifier is not None and quantifier.least == 0)
+
+
+def _is_one_event(unit: ast.Unit) -> bool:
+    """Whether the unit is one event, or an optional or disjunction of such."""
+    match unit:
+        case ast.GpmRef():
+            return True
+        case ast.Disjunction():
+            return all(map(_is_one_event, unit.operands))
+        case ast.Sequence():
+            return len(unit.steps) == 1 and _is_one_event(unit.steps[0].unit)
+    return False
+
+
+def _is_one_step(unit: ast.Unit) -> bool:
+    """Whether each way through the unit is one event, or one group under `&` or `AND`."""
+    match unit:
+        case ast.Disjunction():
+            return all(map(_is_one_step, unit.operands))
+        case ast.Sequence():
+            step = unit.steps[0]
+            plain = step.quantifier is None and not step.negated
+            return len(unit.steps) == 1 and plain and _is_one_step(step.unit)
+    return True
