@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from spaseq.rdf.event import Event as Event
     from spaseq.results import Match as Match
     from spaseq.runs import Run as Run
+    from spaseq.sparql.registry import function as function
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ __all__ = [
     "Run",
     "SpaseqError",
     "compile",
+    "function",
     "run",
 ]
 
@@ -63,6 +65,7 @@ _MODULES = {
     "Run": ("spaseq.runs", "Run"),
     "SpaseqError": ("spaseq.errors", "SpaseqError"),
     "compile": ("spaseq.program", "compile_queries"),
+    "function": ("spaseq.sparql.registry", "function"),
     "run": ("spaseq.pipeline", "run"),
 }
 

@@ -23,6 +23,7 @@ from spaseq.engine.residual_filters import looks_at_graphs, pattern_of
 from spaseq.errors import QueryError, QueryWarning, StateError
 from spaseq.gpm.pattern import Pattern, canonical, compile_pattern
 from spaseq.gpm.program import compile_gpm
+from spaseq.gpm.python.geometry import check_installed
 from spaseq.kb.coverage import unread_warnings
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.nfa.compile import compile_automaton
@@ -181,6 +182,7 @@ def compile_queries(
         QueryError: with every error of the first invalid text; `others` has the errors of the
             other texts.
         ValueError: if `bind` names a variable that no query uses.
+        SpaseqError: if a function needs a library that is not installed.
     """
     listed = [texts] if isinstance(texts, str) else list(texts)
     if names is None:
@@ -193,6 +195,8 @@ def compile_queries(
 
 def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
     plans = plan_queries(parsed, names)
+    calls = (node for node in ast.walk(tuple(parsed)) if isinstance(node, ast.FunctionCall))
+    check_installed(call.function.value for call in calls)
     tasks: list[Pattern] = []
     known: dict[Pattern, int] = {}
     compiled = []

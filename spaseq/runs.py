@@ -250,6 +250,8 @@ class Run:
                     batch.refit()
                 if asking:
                     ready = self.rows.prepare(events.batches[0], evaluation.waiting)
+                else:
+                    self.rows.matchers.collect(events.batches)
                 if ready and not (clock.finished or clock.failure):
                     matches = loop.stream(events, index, len(events), holds=not asking)
                     yield from self._consume(matches, events, index)

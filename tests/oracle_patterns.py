@@ -20,6 +20,7 @@ from typing import Any
 
 import oracle_numbers
 import pyoxigraph as ox
+from oracle_functions import CUSTOM
 
 from spaseq.parser import ast, format_expression, format_pattern
 from spaseq.rdf.event import Event, Fact, Term
@@ -150,7 +151,9 @@ class Graphs:
         }
         pattern = rewritten(gpm.pattern, _without_case)
         text = format_pattern(rewritten(pattern, lambda node: _hidden_in(node, odd)))
-        result = self._store(event, frozenset(odd)).query(f"SELECT DISTINCT * {text}")
+        result = self._store(event, frozenset(odd)).query(
+            f"SELECT DISTINCT * {text}", custom_functions=CUSTOM
+        )
         assert isinstance(result, ox.QuerySolutions)
         names = [variable.value for variable in result.variables]
         computed = {
@@ -264,6 +267,7 @@ def _row(store: ox.Store, text: str, values: Sequence[tuple[str, Term]]) -> Term
     result = store.query(
         f"SELECT {given}({text} AS ?the_result) WHERE {{ {data} }}",
         substitutions={ox.Variable(name): term for name, term in blank.items()} or None,
+        custom_functions=CUSTOM,
     )
     assert isinstance(result, ox.QuerySolutions)
     found: Term | None = next(result)["the_result"]

@@ -33,6 +33,10 @@ DAY = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z in microseconds."""
 
 
+FN = "http://example.org/fn#"
+"""The namespace of the functions that `oracle_functions` registers."""
+
+
 def iri(name: str) -> ox.NamedNode:
     return ox.NamedNode(EXAMPLE + name)
 
@@ -541,7 +545,10 @@ class _GpmDraw:
             case 9:
                 mark = self._pick("", "NOT ")
                 return f"FILTER {mark}EXISTS {{ ?x :{self._pick(*PREDICATES)} {other} }}"
-        return f"FILTER({own} + {other} {compare} {self._pick('2', '3')})"
+        pair = f"{own} + {other}"
+        if self._one_in(2):
+            pair = self._pick(f"<{FN}sum>({own}, {other})", f"<{FN}twice>({own})")
+        return f"FILTER({pair} {compare} {self._pick('2', '3')})"
 
     def _assign(self, gpm: Gpm) -> None:
         """A stateful BIND, of a variable of its own or of one that several BIND."""

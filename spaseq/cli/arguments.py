@@ -246,6 +246,48 @@ def context_files(given: Iterable[str]) -> dict[str, str]:
     return files
 
 
+def load_functions(paths: Iterable[str]) -> None:
+    """Run modules that register functions.
+
+    Raises:
+        UsageError: for a file that does not exist, fails, or registers nothing.
+    """
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    from spaseq.sparql.registry import registered_names
+
+    for path in paths:
+        if not os.path.isfile(path):
+            raise click.UsageError(f"{path}: {_why_not(path)} (named by --functions)")
+        before = set(registered_names())
+        name = os.path.splitext(os.path.basename(path))[0]
+        spec = spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise click.UsageError(f"{path}: is no Python module (named by --functions)")
+        module = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise click.UsageError(
+                f"{path}: {type(error).__name__}: {error} (named by --functions)"
+            ) from error
+        if before == set(registered_names()):
+            raise click.UsageError(
+                f'{path}: registers no function; decorate one with @spaseq.function("IRI") '
+                "(named by --functions)"
+            )
+
+
+FUNCTIONS_OPTION = click.option(
+    "--functions",
+    "functions",
+    multiple=True,
+    metavar="MODULE.py",
+    help="A Python module that registers functions for queries with spaseq.function. It is run as "
+    "it is, without any protection: name only modules that you trust.",
+)
+
+
 def check_output(path: str, inputs: Iterable[str]) -> None:
     """Refuse an output file that is one of the input files, also by another name."""
     try:

@@ -87,6 +87,7 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     "SPARQL endpoint (credentials from the environment: SPASEQ_KB_AUTH).",
 )
 @click.option("--entail", type=click.Choice(REGIMES), help=ENTAIL)
+@arguments.FUNCTIONS_OPTION
 @click.option(
     "--format",
     "format_",
@@ -226,6 +227,7 @@ def run(
     maps: Sequence[str],
     kbs: Sequence[str],
     entail: str | None,
+    functions: Sequence[str],
     bound: Sequence[str],
     format_: str,
     output: str | None,
@@ -245,6 +247,7 @@ def run(
     Several queries share work, and can read streams that other queries register.
     """
     wanted = taken(reading)
+    arguments.load_functions(functions)
     options = read_options(max_memory=max_memory, **reading)
     read = arguments.read_queries(queries, texts)
     program = compiled(read, arguments.bound_values(bound, read))
@@ -319,6 +322,7 @@ def _run(
         is_whole = True
     finally:
         reports.report_left_out(sources, sum(query.shed for query in started.queries))
+        reports.report_failures(started.rows.matchers.calls.failures)
         if options.stats:
             reports.print_statistics(sources, started.stats, sink.written, elapsed())
         if options.stats_json:
@@ -418,8 +422,10 @@ def _named(error: QueryError, paths: Mapping[str, str]) -> QueryError:
 
 @click.command(cls=CommandWithExamples, epilog="  spaseq check query.rq\n")
 @query_arguments
-def check(queries: Sequence[str], texts: Sequence[str]) -> None:
+@arguments.FUNCTIONS_OPTION
+def check(queries: Sequence[str], texts: Sequence[str], functions: Sequence[str]) -> None:
     """Check queries; print "ok", or every error with line and column."""
+    arguments.load_functions(functions)
     compiled(arguments.read_queries(queries, texts))
     reports.output("ok")
 
@@ -439,6 +445,7 @@ def check(queries: Sequence[str], texts: Sequence[str]) -> None:
     help="A graph of the knowledge base, for --entail.",
 )
 @click.option("--entail", type=click.Choice(REGIMES), help="Show how entailment widens patterns.")
+@arguments.FUNCTIONS_OPTION
 def explain(
     queries: Sequence[str],
     texts: Sequence[str],
@@ -446,10 +453,12 @@ def explain(
     svg: bool,
     kbs: Sequence[str],
     entail: str | None,
+    functions: Sequence[str],
 ) -> None:
     """Show how queries will be evaluated: graph patterns, places, registers, indexes."""
     if dot and svg:
         raise click.UsageError("--dot and --svg exclude each other")
+    arguments.load_functions(functions)
     program = compiled(arguments.read_queries(queries, texts))
     graphs = arguments.kb_files(kbs, program)
     needs_schema(entail, graphs)

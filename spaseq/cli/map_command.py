@@ -70,6 +70,7 @@ _LOCAL = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
     help="The output format of events.",
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N events.")
+@arguments.FUNCTIONS_OPTION
 def map_command(
     files: Sequence[str],
     suggest: bool,
@@ -80,12 +81,14 @@ def map_command(
     on_error: str,
     format_: str,
     limit: int | None,
+    functions: Sequence[str],
 ) -> None:
     """Print the events that a mapping makes of the rows of files, or suggest a mapping.
 
     FILE is CSV or TSV with a header, JSON lines, Parquet or Arrow. The output is a stream: every
     event is a named graph with a timestamp.
     """
+    arguments.load_functions(functions)
     if suggest:
         _suggest(files, input_format)
         return

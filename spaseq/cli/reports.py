@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from spaseq.gpm.python.calls import Failures
     from spaseq.io.source import Source
     from spaseq.pipeline import Progress
 
@@ -126,6 +127,13 @@ def report_left_out(sources: Sequence[Source], shed: int = 0) -> None:
     if shed:
         were = "s were" if shed > 1 else " was"
         log(f"{shed:,} group{were} shed (--on-limit shed): matches may be missing")
+
+
+def report_failures(failures: Mapping[str, Failures]) -> None:
+    """Report the registered functions that failed, with the first message of each."""
+    for iri, found in failures.items():
+        times = "once" if found.count == 1 else f"{found.count:,} times"
+        log(f"the function <{iri}> failed {times}, first with {found.first}")
 
 
 def print_statistics(

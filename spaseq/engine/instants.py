@@ -83,10 +83,12 @@ class QueryRun:
         self.compiled = compiled
         self._kb = kb
         self._registers = RegisterFile(plan, RunningAggregates())
-        self._occurrences = linked(plan, self._registers, kb, LinkedOccurrence)
+        self._occurrences = linked(plan, self._registers, kb, matchers.calls, LinkedOccurrence)
         self.native = self._on_the_core(matchers)
         """The automaton on the compiled core."""
-        self.output = OutputStage(plan, self._registers, self._occurrences, kb, compiled.automaton)
+        self.output = OutputStage(
+            plan, self._registers, self._occurrences, kb, compiled.automaton, matchers.calls
+        )
         self._waits = self.output.waits
         self.time: Timestamp | None = None
         """The open timestamp; None before the first event and after the timestamp has closed."""

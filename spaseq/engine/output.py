@@ -17,6 +17,7 @@ import pyoxigraph as ox
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.gpm.program import constant
 from spaseq.gpm.python.aggregates import order_key, value_key
+from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.entry import Scope, compile_expression
 from spaseq.nfa.automaton import Automaton
 from spaseq.nfa.match_path import Path, Witnessed
@@ -64,12 +65,13 @@ class OutputStage:
         occurrences: Sequence[LinkedOccurrence],
         kb: CurrentGraphs,
         automaton: Automaton,
+        calls: Calls,
     ):
         self._plan = plan
         self._registers = registers
         self._occurrences = occurrences
         self._kb = kb
-        self._scope = Scope(None, kb, plan.kb_graphs)
+        self._scope = Scope(None, kb, plan.kb_graphs, calls)
         self._streams = {iri: number for number, iri in enumerate(plan.streams)}
         self.variables = tuple(column.name for column in plan.output.columns)
         self._columns = [self._compiled(column.value) for column in plan.output.columns]

@@ -102,7 +102,11 @@ class EventRows:
             self._entailed[seen].replace(closed, rules)
 
     def prepare(self, batch: EventBatch, hold: bool) -> bool:
-        """Request what the events of a batch need from the KB; False if a request failed."""
+        """Request what the events of a batch need from the KB; False if a request failed.
+
+        Vectorized functions are called for the events of the batch.
+        """
+        self.matchers.collect([batch])
         joins = self._joins.get(batch.stream, ())
         errors = [join.prepare(batch, hold) for join in joins]
         return not any(errors)

@@ -26,6 +26,7 @@ from spaseq.gpm.named_graphs import NamedGraphs
 from spaseq.gpm.native.bytecode import ExpressionCode, NotNative, compile_code
 from spaseq.gpm.pattern import Pattern, compile_pattern
 from spaseq.gpm.program import GpmProgram
+from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.entry import Scope, compile_expression, compile_filter
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.replay import Compiled, LinkedOccurrence
@@ -54,6 +55,7 @@ def linked(
     plan: QueryPlan,
     registers: RegisterFile,
     kb: NamedGraphs,
+    calls: Calls,
     kind: Callable[..., Linked],
 ) -> list[Linked]:
     """The occurrences of a plan with compiled expressions, linked to its registers.
@@ -72,20 +74,20 @@ def linked(
                 ),
                 tuple(compile_filter(c.expression, slots) for c in occurrence.residual),
             ),
-            _scopes(occurrence, kb, plan.kb_graphs),
+            _scopes(occurrence, kb, plan.kb_graphs, calls),
         )
         for occurrence in plan.occurrences
     ]
 
 
 def _scopes(
-    occurrence: Occurrence, kb: NamedGraphs, kb_graphs: tuple[str, ...] | None
+    occurrence: Occurrence, kb: NamedGraphs, kb_graphs: tuple[str, ...] | None, calls: Calls
 ) -> Callable[[Event], Scope]:
     """Event → the scope of the occurrence's expressions; only EXISTS reads the event."""
     if not any(looks_at_graphs(condition.expression) for condition in occurrence.conditions):
-        constant = Scope(None, kb, kb_graphs)
+        constant = Scope(None, kb, kb_graphs, calls)
         return lambda event: constant
-    return lambda event: Scope(event, kb, kb_graphs)
+    return lambda event: Scope(event, kb, kb_graphs, calls)
 
 
 def looks_at_graphs(expression: ast.Expr) -> bool:

@@ -33,7 +33,8 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     rows stored for guards and conjunctions. `bytes` estimates the memory of these, of waiting
     matches, and of matches remembered for de-duplication. `shed_groups` counts groups dropped by
     a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
-    the readers count them.
+    the readers count them. `function_errors` has the functions that failed: how often since the
+    run was started or resumed, and the first message.
     """
     counters_of = {query: query.counters() for query in run.distinct}
     holding_of = {query: query.held() for query in run.distinct}
@@ -71,6 +72,10 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         "shed_groups": sum(query.shed for query in run.queries),
         "evaluated_gpms": run.rows.evaluated(),
         "streams": {iri: {"events": number} for iri, number in run.clock.per_stream.items()},
+        "function_errors": {
+            iri: {"errors": failures.count, "first": failures.first}
+            for iri, failures in run.rows.matchers.calls.failures.items()
+        },
         "queries": queries,
     } | _kb_counters(run)
 

@@ -26,6 +26,7 @@ from spaseq.gpm.native.flatten import FlatPattern, flatten
 from spaseq.gpm.pattern import NativePattern
 from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.python.algebra import compile_group
+from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast
 from spaseq.plan.scope import certain_variables, expression_variables
@@ -113,12 +114,14 @@ class KbTables:
     """The tables of one native matcher that the KB decides.
 
     Args:
+        calls: the registered functions of the run.
         linked: creates a matcher of an operator, with filters on its rows.
         whole: the reason why its relations must be fetched whole; empty: they need not be.
     """
 
     def __init__(
         self,
+        calls: Calls,
         program: GpmProgram,
         native: NativePattern,
         matcher: NativeMatcher,
@@ -126,6 +129,7 @@ class KbTables:
         linked: Callable[[FlatPattern, Sequence[ast.Expr]], NativeMatcher],
         whole: str,
     ):
+        self._calls = calls
         self._program = program
         self._native = native
         self._matcher = matcher
@@ -208,7 +212,7 @@ class KbTables:
         """The distinct rows of a pattern over local graphs."""
         node = compile_group(ast.GroupGraphPattern((table.pattern,)))
         columns = [node.schema.index(name) for name in table.variables]
-        rows = node.run(Scope(None, kb, self._program.kb_graphs))
+        rows = node.run(Scope(None, kb, self._program.kb_graphs, self._calls))
         if columns == list(range(len(node.schema))):
             return list(dict.fromkeys(rows))
         return list(dict.fromkeys(tuple([row[column] for column in columns]) for row in rows))

@@ -12,6 +12,7 @@ pattern can use. Cost: see `_match_event` of the native matcher and `spaseq.gpm.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from spaseq.errors import EventError
 from spaseq.gpm import algebra
@@ -25,6 +26,7 @@ from spaseq.gpm.native.flatten import FlatPattern, flatten
 from spaseq.gpm.pattern import NativePattern, Pattern
 from spaseq.gpm.plan_text import Observed
 from spaseq.gpm.program import GpmProgram
+from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.entry import Test, compile_filter
 from spaseq.gpm.python.evaluator import Evaluator
 from spaseq.gpm.python.remote import fetch
@@ -39,7 +41,7 @@ from spaseq.rdf._window_terms import WindowTerms
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.entailment import View
 from spaseq.rdf.event import DATE_TIME, Event, Term
-from spaseq.rdf.limits import NO_LIMITS, Limits
+from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.rules import enabled
 
 _PLAIN: Mapping[tuple[str, ...] | None, EntailedGraphs] = {}
@@ -76,6 +78,8 @@ class Matchers:
         limits: Limits = NO_LIMITS,
     ):
         self._limits = limits
+        self.calls: Calls = Calls() if before is None else before.calls
+        """The registered functions that the run calls."""
         self._kb = kb
         self._others = tuple(others)
         self._entailed = entailed
@@ -90,10 +94,13 @@ class Matchers:
         self.graph, self._views = self._summary()
         self._native: list[NativeMatcher | None] = []
         self._tables: dict[int, KbTables] = {}
+        self._collectors: list[NativeMatcher] = []
+        """Further matchers of the patterns that call vectorized functions; see `Calls.collect`."""
+        self._collected: tuple[int, ...] = ()
         for number, pattern in enumerate(self.patterns):
             self._native.append(self._matcher(number, pattern, (whole or {}).get(number, "")))
         self._evaluators = [
-            Evaluator(pattern.program, self._graphs_of(pattern.program), number, limits)
+            Evaluator(pattern.program, self._graphs_of(pattern.program), number, limits, self.calls)
             if pattern.native is None
             else None
             for number, pattern in enumerate(self.patterns)
@@ -161,8 +168,13 @@ class Matchers:
         flat = flatten(native.root, native.exists)
         columns = len(program.variables)
         matcher = self._linked(number, program, native, flat, native.filters, columns)
+        if self.calls.has_vectorized and not flat.kb_tables and _vectorizes(native, self.calls):
+            self._collectors.append(
+                self._linked(number, program, native, flat, native.filters, columns)
+            )
         if flat.kb_tables:
             self._tables[number] = KbTables(
+                self.calls,
                 program,
                 native,
                 matcher,
@@ -195,6 +207,7 @@ class Matchers:
             number,
             self._limits.most_steps,
             self._limits.most_memory,
+            self.calls,
         )
 
     # ------------------------------------------------------------------ the KB
@@ -238,6 +251,22 @@ class Matchers:
             self._add(batch, event)
         return batch
 
+    def collect(self, batches: Sequence[EventBatch]) -> None:
+        """Call vectorized functions once for all events of some batches."""
+        serials = tuple([batch.serial for batch in batches])
+        if not self._collectors or serials == self._collected:
+            return
+        self._collected = serials
+
+        def match() -> None:
+            for batch in batches:
+                for matcher in self._collectors:
+                    matcher.count(batch)
+
+        # The event that exceeds a limit reports it when it is processed.
+        with suppress(LimitReached):
+            self.calls.collect(match)
+
     # ------------------------------------------------------------------ events
 
     def rows(self, event: Event, number: int) -> tuple[list[Row], list[Row]]:
@@ -264,7 +293,7 @@ class Matchers:
             self._found[number] += len(rows)
         if kept:
             program = self.patterns[number].program
-            scope = Scope(event, self._graphs_of(program), program.kb_graphs)
+            scope = Scope(event, self._graphs_of(program), program.kb_graphs, self.calls)
             for place, test in enumerate(self._tests[number]):
                 passed = [row for row in kept if test(row, scope)]
                 self._untrue[number][place] += len(kept) - len(passed)
@@ -408,3 +437,9 @@ def _tests(pattern: Pattern) -> list[Test]:
 
 def _conditions(patterns: Sequence[Pattern]) -> Iterable[ast.Expr]:
     return (condition for pattern in patterns for condition in pattern.filters)
+
+
+def _vectorizes(native: NativePattern, calls: Calls) -> bool:
+    """Whether an expression of a pattern calls a vectorized function."""
+    names = (name for code in native.codes.values() for name, _ in code.code.functions)
+    return any(map(calls.is_vectorized, names))

@@ -37,7 +37,9 @@ _WELL_KNOWN = {
     "dcterms": "http://purl.org/dc/terms/",
     "foaf": "http://xmlns.com/foaf/0.1/",
     "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "geof": "http://www.opengis.net/def/function/geosparql/",
     "geosparql": "http://www.opengis.net/ont/geosparql#",
+    "math": "http://www.w3.org/2005/xpath-functions/math#",
     "qudt": "http://qudt.org/schema/qudt/",
     "saref": "https://saref.etsi.org/core/",
     "schema": "http://schema.org/",
@@ -45,6 +47,7 @@ _WELL_KNOWN = {
     "sosa": "http://www.w3.org/ns/sosa/",
     "ssn": "http://www.w3.org/ns/ssn/",
     "time": "http://www.w3.org/2006/time#",
+    "unit": "http://qudt.org/vocab/unit/",
 }
 
 _ECHAR = {

@@ -17,9 +17,13 @@ from spaseq.parser import ast
 from spaseq.parser.iri import is_stand_in
 from spaseq.plan.wording import listing, quoted
 from spaseq.rdf._values import parse
-from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI, XSD, Builtin, shown
+from spaseq.sparql.builtins import BUILTINS, GEOF, MATH, NAMED_BY_IRI, XSD, Builtin, shown
+from spaseq.sparql.registry import named_function, registered_names
+from spaseq.sparql.units import METRES
 
 _XSD_STRING = XSD + "string"
+_WITH_UNIT = frozenset((GEOF + "distance", GEOF + "buffer"))
+"""The functions whose last argument is a unit of length."""
 
 
 def check_functions(query: ast.Query | ast.Mapping) -> Iterator[Diagnostic]:
@@ -37,7 +41,7 @@ def check_functions(query: ast.Query | ast.Mapping) -> Iterator[Diagnostic]:
             continue
         if not isinstance(part, ast.FunctionCall):
             continue
-        known = NAMED_BY_IRI.get(part.function.value)
+        known = named_function(part.function.value)
         if known is None and not is_stand_in(part.function.value):
             yield _unknown(part.function)
         elif known is not None and not known.accepts(len(part.arguments)):
@@ -47,13 +51,28 @@ def check_functions(query: ast.Query | ast.Mapping) -> Iterator[Diagnostic]:
                 part.span,
                 f"write `{known.call}`",
             )
-        elif known is not None and _never_casts(known, part.arguments[0]):
+        elif known is not None and known.arguments and (unit := _unknown_unit(part)) is not None:
+            yield Diagnostic(
+                f"the unit {quoted(shown(unit.value))} is not known, so the call always errs",
+                unit.span,
+                f"the units are {listing(f'<{name}>' for name in METRES)}",
+                severity="warning",
+            )
+        elif known is not None and known.kind == "cast" and _never_casts(known, part.arguments[0]):
             yield Diagnostic(
                 f"this value is not a valid {quoted(shown(known.name))}, so the cast always errs",
                 part.span,
                 "correct the value, or remove the cast",
                 severity="warning",
             )
+
+
+def _unknown_unit(call: ast.FunctionCall) -> ast.Iri | None:
+    """The unit of a distance or buffer, if it is a constant that is no known unit."""
+    unit = call.arguments[-1]
+    if call.function.value not in _WITH_UNIT or not isinstance(unit, ast.Iri):
+        return None
+    return None if unit.value in METRES else unit
 
 
 def _is_pattern(call: ast.Call) -> bool:
@@ -74,10 +93,15 @@ def _unknown(function: ast.Iri) -> Diagnostic:
     near = [quoted(name) for name in nearest(function.value)]
     if near:
         hint = f"did you mean {listing(near, 'or')}?"
-    elif function.value.startswith(XSD):
-        hint = f"the casts are {listing(shown(name) for name in NAMED_BY_IRI)}"
+    elif (family := _family(function.value)) is not None:
+        kind, namespace = family
+        names = listing(shown(name) for name in NAMED_BY_IRI if name.startswith(namespace))
+        hint = f"the {kind} are {names}"
     else:
-        hint = "use a built-in function of SPARQL 1.1, or a cast such as `xsd:decimal(?x)`"
+        hint = (
+            "register a function of your own with spaseq.function (on the command line: "
+            "--functions MODULE.py), or use a built-in function"
+        )
     return Diagnostic(
         f"the function {quoted(shown(function.value))} is not known",
         function.span,
@@ -85,13 +109,26 @@ def _unknown(function: ast.Iri) -> Diagnostic:
     )
 
 
+def _family(iri: str) -> tuple[str, str] | None:
+    """What the known functions of an IRI's namespace are called, and the namespace."""
+    for namespace, kind in ((XSD, "casts"), (MATH, "functions"), (GEOF, "functions")):
+        if iri.startswith(namespace):
+            return kind, namespace
+    return None
+
+
+def _local(iri: str) -> str:
+    """The last part of an IRI or of a name."""
+    return iri.strip("<>").rstrip("/#").replace("#", "/").replace(":", "/").rpartition("/")[2]
+
+
 def nearest(iri: str) -> list[str]:
     """Up to three known functions with names similar to the last part of an IRI, nearest first."""
-    last = iri.rstrip("/#").replace("#", "/").replace(":", "/").rpartition("/")[2]
+    last = _local(iri)
     folded = last.replace("-", "").replace("_", "").casefold()
     candidates: dict[str, list[str]] = {}
-    for name in (*NAMED_BY_IRI, *BUILTINS):
-        local = shown(name).rpartition(":")[2].casefold()
+    for name in (*registered_names(), *NAMED_BY_IRI, *BUILTINS):
+        local = _local(shown(name)).casefold()
         candidates.setdefault(local, []).append(shown(name))
     same = [folded] if folded in candidates else []
     close = same or get_close_matches(folded, candidates, n=3, cutoff=0.7)

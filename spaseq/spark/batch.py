@@ -25,7 +25,15 @@ from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByKey, ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
 from spaseq.spark.slices import MIN_LOOKBACKS_PER_SLICE, Slices, Slicing, is_one_file, slices
-from spaseq.spark.tasks import Dividing, Evaluating, Gathering, Job, Numbering, Sampling
+from spaseq.spark.tasks import (
+    Dividing,
+    Evaluating,
+    Gathering,
+    Job,
+    Numbering,
+    Sampling,
+    shipped,
+)
 from spaseq.spark.types import Types, spark_schema, typed
 
 if TYPE_CHECKING:
@@ -123,7 +131,7 @@ def _matched(
     context = df.sparkSession.sparkContext
     cores = context.defaultParallelism
     tasks = partitions or _TASKS_PER_CORE * cores
-    whole = Job(program, kb, columns, Division((), ((),)), entail)
+    whole = Job(program, kb, columns, Division((), ((),)), entail, functions=shipped(program))
     # Slices have equal sizes in bytes, and each also reads the window before it: fewer is cheaper.
     found = slices(df, whole, partitions or cores)
     if found is not None and _is_enough(found, program, cores):

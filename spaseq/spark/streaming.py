@@ -44,7 +44,7 @@ from spaseq.spark.distribution import ByKey, Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.driver import PROVIDER, ROCKSDB
 from spaseq.spark.stateful import Saved, advance, check, header
-from spaseq.spark.tasks import MARK, Divider, Gathering, Job
+from spaseq.spark.tasks import MARK, Divider, Gathering, Job, shipped
 from spaseq.spark.types import Types, spark_schema, typed
 
 if TYPE_CHECKING:
@@ -114,7 +114,16 @@ def match_stream(
     wanted = parts or _PARTS_PER_TASK * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     (made,) = select_columns([columns_of(program, kind)], columns)
     job = spark.sparkContext.broadcast(
-        Job(program, background, made, _division(program, wanted), entail, uuid.uuid4().hex, wanted)
+        Job(
+            program,
+            background,
+            made,
+            _division(program, wanted),
+            entail,
+            uuid.uuid4().hex,
+            wanted,
+            shipped(program),
+        )
     )
     timed = df.withColumn("__event_time", f.timestamp_micros(events.micros(df)))
     prepared = events.prepared(timed.withWatermark("__event_time", lateness), program)

@@ -7,12 +7,13 @@ base. The driver broadcasts a job once, however many tasks it has.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+import pickle
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from spaseq.io.arrow_columns import Columns
 from spaseq.io.arrow_rows import CompiledRows, Rows
 from spaseq.io.native._rows import RowMaker
 from spaseq.kb.snapshot import Kb
+from spaseq.parser import ast
 from spaseq.program import Program
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -32,6 +34,7 @@ from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.keys import KeyPartitioner
 from spaseq.spark.part_run import Feeder, in_order
+from spaseq.sparql.registry import register_all, registered
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -54,9 +57,13 @@ class Job:
     """Identifies the job among the jobs of a worker."""
     buckets: int = 1
     """The number of buckets in which events are numbered."""
+    functions: bytes = b""
+    """The registered functions that the program calls, pickled by `shipped`."""
 
     def start(self) -> Run:
         """A new run. A worker computes the entailed knowledge base once."""
+        if self.functions:
+            register_all(pickle.loads(self.functions))
         return self.program.start(self.kb, entail=self.entail)
 
     @cached_property
@@ -64,6 +71,24 @@ class Job:
         """Whether an event that no graph pattern accepts can change a result."""
         plans = [query.plan for query in self.program.queries]
         return len(plans) > 1 or (not self.division.variables and needs_every_event(plans[0]))
+
+
+def shipped(program: Program) -> bytes:
+    """The registered functions that a program calls, pickled for the workers.
+
+    Functions of the driver's main module are pickled by value, as Spark does with those of its
+    users; all others by name, so the workers need their modules.
+    """
+    from pyspark import cloudpickle
+
+    names = {node.function.value for node in ast.walk(program.sources) if _is_call(node)}
+    found = [each for each in map(registered, sorted(names)) if each is not None]
+    dumps: Callable[[object], bytes] = cloudpickle.dumps
+    return dumps(found) if found else b""
+
+
+def _is_call(node: object) -> TypeGuard[ast.FunctionCall]:
+    return isinstance(node, ast.FunctionCall)
 
 
 class Dividing:

@@ -7,20 +7,27 @@ parser, the check of names and numbers of arguments, the Python implementation
 compiles; a call that it does not admit is an error of the check. A function without `opcode` runs
 in Python. `CONTRIBUTING.md` shows how to add one.
 
+Functions of users are not in this table; `spaseq.sparql.registry` has them, and `named_function`
+there finds both.
+
 Sources: SPARQL 1.1, production [121] and section 17; docs/language.md, section 4, for `FIRST`
-and `LAST`.
+and `LAST`; XPath and XQuery Functions 3.1, section 4.8, for `math:`; GeoSPARQL 1.1, section 9, for
+`geof:`.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
+MATH = "http://www.w3.org/2005/xpath-functions/math#"
+GEOF = "http://www.opengis.net/def/function/geosparql/"
 
 Sort: TypeAlias = Literal["any", "boolean", "number", "text", "time"]
 """What an argument or a result is; time: a point in time or a duration, any: any term."""
-Kind: TypeAlias = Literal["function", "test", "form", "cast"]
+Kind: TypeAlias = Literal["function", "test", "form", "cast", "registered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,7 @@ class Builtin:
     test        maps a value to a boolean, by an instruction of its own
     form        a special form: reads the row, or does not evaluate all arguments
     cast        maps a value to a literal of the datatype whose IRI is `name`
+    registered  a function of a user (`spaseq.sparql.registry`), which Python calls
     """
 
     name: str
@@ -47,7 +55,8 @@ class Builtin:
     python: str = ""
     """The Python implementation of a function or test, as `module.function`.
 
-    The module is `functions` or `strings` of `spaseq.gpm.python`, or `spaseq.rdf.conversion`.
+    The module is `functions`, `strings`, `maths` or `geometry` of `spaseq.gpm.python`, or
+    `spaseq.rdf.conversion`.
     """
     opcode: str = ""
     """The native form: of a function a member of `NativeFunction` (`gpm/native/_functions.pxd`),
@@ -236,18 +245,64 @@ CASTS = (
 REFERENCE_CASTS = ("gDay", "gMonth", "gMonthDay", "gYear", "gYearMonth")
 """The target datatypes of casts that pyoxigraph computes."""
 
+
+def _math(name: str, sorts: str = "number -> number", signature: str = "") -> Builtin:
+    call = signature or f"math:{name}({'?x' if sorts.startswith('number') else ''})"
+    return _function(MATH + name, sorts, f"maths.{name}", f"MATH_{name.upper()}", call)
+
+
+def _geometry(name: str, sorts: str, signature: str) -> Builtin:
+    python = re.sub("(?=[A-Z])", "_", name).lower()
+    return _function(GEOF + name, sorts, f"geometry.{python}", "", f"geof:{name}({signature})")
+
+
+_MATH = (
+    _math("pi", "-> number"),
+    *map(_math, ("exp", "exp10", "log", "log10", "sqrt", "sin", "cos", "tan")),
+    *map(_math, ("asin", "acos", "atan")),
+    _math("pow", "number number -> number", "math:pow(?base, ?exponent)"),
+    _math("atan2", "number number -> number", "math:atan2(?y, ?x)"),
+)
+_GEOMETRY = (
+    _geometry("distance", "any any any -> number", "?a, ?b, unit"),
+    _geometry("buffer", "any number any -> any", "?a, radius, unit"),
+    _geometry("envelope", "any -> any", "?a"),
+    _geometry("convexHull", "any -> any", "?a"),
+    *(
+        _geometry(name, "any any -> boolean", "?a, ?b")
+        for name in (
+            "sfContains", "sfCrosses", "sfDisjoint", "sfEquals", "sfIntersects", "sfOverlaps",
+            "sfTouches", "sfWithin",
+        )
+    ),
+)  # fmt: skip
+
 NAMED_BY_IRI: dict[str, Builtin] = {
-    XSD + name: Builtin(
-        XSD + name,
-        1,
-        1,
-        f"xsd:{name}(?x)",
-        kind="cast",
-        by_reference=name in REFERENCE_CASTS,
+    entry.name: entry
+    for entry in (
+        *(
+            Builtin(
+                XSD + name,
+                1,
+                1,
+                f"xsd:{name}(?x)",
+                kind="cast",
+                by_reference=name in REFERENCE_CASTS,
+            )
+            for name in (*CASTS, *REFERENCE_CASTS)
+        ),
+        *_MATH,
+        *_GEOMETRY,
     )
-    for name in (*CASTS, *REFERENCE_CASTS)
 }
 """The functions called by IRI."""
+
+
+def functions_by_name() -> dict[str, Builtin]:
+    """The entries of kind `function`, by keyword and by IRI."""
+    entries = (*BUILTINS.values(), *NAMED_BY_IRI.values())
+    return {entry.name: entry for entry in entries if entry.kind == "function"}
+
 
 AGGREGATES: dict[str, Aggregate] = {
     entry.name: entry
@@ -265,8 +320,12 @@ AGGREGATES: dict[str, Aggregate] = {
 }
 
 
+_PREFIXES = (("xsd", XSD), ("math", MATH), ("geof", GEOF))
+
+
 def shown(name: str) -> str:
     """A function's name as a query writes it: `STRLEN`, `xsd:date`, `<http://…>`."""
-    if name.startswith(XSD):
-        return f"xsd:{name.removeprefix(XSD)}"
+    for prefix, namespace in _PREFIXES:
+        if name.startswith(namespace):
+            return f"{prefix}:{name.removeprefix(namespace)}"
     return f"<{name}>" if ":" in name else name

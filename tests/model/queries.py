@@ -46,7 +46,8 @@ class PlainQueryRun(QueryRun):
     def __init__(self, query: QueryRun, run: Run, limits: Limits):
         super().__init__(query.compiled, query._kb, run.rows.matchers, limits)
         registers = Registers(self.plan, RunningAggregates())
-        acceptors = linked(self.plan, registers, query._kb, Acceptor)
+        calls = run.rows.matchers.calls
+        acceptors = linked(self.plan, registers, query._kb, calls, Acceptor)
         automaton = self.compiled.automaton
         self.automaton = AutomatonRun(self.plan, automaton, registers, acceptors, limits)
         self.native = cast(NativeRun, _Automaton(self, run.rows.matchers))

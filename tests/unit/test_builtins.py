@@ -23,6 +23,8 @@ from spaseq.sparql.builtins import (
     AGGREGATES,
     BUILTINS,
     CASTS,
+    GEOF,
+    MATH,
     NAMED_BY_IRI,
     SYNONYMS,
     XSD,
@@ -37,13 +39,14 @@ VARIABLES = tuple(map(ast.Var, ("a", "b", "c", "a")))
 
 def test_every_function_has_an_implementation_and_no_other_has_one() -> None:
     kinds = {name: entry.kind for name, entry in BUILTINS.items()}
-    assert FUNCTIONS.keys() == {name for name, kind in kinds.items() if kind == "function"}
+    by_iri = {name for name, entry in NAMED_BY_IRI.items() if entry.kind == "function"}
+    assert FUNCTIONS.keys() == by_iri | {n for n, kind in kinds.items() if kind == "function"}
     assert KIND_TESTS.keys() == {name for name, kind in kinds.items() if kind == "test"}
     assert {name for name, kind in kinds.items() if kind == "form"} == FORMS
 
 
 def test_every_opcode_is_of_the_machine_and_every_native_function_of_the_table() -> None:
-    entries = BUILTINS.values()
+    entries = (*BUILTINS.values(), *NAMED_BY_IRI.values())
     native = {each.opcode for each in entries if each.kind == "function"} - {""}
     assert native == NativeFunction.__members__.keys() - {"NO_NATIVE_FORM"}
     instructions = {each.opcode for each in entries if each.kind != "function"} - {""}
@@ -104,7 +107,7 @@ def calls() -> list[ast.Call | ast.FunctionCall]:
             if not entry.accepts(count):
                 continue
             arguments = VARIABLES[:count]
-            if entry.kind == "cast":
+            if entry.name in NAMED_BY_IRI:
                 found.append(ast.FunctionCall(ast.Iri(entry.name), arguments))
             else:
                 found.append(ast.Call(entry.name, arguments))
@@ -138,6 +141,8 @@ def test_arities_in_words(entry: Builtin, arity: str, call: str) -> None:
 def test_names_as_queries_write_them() -> None:
     assert shown("STRLEN") == "STRLEN"
     assert shown(XSD + "date") == "xsd:date"
+    assert shown(MATH + "sqrt") == "math:sqrt"
+    assert shown(GEOF + "distance") == "geof:distance"
     assert shown("http://e/f") == "<http://e/f>"
 
 

@@ -71,7 +71,7 @@ cdef class NativeStep:
     cdef readonly object recalls     # (instant, stream) → Event, oldest first
     cdef readonly uint32_t reached  # the index of the event at which `run` returned or failed
 
-    cdef int _link_tests(self, Dictionary dictionary, filters) except -1
+    cdef int _link_tests(self, object patterns, filters) except -1
     cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil
     cdef object answer(self, question, const term_t* env)
     cdef int count_event(self, int64_t position) except -1 nogil

@@ -176,11 +176,11 @@ cdef class NativeStep:
                 columns = patterns.patterns[self.tasks[i]].program.variables
                 width = max(width, <uint32_t>len(columns))
         self.row = <term_t*>mem_calloc(width, sizeof(term_t))
-        self._link_tests(self.graph.dictionary, filters)
+        self._link_tests(patterns, filters)
         self.aggregates = aggregates
         self.assigned = [
             [
-                Expression(value, self.graph.dictionary)
+                Expression(value, self.graph.dictionary, patterns.calls)
                 if isinstance(value, ExpressionCode) else value
                 for value in some
             ]
@@ -208,11 +208,13 @@ cdef class NativeStep:
         self.batch = self.idle
         self.recalled = EventBatch(self.graph.dictionary)
 
-    cdef int _link_tests(self, Dictionary dictionary, filters) except -1:
+    cdef int _link_tests(self, object patterns, filters) except -1:
         cdef uint32_t i, first = 0
+        cdef Dictionary dictionary = self.graph.dictionary
         self.filters = [
             [
-                Expression(test, dictionary) if isinstance(test, ExpressionCode) else test
+                Expression(test, dictionary, patterns.calls)
+                if isinstance(test, ExpressionCode) else test
                 for test in some
             ]
             for some in filters

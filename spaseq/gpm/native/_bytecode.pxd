@@ -64,5 +64,5 @@ cdef class Expression:
     cdef int _run(self, EventBatch batch, const term_t* row, Existence* exists) except -2 nogil
     cdef int _call(self, int number, Operand* arguments) except -2 nogil
     cdef int _call_python(self, int number, Operand* arguments) except -2 with gil
-    cdef int _link(self, object code) except -1
+    cdef int _link(self, object code, object calls) except -1
     cdef int _fill(self, EventBatch batch, object row) except -1

@@ -1,11 +1,14 @@
 from collections.abc import Callable, Sequence
 
 from spaseq.gpm.native.bytecode import ExpressionCode
+from spaseq.gpm.python.calls import Calls
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 
 class Expression:
-    def __init__(self, code: ExpressionCode, dictionary: Dictionary) -> None: ...
+    def __init__(
+        self, code: ExpressionCode, dictionary: Dictionary, calls: Calls | None = None
+    ) -> None: ...
     @property
     def code(self) -> ExpressionCode: ...
     @property

@@ -42,6 +42,7 @@ from spaseq.rdf._values cimport Kind
 from functools import partial
 
 from spaseq.gpm.native import bytecode
+from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.functions import FUNCTIONS
 from spaseq.rdf import conversion
 
@@ -62,11 +63,13 @@ cdef inline void* _allocate(size_t count, size_t size) except NULL:
 cdef class Expression:
     """The code of an expression, ready for rows of batches of one dictionary.
 
+    `calls` has the registered functions of the run; None: failures are counted for no run.
+
     Raises:
         ValueError: for code that no compiler wrote.
     """
 
-    def __cinit__(self, object code, Dictionary dictionary not None):
+    def __cinit__(self, object code, Dictionary dictionary not None, calls=None):
         self.code = code
         self.dictionary = dictionary
         self.columns = code.columns
@@ -78,7 +81,7 @@ cdef class Expression:
         self.callees = <Callee*>_allocate(len(code.functions), sizeof(Callee))
         self.stack = <Operand*>_allocate(_depth(code), sizeof(Operand))
         self.row = <term_t*>_allocate(self.columns, sizeof(term_t))
-        self._link(code)
+        self._link(code, Calls() if calls is None else calls)
 
     def __dealloc__(self):
         mem_free(self.program)
@@ -91,7 +94,7 @@ cdef class Expression:
     def __str__(self):
         return str(self.code)
 
-    cdef int _link(self, object code) except -1:
+    cdef int _link(self, object code, object calls) except -1:
         cdef int i
         cdef term_t term
         cdef bytes name
@@ -113,7 +116,7 @@ cdef class Expression:
             self.callees[i].arguments = count
             if self.callees[i].datatype == NULL:
                 self.callees[i].native = native_of(function)
-                self.functions.append(FUNCTIONS[function])
+                self.functions.append(FUNCTIONS.get(function) or calls.function(function))
             else:
                 local = self.callees[i].datatype.name[: self.callees[i].datatype.size].decode()
                 self.functions.append(partial(conversion.cast, local))

@@ -34,6 +34,20 @@ cpdef enum NativeFunction:
     HOURS
     MINUTES
     SECONDS
+    MATH_PI
+    MATH_EXP
+    MATH_EXP10
+    MATH_LOG
+    MATH_LOG10
+    MATH_POW
+    MATH_SQRT
+    MATH_SIN
+    MATH_COS
+    MATH_TAN
+    MATH_ASIN
+    MATH_ACOS
+    MATH_ATAN
+    MATH_ATAN2
 
 cdef NativeFunction native_of(str name) except *
 cdef int call_native(

@@ -38,12 +38,13 @@ from spaseq.gpm.native._operators cimport (
     set_integer,
     set_real,
 )
+from spaseq.gpm.native._xpath_math cimport call_math
 from spaseq.rdf._literals cimport SECOND
 from spaseq.rdf._numerals cimport is_numeral
 from spaseq.rdf._terms cimport int128
 from spaseq.rdf._values cimport Kind
 
-from spaseq.sparql.builtins import BUILTINS
+from spaseq.sparql.builtins import functions_by_name
 
 cdef enum:
     LONGEST_TEXT = 0xFFFFFF00u      # bytes: with its tag, the size of a text fits 32 bits
@@ -60,7 +61,7 @@ cdef dict _native_functions():
     Raises:
         ImportError: if an entry's opcode is unknown, or a member of the enum has no entry.
     """
-    functions = [entry for entry in BUILTINS.values() if entry.kind == "function" and entry.opcode]
+    functions = [entry for entry in functions_by_name().values() if entry.opcode]
     different = {entry.opcode for entry in functions} ^ set(NativeFunction.__members__)
     if different != {"NO_NATIVE_FORM"}:
         names = ", ".join(sorted(different - {"NO_NATIVE_FORM"}))
@@ -575,6 +576,5 @@ cdef int call_native(
     elif function == NativeFunction.SECONDS:
         return calendar_field(a, Field.SECONDS)
     else:
-        with gil:
-            raise SystemError(f"native function {<int>function} has no implementation")
+        return call_math(function, a, count)
     return 1

@@ -3,6 +3,7 @@ from collections.abc import Mapping, Sequence
 from spaseq.gpm.native._summary_graph import SummaryGraph
 from spaseq.gpm.native.bytecode import Compiled
 from spaseq.gpm.native.flatten import FlatPattern
+from spaseq.gpm.python.calls import Calls
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.entailment import View
 from spaseq.rdf.event import Term
@@ -21,6 +22,7 @@ class NativeMatcher:
         pattern: int = ...,
         steps: int = ...,
         memory: int = ...,
+        calls: Calls | None = None,
     ) -> None: ...
     @property
     def graph(self) -> SummaryGraph: ...

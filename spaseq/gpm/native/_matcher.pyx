@@ -336,6 +336,7 @@ cdef class NativeMatcher:
         pattern: the number of the graph pattern, for the errors of bounds.
         steps: the most steps of an event.
         memory: the most bytes of all tables of rows.
+        calls: the registered functions of the run.
 
     Raises:
         ValueError: for an operator that does not exist.
@@ -343,7 +344,7 @@ cdef class NativeMatcher:
 
     def __cinit__(
         self, SummaryGraph graph not None, views, flat, codes, int local, int slots, int columns,
-        int at, int pattern=0, uint64_t steps=ENDLESS, size_t memory=SIZE_MAX,
+        int at, int pattern=0, uint64_t steps=ENDLESS, size_t memory=SIZE_MAX, calls=None,
     ):
         self.budget.left, self.budget.pattern = memory, pattern
         self.graph = graph
@@ -355,7 +356,7 @@ cdef class NativeMatcher:
         self.next_order = FIRST_REORDER if enabled("observed_order") else NEVER
         self.local_first = <uint32_t>(len(codes) - local)
         self.local_end = <uint32_t>len(codes)
-        self.expressions = [Expression(code.code, graph.dictionary) for code in codes]
+        self.expressions = [Expression(code.code, graph.dictionary, calls) for code in codes]
         self._allocate(len(flat.nodes), len(flat.operands), len(codes))
         self.basic = BasicJoin(graph, views, slots, flat.steps)
         self.basic.pattern = pattern

@@ -77,6 +77,9 @@ cdef int cast(Operand* a, const Datatype* datatype, Arena* scratch) except -2 no
 cdef int equals(const Operand* a, const Operand* b) except -2 nogil
 cdef int order(const Operand* a, const Operand* b) except -2 nogil
 
+# A number (or a boolean's 0 or 1) as the nearest double.
+cdef double to_double(const Operand* of) noexcept nogil
+
 
 cdef inline bint is_number(const Operand* of) noexcept nogil:
     return Kind.INTEGER <= of.kind <= Kind.DOUBLE

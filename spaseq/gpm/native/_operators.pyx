@@ -135,7 +135,7 @@ cdef int _same_term(const Operand* a, const Operand* b) noexcept nogil:
 # ------------------------------------------------------------------ order of numbers
 
 
-cdef double _to_double(const Operand* of) noexcept nogil:
+cdef double to_double(const Operand* of) noexcept nogil:
     """A number (or a boolean's 0 or 1) as the nearest double."""
     if of.kind >= Kind.WIDE:
         return of.real
@@ -155,13 +155,13 @@ cdef double _to_float(const Operand* of) except? -1 nogil:
     if of.kind == Kind.WIDE:
         with gil:
             return _values.to_float(value_of(of))
-    return <float>_to_double(of)
+    return <float>to_double(of)
 
 
 cdef int _order_wide(const Operand* a, const Operand* b) except -2 nogil:
     """Order two exact numbers of which one is WIDE: by the nearest doubles, then exactly."""
-    cdef double x = _to_double(a)
-    cdef double y = _to_double(b)
+    cdef double x = to_double(a)
+    cdef double y = to_double(b)
     if x != y:
         return (x > y) - (x < y)
     if a.whole != NULL and b.whole != NULL and _same_whole(a, b):
@@ -187,8 +187,8 @@ cdef int _order_numbers(const Operand* a, const Operand* b) except -2 nogil:
     if a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
         return _order_wide(a, b)
     if a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
-        x = _to_double(a)
-        y = _to_double(b)
+        x = to_double(a)
+        y = to_double(b)
     else:
         x = _to_float(a)
         y = _to_float(b)
@@ -336,7 +336,7 @@ cdef int add(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
         elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
             return _compute_two_in_python(Operation.ADD, a, b, scratch)
         elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
-            set_real(a, Kind.DOUBLE, _to_double(a) + _to_double(b))
+            set_real(a, Kind.DOUBLE, to_double(a) + to_double(b))
         else:
             set_real(a, Kind.FLOAT, _to_float(a) + _to_float(b))
         return 0
@@ -362,7 +362,7 @@ cdef int _subtract(Operand* a, const Operand* b, Arena* scratch) except -2 nogil
         elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
             return _compute_two_in_python(Operation.SUBTRACT, a, b, scratch)
         elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
-            set_real(a, Kind.DOUBLE, _to_double(a) - _to_double(b))
+            set_real(a, Kind.DOUBLE, to_double(a) - to_double(b))
         else:
             set_real(a, Kind.FLOAT, _to_float(a) - _to_float(b))
     elif a.kind == Kind.SPAN and b.kind == Kind.SPAN:
@@ -412,7 +412,7 @@ cdef int _multiply(Operand* a, const Operand* b, Arena* scratch) except -2 nogil
     elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
         return _compute_two_in_python(Operation.MULTIPLY, a, b, scratch)
     elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
-        set_real(a, Kind.DOUBLE, _to_double(a) * _to_double(b))
+        set_real(a, Kind.DOUBLE, to_double(a) * to_double(b))
     else:
         set_real(a, Kind.FLOAT, _to_float(a) * _to_float(b))
     return 0
@@ -435,7 +435,7 @@ cdef int divide(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
     elif a.kind <= Kind.WIDE and b.kind <= Kind.WIDE:
         return _compute_two_in_python(Operation.DIVIDE, a, b, scratch)
     elif a.kind == Kind.DOUBLE or b.kind == Kind.DOUBLE:
-        set_real(a, Kind.DOUBLE, _to_double(a) / _to_double(b))
+        set_real(a, Kind.DOUBLE, to_double(a) / to_double(b))
     else:
         set_real(a, Kind.FLOAT, _to_float(a) / _to_float(b))
     return 0
@@ -521,7 +521,7 @@ cdef int cast(Operand* a, const Datatype* datatype, Arena* scratch) except -2 no
     elif kind == Kind.BOOLEAN:
         set_truth(a, truth_of(a) == 1)
     elif kind == Kind.DOUBLE:
-        set_real(a, kind, _to_double(a))
+        set_real(a, kind, to_double(a))
     elif kind == Kind.FLOAT:
         set_real(a, kind, _to_float(a))
     elif a.kind == Kind.FLOAT or a.kind == Kind.DOUBLE:

@@ -32,7 +32,7 @@ import pyoxigraph as ox
 from spaseq.gpm.program import XSD_STRING, constant
 from spaseq.gpm.python.functions import by_reference
 from spaseq.parser import ast
-from spaseq.sparql.builtins import BUILTINS
+from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI
 
 
 class Operation(IntEnum):
@@ -87,7 +87,7 @@ class ExpressionCode:
     operands: tuple[int, ...]
     constants: tuple[ox.NamedNode | ox.Literal, ...]
     functions: tuple[tuple[str, int], ...]
-    """Names of built-in functions and IRIs of casts, each with its number of arguments."""
+    """Names of built-in functions and IRIs of others, each with its number of arguments."""
     columns: int
     """The least length of a row."""
     exists: int
@@ -258,10 +258,14 @@ class _Writer:
                 self._exists.append(expr)
                 if expr.negated:
                     self._put(Operation.NOT)
-            case ast.FunctionCall(function, (argument,)):
+            case ast.FunctionCall(function, arguments):
                 self._refuse(expr)
-                self.value(argument)
-                self._function(Operation.CAST, function.value, 1)
+                for argument in arguments:
+                    self.value(argument)
+                known = NAMED_BY_IRI.get(function.value)
+                is_cast = known is not None and known.kind == "cast"
+                operation = Operation.CAST if is_cast else Operation.CALL
+                self._function(operation, function.value, len(arguments))
             case ast.Call():
                 self._call(expr)
             case _:

@@ -17,6 +17,7 @@ import pyoxigraph as ox
 from spaseq.gpm.named_graphs import NamedGraphs, event_graph
 from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.python.algebra import compile_group
+from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.row_operators import Row, picker
 from spaseq.gpm.python.scope import Scope
 from spaseq.gpm.python.work import Work
@@ -37,7 +38,9 @@ class Evaluator:
         kb: NamedGraphs | None,
         number: int = 0,
         limits: Limits = NO_LIMITS,
+        calls: Calls | None = None,
     ):
+        self._calls = calls
         bounded = limits.steps is not None or limits.memory is not None
         self._work = Work(number, limits) if bounded else None
         self.program = program
@@ -75,7 +78,7 @@ class Evaluator:
         """
         if not self.relevant(event):
             return []
-        scope = Scope(event, self._kb, self.program.kb_graphs)
+        scope = Scope(event, self._kb, self.program.kb_graphs, self._calls)
         if self._work is not None:
             self._work.begin()
             scope.work = self._work

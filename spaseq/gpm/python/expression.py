@@ -96,7 +96,7 @@ class ExpressionCompiler:
             case ast.Binary(operator, left, right) if operator not in _LOGICAL:
                 return _map2(_ARITHMETIC[operator], self.value(left), self.value(right))
             case ast.FunctionCall():
-                return self._cast(expr)
+                return self._named(expr)
             case ast.Call(name) if name not in _TRUTHS:
                 return self._call(expr)
             case ast.Aggregate() | ast.Prev():
@@ -201,14 +201,33 @@ class ExpressionCompiler:
             return _blank(self.value(arguments[0]), self._solution)
         return _apply(FUNCTIONS[name], [self.value(argument) for argument in arguments])
 
-    def _cast(self, call: ast.FunctionCall) -> ValueOf:
+    def _named(self, call: ast.FunctionCall) -> ValueOf:
+        """A cast, a function of the table called by IRI, or a registered function."""
         name = call.function.value
-        (argument,) = call.arguments
-        operand = self.value(argument)
-        if NAMED_BY_IRI[name].by_reference:
+        arguments = [self.value(argument) for argument in call.arguments]
+        known = NAMED_BY_IRI.get(name)
+        if known is None:
+            return _registered(name, arguments)
+        if known.kind == "function":
+            return _apply(FUNCTIONS[name], arguments)
+        (operand,) = arguments
+        if known.by_reference:
             return _map(lambda value: _reference_cast(f"<{name}>", value), operand)
         local = name.removeprefix(XSD)
         return _map(lambda value: cast(local, value), operand)
+
+
+def _registered(name: str, arguments: Sequence[ValueOf]) -> ValueOf:
+    def called(env: Env, scope: Scope) -> Value | None:
+        values = []
+        for argument in arguments:
+            value = argument(env, scope)
+            if value is None:
+                return None
+            values.append(value)
+        return scope.calls.function(name)(*values)
+
+    return called
 
 
 def _reference_cast(function: str, value: Value) -> Value | None:

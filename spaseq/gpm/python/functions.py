@@ -1,7 +1,8 @@
 """SPARQL's built-in functions over decoded values.
 
 `FUNCTIONS` and `KIND_TESTS` map the names of `spaseq.sparql.builtins` to the implementations that
-the entries name: functions of this module, of `strings` and of `spaseq.rdf.conversion`. A function
+the entries name: functions of this module, of `strings`, `maths`, `geometry` and of
+`spaseq.rdf.conversion`. A function
 takes values and returns a value, or None for an error. No function reads a row; the forms that do
 (`BOUND`, `IF`, `COALESCE`, `EXISTS`, `BNODE(x)`) are part of `expression`.
 
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.gpm.python import regular, strings
+from spaseq.gpm.python import geometry, maths, regular, strings
 from spaseq.parser import ast
 from spaseq.rdf import calendar, conversion
 from spaseq.rdf._values import (
@@ -41,7 +42,7 @@ from spaseq.rdf._values import (
     string,
 )
 from spaseq.rdf.tagged import language_of
-from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI, Builtin
+from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI, Builtin, functions_by_name
 
 Function: TypeAlias = Callable[..., Value | None]
 
@@ -214,6 +215,8 @@ def is_numeric(value: Value) -> bool:
 _MODULES: Mapping[str, Mapping[str, Any]] = {
     "functions": globals(),
     "strings": vars(strings),
+    "maths": vars(maths),
+    "geometry": vars(geometry),
     "conversion": vars(conversion),
 }
 
@@ -232,9 +235,9 @@ def _implementation(entry: Builtin) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Function] = {
-    entry.name: _implementation(entry) for entry in BUILTINS.values() if entry.kind == "function"
+    name: _implementation(entry) for name, entry in functions_by_name().items()
 }
-"""The implementations of the functions, by name."""
+"""The implementations of the functions, by keyword or IRI."""
 
 KIND_TESTS: dict[str, Callable[[Value], bool]] = {
     entry.name: _implementation(entry) for entry in BUILTINS.values() if entry.kind == "test"
@@ -264,6 +267,8 @@ def by_reference(node: ast.Node) -> str | None:
             return "REGEX with a computed pattern (some patterns)"
         case ast.Call(name) if BUILTINS[name].by_reference:
             return name
-        case ast.FunctionCall(ast.Iri(name)) if NAMED_BY_IRI[name].by_reference:
+        case ast.FunctionCall(ast.Iri(name)) if name in NAMED_BY_IRI and (
+            NAMED_BY_IRI[name].by_reference
+        ):
             return f"<{name}>"
     return None

@@ -9,6 +9,7 @@ from typing import TypeGuard
 import pyoxigraph as ox
 
 from spaseq.gpm.named_graphs import NamedGraphs, event_graph
+from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.work import R, Work
 from spaseq.rdf.event import Event, Term
 from spaseq.rdf.graph import EMPTY, Graph
@@ -19,20 +20,24 @@ _NOTHING: Mapping[str, Term] = {}
 class Scope:
     """The context of one evaluation.
 
-    event      the event that EXISTS reads; None: none kb         the KB that EXISTS and GRAPH read;
-    None: none kb_graphs  the KB graphs that GRAPH ranges over; None: all graph      the active
-    graph: that of the event, inside GRAPH one of the KB outer      the bindings that EXISTS
-    substitutes, and the `AT` variable for the BINDs of a pattern
+    event      the event that EXISTS reads; None: none
+    kb         the KB that EXISTS and GRAPH read; None: none
+    kb_graphs  the KB graphs that GRAPH ranges over; None: all
+    calls      the registered functions of the run; None: they are counted for no run
+    graph      the active graph: that of the event, inside GRAPH one of the KB
+    outer      the bindings that EXISTS substitutes, and the `AT` variable for BINDs of a pattern
     """
 
-    __slots__ = ("_now", "event", "graph", "kb", "kb_graphs", "outer", "work")
+    __slots__ = ("_calls", "_now", "event", "graph", "kb", "kb_graphs", "outer", "work")
 
     def __init__(
         self,
         event: Event | None = None,
         kb: NamedGraphs | None = None,
         kb_graphs: tuple[str, ...] | None = None,
+        calls: Calls | None = None,
     ):
+        self._calls = calls
         self.event = event
         self.kb = kb
         self.kb_graphs = kb_graphs
@@ -44,6 +49,7 @@ class Scope:
 
     def _copy(self) -> Scope:
         other = Scope.__new__(Scope)
+        other._calls = self._calls
         other.event = self.event
         other.kb = self.kb
         other.kb_graphs = self.kb_graphs
@@ -103,6 +109,13 @@ class Scope:
         if self.kb is None or not isinstance(name, ox.NamedNode) or name not in self.kb.names:
             return False
         return self.kb_graphs is None or name.value in self.kb_graphs
+
+    @property
+    def calls(self) -> Calls:
+        """The registered functions that expressions call."""
+        if self._calls is None:
+            self._calls = Calls()
+        return self._calls
 
     @property
     def now(self) -> ox.Literal:

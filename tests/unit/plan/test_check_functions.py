@@ -17,7 +17,7 @@ from spaseq.errors import QueryError, QuerySyntaxError
 from spaseq.plan.check_functions import nearest
 from spaseq.sparql.builtins import AGGREGATES, BUILTINS, NAMED_BY_IRI, shown
 
-SF_WITHIN = "<http://www.opengis.net/def/function/geosparql/sfWithin>"
+SF_INSIDE = "<http://www.opengis.net/def/function/geosparql/sfInside>"
 
 POSITIONS = {
     "select": "SELECT (§ AS ?z) | A | {?s :p ?x}",
@@ -75,7 +75,7 @@ def refused(text: str, name: str = "query") -> QueryError:
     ("call", "fragment"),
     [
         (":own(1)", "`<http://example.org/own>` is not known"),
-        (f"{SF_WITHIN}(1, 1)", "sfWithin>` is not known"),
+        (f"{SF_INSIDE}(1, 1)", "`geof:sfInside` is not known"),
         ("xsd:int(1)", "`xsd:int` is not known"),
         ("xsd:integer(1, 2)", "`xsd:integer` takes 1 argument, here it has 2"),
         ("xsd:gYear()", "`xsd:gYear` takes 1 argument, here it has 0"),
@@ -233,7 +233,7 @@ class Drawn:
     def call(self, depth: int) -> str:
         chance = self.chance
         if chance.random() < 0.15:
-            name = chance.choice((":own", SF_WITHIN, "xsd:int"))
+            name = chance.choice((":own", SF_INSIDE, "xsd:int"))
             arguments = ", ".join(self.expression(depth - 1) for _ in range(chance.randrange(3)))
             return f"§{name}({arguments})"
         entry = chance.choice((*BUILTINS.values(), *NAMED_BY_IRI.values()))
@@ -242,7 +242,10 @@ class Drawn:
             return "BOUND(?x)"
         mark = "" if entry.accepts(count) else "§"
         arguments = ", ".join(self.expression(depth - 1) for _ in range(count))
-        return f"{mark}{shown(entry.name)}({arguments})"
+        name = shown(entry.name)
+        if name.startswith(("math:", "geof:")):
+            name = f"<{entry.name}>"  # the prefixes are not declared
+        return f"{mark}{name}({arguments})"
 
 
 @pytest.mark.parametrize("seed", range(400))
