@@ -65,6 +65,8 @@ def format_query(query: ast.Query) -> str:
         head = f"  DEFINE GPM {define.name} ON {', '.join(define.streams)}{at} "
         lines.append(head + writer.group(define.pattern, "  "))
     lines.append("}")
+    if query.groups:
+        lines.append(writer.groups(query.groups))
     if query.limit:
         lines.append(f"LIMIT {query.limit.count}")
     return "\n".join(lines) + "\n"
@@ -126,6 +128,20 @@ class _Writer:
         if query.after_match:
             lines.append(f"AFTER MATCH {query.after_match.mode}")
         return lines
+
+    def groups(self, groups: ast.GroupResults) -> str:
+        words = ["GROUP"]
+        if groups.keys:
+            words.append(f"BY {' '.join(map(self._projection, groups.keys))}")
+        if groups.over:
+            tumbling = "TUMBLING " if groups.over.tumbling else ""
+            words.append(f"OVER {tumbling}{_duration(groups.over.microseconds)}")
+        if groups.lets:
+            words.append(f"LET {' '.join(map(self._projection, groups.lets))}")
+        if groups.having:
+            conditions = (f"({self.expression(each, _OR)})" for each in groups.having)
+            words.append(f"HAVING {' '.join(conditions)}")
+        return " ".join(words)
 
     def _form(self, form: ast.Select | ast.Construct | ast.Ask) -> str:
         if isinstance(form, ast.Ask):

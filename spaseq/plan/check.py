@@ -19,6 +19,7 @@ from spaseq.plan.check_bounds import check_bounds
 >>>>>>> a994a9c (language: add bounds on steps, and on absence in front)
 from spaseq.plan.check_filters import check_filters
 from spaseq.plan.check_functions import check_functions
+from spaseq.plan.check_groups import check_groups
 from spaseq.plan.check_patterns import check_pattern
 from spaseq.plan.check_sequence import check_sequence
 from spaseq.plan.check_variables import Context, check_variables
@@ -47,6 +48,7 @@ def check(query: ast.Query) -> list[Diagnostic]:
         *check_functions(query),
         *check_comparisons(query),
         *check_variables(context),
+        *check_groups(context),
         *_vacuous_negations(query, seen),
         *check_filters(context, seen),
     ]
