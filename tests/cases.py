@@ -59,6 +59,8 @@ class Result:
     graph: frozenset[Fact] | None = None
     boolean: bool = False
     loose: frozenset[str] = frozenset()
+    group: tuple[int, int] | None = None
+    """Of a group of results: the start, and the number of results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +277,13 @@ def expected(line: str, queries: Sequence[str]) -> Result:
         raise ValueError(f"a match needs a '|' in front of its solution: {line}")
     witnesses: list[Witness] = []
     end: int | None = None
+    group: tuple[int, int] | None = None
     for token in head.split():
         if token.startswith("@end="):
             end = micros_of(token.removeprefix("@end="))
+        elif token.startswith("@results="):
+            count, start = token.removeprefix("@results=").split("/")
+            group = micros_of(start), int(count)
         else:
             witnesses.append(_expected_witness(token, queries[number]))
     solution = solution.strip()
@@ -286,9 +292,10 @@ def expected(line: str, queries: Sequence[str]) -> Result:
         end = max(witness.micros for witness in witnesses)
     shown = None if asks else tuple(witnesses)
     if solution.startswith("{"):
-        return Result(number, shown, end, graph=frozenset(turtle(solution.strip("{}"))))
+        graph = frozenset(turtle(solution.strip("{}")))
+        return Result(number, shown, end, graph=graph, group=group)
     bindings, loose = _solution("" if asks else solution)
-    return Result(number, shown, end, bindings, boolean=asks, loose=loose)
+    return Result(number, shown, end, bindings, boolean=asks, loose=loose, group=group)
 
 
 def _expected_witness(token: str, query: str) -> Witness:
@@ -361,6 +368,8 @@ def _same(wanted: Result, seen: Result) -> bool:
         return False
     if wanted.witnesses is not None and wanted.witnesses != seen.witnesses:
         return False
+    if wanted.witnesses is not None and wanted.group != seen.group:
+        return False
     if wanted.graph is not None or seen.graph is not None:
         return _isomorphic(wanted.graph or (), seen.graph or ())
     if wanted.bindings.keys() != seen.bindings.keys():
@@ -395,6 +404,8 @@ def show(result: Result) -> str:
         stream = witness.stream.removeprefix(EXAMPLE)
         ordinal = f"#{witness.ordinal}" if witness.ordinal else ""
         parts.append(f"{witness.gpm}@{stream}/{_seconds(witness.micros)}{ordinal}")
+    if result.group is not None and result.witnesses:
+        parts.append(f"@results={result.group[1]}/{_seconds(result.group[0])}")
     parts.append(f"@end={_seconds(result.end)} |")
     if result.boolean:
         parts.append("true")

@@ -10,15 +10,16 @@ that this order leaves equal, `evaluate` takes one, and `objection` accepts any 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import pyoxigraph as ox
+from oracle_groups import Groups, instance
 from oracle_patterns import Graphs, canonical, gpm_of, ordered
 from oracle_sequences import Derivations, Entry, Instant, Layout, Reading, Window
 
@@ -49,6 +50,9 @@ class OracleMatch:
     """The variables of positive GPMs, in order of name."""
     order: tuple[Any, ...] = ()
     """Its place in the order of results; equal where the language leaves the order open."""
+    results: int | None = None
+    """The number of results of a group."""
+    entries: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def waited(self) -> bool:
@@ -122,6 +126,7 @@ class Reference:
         root = layout.steps(query.sequence, (), False)
         self.positive = {n for p in layout.places if not p.negated for n in p.gpm.binds}
         self.reading = Reading(layout, self.partition, self.graphs)
+        self.groups = None if query.groups is None else Groups(query, self.reading, self.positive)
         self.window = Window(query.within, tuple(event.instant for event in self.events))
         self.derivations = Derivations(
             root, self.reading, self.events, self.window, self.partition, list(gpms.values())
@@ -169,15 +174,26 @@ class Reference:
             ),
             self.derivations.group_key(entries),
             frozenset((e.event.instant, self.declared.index(e.event.stream)) for e in entries),
-            tuple(self.reading.bare(name, (), entries) for name in sorted(self.positive)),
+            self._row(entries),
+            entries=tuple(entries),
         )
+
+    def _row(self, entries: Sequence[Entry]) -> tuple[Term | None, ...]:
+        if self.groups is not None:
+            return tuple(term for _, term in sorted(self.groups.result(entries).items()))
+        return tuple(self.reading.bare(name, (), entries) for name in sorted(self.positive))
 
     def solution(self, entries: Sequence[Entry]) -> Solution:
         form = self.query.form
+        if self.groups is not None:
+            found = self.groups.result(entries)
+            return {name: term for name, term in found.items() if term is not None}
         if isinstance(form, ast.Ask):
             return True
         if isinstance(form, ast.Construct):
-            return tuple(self._instance(form.template, entries))
+            return tuple(
+                instance(form.template, partial(self.reading.bare, path=(), entries=entries))
+            )
         found: dict[str, Term | None] = {}
         if form.items is None:
             found = {name: self.reading.bare(name, (), entries) for name in self.positive}
@@ -191,35 +207,6 @@ class Reference:
                 values.update({n: v for n, v in found.items() if n in values and v is not None})
                 found[item.alias.name] = self.graphs.value(plain, values, None)
         return {name: term for name, term in found.items() if term is not None}
-
-    def _instance(self, template: Sequence[ast.Triple], entries: Sequence[Entry]) -> Iterator[Fact]:
-        fresh: dict[str, Term] = {}
-        seen = set()
-        for triple in template:
-            fact = tuple(
-                self._filled(term, entries, fresh)
-                for term in (triple.subject, triple.predicate, triple.object)
-            )
-            subject, predicate, _ = fact
-            proper = not isinstance(subject, ox.Literal) and isinstance(predicate, ox.NamedNode)
-            if None not in fact and proper and fact not in seen:
-                seen.add(fact)
-                yield fact  # type: ignore[misc]
-
-    def _filled(self, term: Any, entries: Sequence[Entry], fresh: dict[str, Term]) -> Term | None:
-        match term:
-            case ast.Var():
-                return self.reading.bare(term.name, (), entries)
-            case ast.BlankNode():
-                return fresh.setdefault(term.label, ox.BlankNode())
-            case ast.Iri():
-                return ox.NamedNode(term.value)
-            case ast.Literal(lexical, datatype, language, direction):
-                if language is not None:
-                    base = None if direction is None else ox.BaseDirection(direction)
-                    return ox.Literal(lexical, language=language, direction=base)
-                return ox.Literal(lexical, datatype=ox.NamedNode(datatype))
-        raise AssertionError(term)
 
     # -------------------------------------------------------------- order
 
@@ -247,9 +234,15 @@ class Reference:
     def output(self) -> list[OracleMatch]:
         """What is emitted, in order."""
         emitted = Emitted(self)
-        for _, matches in by_moment(self.matches):
+        moments = by_moment(self.matches)
+        for _, matches in moments:
             left = self._left(emitted.alive(matches))
-            emitted.take(left, self._limited(left, emitted))
+            emitted.take(left, [] if self.groups else self._limited(left, emitted))
+        if self.groups is not None:
+            shown = Emitted(self)
+            for _, solutions in by_moment(self.groups.solutions(emitted.left)):
+                shown.take([], self._limited(solutions, shown))
+            return shown.output
         return emitted.output
 
     def _left(self, alive: Sequence[OracleMatch]) -> list[OracleMatch]:
@@ -326,7 +319,7 @@ class Reference:
 
         Any choice among results that are equal in the order of results is accepted.
         """
-        if isinstance(self.query.form, ast.Ask):
+        if isinstance(self.query.form, ast.Ask) or self.groups is not None:
             return difference(comparable(self.output), results)
         known = {key: match for match in self.matches for key in comparable([match])}
         strange = [key for key in results if key not in known]
@@ -372,6 +365,7 @@ class Emitted:
         self._closed: dict[tuple[Term | None, ...], Moment] = {}
         self._times: dict[object, int] = {}
         self.output: list[OracleMatch] = []
+        self.left: list[OracleMatch] = []
 
     def alive(self, matches: Iterable[OracleMatch]) -> list[OracleMatch]:
         """Those whose partial matches AFTER MATCH has not dropped."""
@@ -393,6 +387,7 @@ class Emitted:
     def take(self, left: Sequence[OracleMatch], matches: Sequence[OracleMatch]) -> None:
         """These matches come out; AFTER MATCH acts on all those that EMIT left."""
         query = self._reference.query
+        self.left += left
         for match in matches:
             self._times[shown(match.solution)] = match.end
         if query.after_match and query.after_match.mode != "KEEP ALL":
@@ -471,14 +466,16 @@ def _comparable(match: Any) -> tuple[Any, ...]:
         if match.solution is True:
             return (match.query, None, match.end, True, ())
         witnesses = tuple(sorted((*w[:4], shown(dict(w[4]))) for w in match.witnesses))
-        return (match.query, match.start, match.end, shown(match.solution), witnesses)
+        counted = () if match.results is None else (match.results,)
+        return (match.query, match.start, match.end, shown(match.solution), witnesses, *counted)
     if match.boolean is not None:
         return (match.query, None, match.end.micros, True, ())
     solution = shown(match.bindings if match.graph is None else match.graph)
     witnesses = tuple(
         sorted((w.gpm, w.stream, w.time.micros, w.ordinal, shown(w.bindings)) for w in match.events)
     )
-    return (match.query, match.start.micros, match.end.micros, solution, witnesses)
+    counted = () if match.results is None else (match.results,)
+    return (match.query, match.start.micros, match.end.micros, solution, witnesses, *counted)
 
 
 def difference(wanted: Sequence[tuple[Any, ...]], seen: Sequence[tuple[Any, ...]]) -> str:

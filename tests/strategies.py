@@ -19,6 +19,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import pyoxigraph as ox
+from drawn_groups import GroupDraw
 from hypothesis import strategies as st
 from oracle import OracleMatch, timestamp
 
@@ -628,6 +629,9 @@ def _query(
     choose: Choices, form: str, clauses: Sequence[str], tree: Tree, written: _GpmDraw
 ) -> str:
     limit = f" LIMIT {choose.of((1, 2, 1, 3))}" if choose.number(0, 7) == 7 else ""
+    if choose.number(0, 5) == 5 and not ("ASK" in form and "PARTITION" in str(clauses)):
+        groups = GroupDraw(choose, _bound(written), written.term, clauses[0])
+        form, limit = groups.form(form), groups.clause + limit
     defines = "\n  ".join(map(written.define, written.gpms))
     head = "\n".join(["PREFIX : <http://example.org/>", form, *clauses])
     return f"{head}\nWHERE {{\n  SEQ({text(tree, True)})\n  {defines}\n}}{limit}"
@@ -645,9 +649,14 @@ def _window(choose: Choices, waits: bool) -> str:
     return "WITHIN UNBOUNDED"
 
 
-def _form(choose: Choices, written: _GpmDraw) -> str:
+def _bound(written: _GpmDraw) -> list[str]:
+    """The variables of positive GPMs."""
     positive = [g for g in written.gpms if any(not place.negated for place in g.places)]
-    names = sorted(set().union(*(gpm.binds for gpm in positive)))
+    return sorted(set().union(*(gpm.binds for gpm in positive)))
+
+
+def _form(choose: Choices, written: _GpmDraw) -> str:
+    names = _bound(written)
     match choose.number(0, 9):
         case 9:
             return "ASK"

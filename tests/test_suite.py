@@ -55,7 +55,8 @@ def oracle(case: Case, tmp_path: Path) -> list[Result]:
     results = []
     for match in evaluate(queries, *_materialised(case), "q1" if single else "q"):
         witnesses = [Witness(*chosen[:4]) for chosen in match.witnesses]
-        results.append(_result(case, match.query, witnesses, match.end, match.solution))
+        group = None if match.results is None else (match.start, match.results)
+        results.append(_result(case, match.query, witnesses, match.end, match.solution, group))
     return results
 
 
@@ -74,14 +75,19 @@ def _materialised(case: Case) -> tuple[Mapping[str, list[Event]], Mapping[str, I
 
 
 def _result(
-    case: Case, query: str, witnesses: Sequence[Witness], end: int, solution: Any
+    case: Case,
+    query: str,
+    witnesses: Sequence[Witness],
+    end: int,
+    solution: Any,
+    group: tuple[int, int] | None = None,
 ) -> Result:
     number = case.names.index(query) if query in case.names else int(query.removeprefix("q")) - 1
     if solution is True:
         return Result(number, None, end, boolean=True)
     if isinstance(solution, tuple):
-        return Result(number, tuple(witnesses), end, graph=frozenset(solution))
-    return Result(number, tuple(witnesses), end, dict(solution))
+        return Result(number, tuple(witnesses), end, graph=frozenset(solution), group=group)
+    return Result(number, tuple(witnesses), end, dict(solution), group=group)
 
 
 # ------------------------------------------------------------------ the engine
@@ -202,12 +208,13 @@ def _results(case: Case, matches: Iterable[Match]) -> list[Result]:
             Witness(event.gpm, event.stream, event.time.micros, event.ordinal)
             for event in match.events
         ]
-        if match.boolean is None:
+        group = None if match.results is None else (match.start.micros, match.results)
+        if match.boolean is None and group is None:
             assert match.start.micros == witnesses[0].micros
         solution: Any = match.boolean or match.graph
         if match.boolean is None and match.graph is None:
             solution = match.bindings
-        results.append(_result(case, match.query, witnesses, match.end.micros, solution))
+        results.append(_result(case, match.query, witnesses, match.end.micros, solution, group))
     return results
 
 
@@ -264,7 +271,8 @@ def _from_json(case: Case, line: dict[str, Any]) -> Result:
     if "graph" in line:
         triples = ox.parse(line["graph"], format=ox.RdfFormat.N_TRIPLES)
         solution = tuple((t.subject, t.predicate, t.object) for t in triples)
-    return _result(case, line["query"], witnesses, end, solution)
+    group = (micros_of(str(line["start"])), line["results"]) if "results" in line else None
+    return _result(case, line["query"], witnesses, end, solution, group)
 
 
 def _json_term(term: dict[str, str]) -> Term:

@@ -24,6 +24,7 @@ from spaseq.engine.envelope import seal, unseal
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native.check import check
+from spaseq.engine.saved_groups import restore_groups, save_groups
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import StateError
 from spaseq.nfa import state as automata
@@ -50,7 +51,7 @@ _OF_RUN = (
 )  # fmt: skip
 _OF_QUERY = (
     "time", "delivered", "ordinal", "opened", "domain", "matched", "shed", "queued", "shown",
-    "complete", "constructed", "automaton",
+    "complete", "constructed", "groups", "automaton",
 )  # fmt: skip
 
 
@@ -116,6 +117,7 @@ def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
             for (solution, facts), closing in query.output.complete.items()
         ],
         "constructed": query.output.constructed,
+        "groups": save_groups(query.output.groups, writer),
         "automaton": query.state().written(writer),
     }
 
@@ -266,6 +268,7 @@ def _restore_query(
         )
     }
     query.output.constructed = whole(data["constructed"], "constructed")
+    restore_groups(plan, query.output.groups, data["groups"], clock, reader)
     state = automata.read(data["automaton"], reader)
     check(query.native, state, dated=clock.domain == DATE_TIME, opened=query.opened)
     now, _, _, micros, _, _ = state.clock

@@ -87,6 +87,8 @@ def shared_selection(query: CompiledQuery) -> str:
     conjoined = any(atom.kind != "single" for atom in query.automaton.atoms)
     if query.automaton.waits or conjoined:
         return ""
+    if plan.output.grouping is not None and plan.emit in ("ALL", "STRICT"):
+        return ""
     if plan.emit in _SELECTED_BY_SHARING:
         return plan.emit
     if plan.emit not in ("ALL", "STRICT"):
@@ -104,6 +106,8 @@ def selection_clause(query: CompiledQuery) -> dict[str, str | bool] | None:
     None if the query emits every match.
     """
     emit, limit = query.plan.emit, query.plan.output.limit
+    if query.plan.output.grouping is not None:
+        limit = None  # it counts solutions of groups
     if emit == "ALL" and limit is None:
         return None
     strictly = tables.joins_strictly(query.plan, query.automaton) and limit is None

@@ -23,6 +23,7 @@ from spaseq.engine.output import OutputStage
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.place_names import Notation
 from spaseq.engine.residual_filters import linked
+from spaseq.engine.result_groups import NEVER
 from spaseq.errors import LimitExceeded
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import CurrentGraphs
@@ -88,6 +89,7 @@ class QueryRun:
         """The automaton on the compiled core."""
         self.output = OutputStage(plan, self._registers, self._occurrences, kb, compiled.automaton)
         self._waits = self.output.waits
+        self._set_deadline()
         self.time: Timestamp | None = None
         """The open timestamp; None before the first event and after the timestamp has closed."""
         self.delivered: dict[str, int] = dict.fromkeys(plan.streams, 0)
@@ -154,6 +156,8 @@ class QueryRun:
         """The size of the automaton's state and of the results remembered for de-duplication."""
         state = self.state()
         remembered = len(self.output.complete) + len(self.output.shown)
+        if self.output.groups is not None:
+            remembered += len(self.output.groups.held)
         return MemoryUse(
             nodes=sum(isinstance(item, NodeState) for item in state.graph),
             rows=len(state.kept),
@@ -166,10 +170,13 @@ class QueryRun:
             yield place, values
 
     def next_closing(self) -> int | None:
-        """The next closing time of a window that a match waits for, in microseconds."""
+        """The next closing time of a window that a match, or a group of results, waits for."""
         parts = self.native.parts
         starts = parts.awaiting() if self.compiled.automaton.waits else ()
-        return min((self.native.clock.closing(parts.time_of(s)) for s in starts), default=None)
+        times = [self.native.clock.closing(parts.time_of(start)) for start in starts]
+        if self.output.groups is not None and self.output.groups.due != NEVER:
+            times.append(self.output.groups.due)
+        return min(times, default=None)
 
     def arrived(
         self, place: int, registers: Sequence[int], since: int, most: int
@@ -192,6 +199,7 @@ class QueryRun:
         """Continue from the state of an automaton; call it after all other fields are restored."""
         self.behind = sum(map(len, self.queued.values()))
         restore_automaton(self.native, state)
+        self._set_deadline()
 
     def renew(self, matchers: Matchers) -> None:
         """Rebuild the core after terms have become permanent and so changed their numbers."""
@@ -245,8 +253,32 @@ class QueryRun:
 
     def close_windows(self, before: int | None, domain: str, found: list[Match]) -> None:
         """Add the waiting matches whose windows close before a time, or all, to `found`."""
+        early = self.plan.window.kind == "tumbling"
         for closing, paths in self.native.due(before):
-            self._emit(paths, from_micros(closing, domain), found)
+            self._close_groups(closing - 1 if early else closing, domain, found)
+            self._emit(paths, from_micros(closing, domain), found, early)
+        groups = self.output.groups
+        if groups is not None:
+            self._close_groups(NEVER if before is None else before, domain, found)
+            if before is not None:
+                groups.expire(before)
+
+    def _set_deadline(self) -> None:
+        """Make the core stop where the present window of groups ends."""
+        groups = self.output.groups
+        if groups is not None:
+            self.native.step.tumbles = groups.tumbling
+            self.native.step.wake_at(groups.due)
+
+    def _close_groups(self, now: int, domain: str, found: list[Match]) -> None:
+        """Add the matches of tumbling groups whose window ends at a time or before it."""
+        groups = self.output.groups
+        if groups is None or groups.due == NEVER or groups.due > now:
+            return
+        matches = self.output.close_groups(from_micros(groups.due, domain))
+        self._set_deadline()
+        self.emitted += len(matches)
+        found += matches
 
     @_reporting
     def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:
@@ -357,10 +389,13 @@ class QueryRun:
         self.ordinal = 0
         self.delivered = dict.fromkeys(self.delivered, 0)
 
-    def _emit(self, paths: list[Path], end: Timestamp, found: list[Match]) -> None:
+    def _emit(
+        self, paths: list[Path], end: Timestamp, found: list[Match], early: bool = False
+    ) -> None:
         if not paths:
             return
-        matches, left = self.output.batch(paths, end, self.native)
+        matches, left = self.output.batch(paths, end, self.native, early)
+        self._set_deadline()
         if self.plan.skip_past_last:
             for path in left:
                 self.native.skip(path)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pyoxigraph as ox
 
+from spaseq.engine.result_groups import Grouped, GroupSolution, ResultGroups
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.gpm.program import constant
 from spaseq.gpm.python.aggregates import order_key, value_key
@@ -25,7 +26,7 @@ from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.selection import Contiguous, choose
 from spaseq.nfa.window import WindowTimes
 from spaseq.parser import ast
-from spaseq.plan.logical import Condition, QueryPlan
+from spaseq.plan.logical import Condition, Output, Projected, QueryPlan
 from spaseq.rdf.event import Fact, Term, Timestamp, triple_of
 from spaseq.results import Match, Witness
 
@@ -41,6 +42,7 @@ class Finder(Protocol):
 
 
 Solution = tuple[Term | None, ...]
+Witnesses = Sequence[Witnessed]
 Identity = tuple[tuple[object, ...], frozenset[tuple[object, ...]]]
 """The identity of a match: its visible solution and its witnesses."""
 
@@ -52,6 +54,17 @@ class _Result:
     solution: Solution
     bound: Solution
     """The variables of `Output.order`."""
+
+
+S = TypeVar("S", _Result, GroupSolution[Witnesses])
+
+
+def computed_columns(output: Output) -> Sequence[Projected]:
+    """What a match computes: its columns; in a grouped query the keys, then the arguments."""
+    if output.grouping is None:
+        return output.columns
+    arguments = [Projected(f"argument {n}", a) for n, a in enumerate(output.grouping.arguments)]
+    return (*output.grouping.keys, *arguments)
 
 
 class OutputStage:
@@ -72,8 +85,18 @@ class OutputStage:
         self._scope = Scope(None, kb, plan.kb_graphs)
         self._streams = {iri: number for number, iri in enumerate(plan.streams)}
         self.variables = tuple(column.name for column in plan.output.columns)
-        self._columns = [self._compiled(column.value) for column in plan.output.columns]
+        grouping = plan.output.grouping
+        self.groups = (
+            None if grouping is None else ResultGroups[Witnesses](plan.output, self._scope)
+        )
+        """The groups of results, each with the witnesses of its newest result."""
+        self._columns = self._compiled(computed_columns(plan.output))
         """Each reads an environment that ends with the values of the columns before it."""
+        keys = () if grouping is None else tuple(key.name for key in grouping.keys)
+        self._key_count = len(keys)
+        known = [name for name, _ in plan.output.order]
+        # The place of each variable among the variables, then the keys, in the order of names.
+        self._ordering = [n for _, n in sorted((name, n) for n, name in enumerate((*known, *keys)))]
         self.shown: dict[Solution, int] = {}
         """Under DISTINCT: solution → the time of its last emission."""
         self.complete: dict[Identity, int] = {}
@@ -90,7 +113,10 @@ class OutputStage:
         )
         """Whether the registers hold only values that rows bind."""
         self._sorted = (
-            output.limit is not None or output.distinct or plan.registers_stream is not None
+            output.limit is not None
+            or output.distinct
+            or plan.registers_stream is not None
+            or grouping is not None
         )
         self.waits = (
             self._sorted
@@ -100,13 +126,18 @@ class OutputStage:
             or plan.window.kind == "events"
         )
         """Whether results depend on all matches of an instant."""
-        self.any_will_do = output.form == "ask" and plan.emit == "ALL" and not automaton.waits
+        self.any_will_do = (
+            output.form == "ask" and plan.emit == "ALL" and not automaton.waits and grouping is None
+        )
         """Whether one match of an instant suffices."""
 
     def batch(
-        self, paths: Iterable[Path], end: Timestamp, run: Finder
+        self, paths: Iterable[Path], end: Timestamp, run: Finder, early: bool = False
     ) -> tuple[list[Match], list[Path]]:
-        """The matches of one batch, and the paths that `EMIT` selected, for `AFTER MATCH`."""
+        """The matches of one batch, and the paths that `EMIT` selected, for `AFTER MATCH`.
+
+        `early`: they come out before the events of the time `end`.
+        """
         derived = self._derived(paths, end.micros, run.clock)
         chosen = set(
             map(
@@ -117,6 +148,11 @@ class OutputStage:
         results = [result for result in derived if id(result.path) in chosen]
         if not results:
             return [], []
+        if self.groups is not None:
+            results.sort(key=self._order)
+            grouped = [(self._grouped(result, end), result.witnesses) for result in results]
+            solutions = self.groups.add(grouped, end.micros, early)
+            return self._group_matches(solutions, end), [result.path for result in results]
         if self._plan.output.form == "ask":
             first = min(results, key=self._order)
             return [self._ask(first, end)], [result.path for result in results]
@@ -130,6 +166,38 @@ class OutputStage:
         if self._plan.output.distinct:
             self.shown.update((result.solution, end.micros) for result in results)
         return [self._match(result, end) for result in results], left
+
+    # ------------------------------------------------------------------ groups of results
+
+    def _grouped(self, result: _Result, end: Timestamp) -> Grouped:
+        count = self._key_count
+        start = result.witnesses[0].event.time
+        return Grouped(result.solution[:count], result.solution[count:], start, end.micros)
+
+    def close_groups(self, end: Timestamp) -> list[Match]:
+        """The matches of tumbling groups whose window ends at a time."""
+        assert self.groups is not None
+        return self._group_matches(self.groups.close(), end)
+
+    def _group_matches(
+        self, solutions: list[GroupSolution[Witnesses]], end: Timestamp
+    ) -> list[Match]:
+        """The matches of the solutions of one instant, which are in order."""
+        output = self._plan.output
+        if output.form == "ask":
+            solutions = solutions[:1]
+        if output.distinct:
+            solutions = self._unseen(solutions, end.micros)
+        if output.limit is not None:
+            solutions = solutions[: output.limit]
+        if output.distinct:
+            self.shown.update((each.solution, end.micros) for each in solutions)
+        return [
+            self._made(each.solution, each.start, end, each.newest, each.count)
+            for each in solutions
+        ]
+
+    # ------------------------------------------------------------------ results
 
     def _derived(self, paths: Iterable[Path], now: int, clock: WindowTimes) -> list[_Result]:
         """One result per match: a match is its witnesses and its solution.
@@ -149,7 +217,7 @@ class OutputStage:
                 for a, w in ((self._occurrences[w.occurrence], w) for w in witnesses)
             )
             result = _Result(path, witnesses, solution, bound)
-            found.setdefault((self._shown(solution), facts), result)
+            found.setdefault((self._shown(solution, bound), facts), result)
         if self._remembers:
             for identity in self.complete.keys() & found.keys():
                 del found[identity]
@@ -169,8 +237,13 @@ class OutputStage:
             tuple(tuple(map(order_key, w.row)) for w in witnesses),
         )
 
-    def _shown(self, solution: Solution) -> tuple[object, ...]:
-        """The visible part of a solution: the graph of a CONSTRUCT, nothing of an ASK."""
+    def _shown(self, solution: Solution, bound: Solution) -> tuple[object, ...]:
+        """The visible part of a solution: the graph of a CONSTRUCT, nothing of an ASK.
+
+        In a grouped query it is all variables of positive GPMs and the keys, `bound`.
+        """
+        if self.groups is not None:
+            return bound
         if self._plan.output.form != "construct":
             return solution
         return tuple(sorted(map(str, self._graph(solution, 0))))
@@ -210,20 +283,38 @@ class OutputStage:
         """The solution of a path, and the variables that order it."""
         env, output = self.environment(path), self._plan.output
         bound = self._read(env, output.order)
+        if self.groups is not None:
+            solution = self._computed(env)
+            values = (*bound, *solution[: self._key_count])
+            return solution, tuple(values[n] for n in self._ordering)
         if output.form == "construct":
             return self._read(env, output.template_registers), bound
+        return self._computed(env), bound
+
+    def _computed(self, env: Environment) -> Solution:
         for column in self._columns:
             env.append(column(env))
-        return tuple(env[len(env) - len(self._columns) :]), bound
+        return tuple(env[len(env) - len(self._columns) :])
 
     def _read(self, env: Environment, variables: Iterable[tuple[str, str]]) -> Solution:
         """The values of `value` and `last` registers, which hold terms."""
         return tuple(env[self._registers.number[register]] for _, register in variables)
 
-    def _compiled(self, condition: Condition) -> Callable[[Environment], Term | None]:
+    def _compiled(self, columns: Sequence[Projected]) -> list[Callable[[Environment], Term | None]]:
+        first = len(self._registers.blank())
+        earlier: dict[str, int] = {}
+        compiled = []
+        for number, column in enumerate(columns):
+            compiled.append(self._column(column.value, dict(earlier)))
+            earlier[column.name] = first + number
+        return compiled
+
+    def _column(
+        self, condition: Condition, earlier: Mapping[str, int]
+    ) -> Callable[[Environment], Term | None]:
+        """The value of an expression, which may name the columns before it."""
         registers, scope = self._registers, self._scope
         views = registers.needed_views(condition.reads)
-        earlier = {name: len(registers.blank()) + n for n, name in enumerate(self.variables)}
         slots = {**earlier, **registers.slots()}
         if isinstance(condition.expression, ast.Var):
             cell = slots.get(condition.expression.name)
@@ -242,13 +333,13 @@ class OutputStage:
 
         return computed
 
-    def _unseen(self, results: Iterable[_Result], now: int) -> list[_Result]:
+    def _unseen(self, results: Iterable[S], now: int) -> list[S]:
         window = self._plan.window
         forgets = window.kind in ("span", "tumbling")
         if forgets and len(self.shown) > self._forget_at:
             self.shown = {s: t for s, t in self.shown.items() if now - t < window.size}
             self._forget_at = 2 * len(self.shown) + 1024
-        fresh: dict[Solution, _Result] = {}
+        fresh: dict[Solution, S] = {}
         for result in results:
             last = self.shown.get(result.solution)
             if last is None or (forgets and now - last >= window.size):
@@ -256,40 +347,46 @@ class OutputStage:
         return list(fresh.values())
 
     def _match(self, result: _Result, end: Timestamp) -> Match:
-        graph = None
+        start = result.witnesses[0].event.time
+        return self._made(result.solution, start, end, result.witnesses, None)
+
+    def _made(
+        self,
+        solution: Solution,
+        start: Timestamp,
+        end: Timestamp,
+        witnesses: Sequence[Witnessed],
+        results: int | None,
+    ) -> Match:
+        graph = boolean = None
         bindings: Mapping[str, Term] = {}
         if self._plan.output.form == "construct":
             self.constructed += 1
-            facts = self._graph(result.solution, self.constructed)
+            facts = self._graph(solution, self.constructed)
             graph = tuple(map(triple_of, facts))
+        elif self._plan.output.form == "ask":
+            boolean = True
         else:
             bindings = {
                 name: value
-                for name, value in zip(self.variables, result.solution, strict=True)
+                for name, value in zip(self.variables, solution, strict=True)
                 if value is not None
             }
         return Match(
             query=self._plan.name,
-            start=result.witnesses[0].event.time,
+            start=start,
             end=end,
             bindings=bindings,
-            events=tuple(self._witness(witness) for witness in result.witnesses),
+            events=tuple(self._witness(witness) for witness in witnesses),
             variables=self.variables,
             graph=graph,
+            boolean=boolean,
             kb_version=self._kb.version,
+            results=results,
         )
 
     def _ask(self, result: _Result, end: Timestamp) -> Match:
-        witnesses = result.witnesses
-        return Match(
-            query=self._plan.name,
-            start=witnesses[0].event.time,
-            end=end,
-            bindings={},
-            events=tuple(self._witness(witness) for witness in witnesses),
-            boolean=True,
-            kb_version=self._kb.version,
-        )
+        return self._made((), result.witnesses[0].event.time, end, result.witnesses, None)
 
     def _witness(self, witness: Witnessed) -> Witness:
         occurrence = self._occurrences[witness.occurrence]

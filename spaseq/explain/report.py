@@ -20,7 +20,8 @@ from spaseq.gpm.pattern import Pattern
 from spaseq.gpm.plan_text import Observed, plan_lines, renamed, views
 from spaseq.gpm.python.functions import by_reference
 from spaseq.parser import ast
-from spaseq.plan.logical import GpmPlan, Occurrence
+from spaseq.parser.format import expression_line
+from spaseq.plan.logical import GpmPlan, Grouping, Occurrence, Window
 
 Data = dict[str, Any]
 MOST_NAMES = 8
@@ -94,6 +95,7 @@ def _query(
             "variables": [column.name for column in output.columns],
             "distinct": output.distinct,
             "limit": output.limit,
+            "groups": None if output.grouping is None else _grouping(output.grouping),
         },
         "gpms": [
             _gpm(
@@ -129,6 +131,19 @@ def _query(
 
 def _dispatch_text(requirement: Requirement | None) -> str | None:
     return None if requirement is None else requirement_text(requirement)
+
+
+def _grouping(grouping: Grouping) -> Data:
+    window = Window("tumbling" if grouping.tumbling else "span", grouping.size)
+    return {
+        "keys": [key.name for key in grouping.keys],
+        "over": grouping.size,
+        "tumbling": grouping.tumbling,
+        "text": window_text(window).replace("WITHIN", "OVER"),
+        "aggregates": [aggregate.name for aggregate in grouping.aggregates],
+        "let": [item.name for item in grouping.lets],
+        "having": [expression_line(each) for each in grouping.having],
+    }
 
 
 def _gpm(pattern: Pattern, gpm: GpmPlan, sharing: Data, observed: Observed | None) -> Data:
@@ -299,8 +314,18 @@ def _clauses(query: Data) -> Iterator[tuple[str, str]]:
     words += ["(no variable)"] * (output["form"] == "select" and not output["variables"])
     words += [f"LIMIT {output['limit']}"] * (output["limit"] is not None)
     yield "result", " ".join(words)
+    if output["groups"] is not None:
+        yield "groups", _groups_text(output["groups"])
     if query["writes"] is not None:
         yield "writes", f"<{query['writes']}>"
+
+
+def _groups_text(groups: Data) -> str:
+    words = ["BY " + " ".join(f"?{key}" for key in groups["keys"]) if groups["keys"] else "one"]
+    words.append(groups["text"])
+    if groups["aggregates"]:
+        words.append(f"with {', '.join(groups['aggregates'])}")
+    return "; ".join(words)
 
 
 def _gpm_text(query: Data, gpm: Data) -> Iterator[str]:
@@ -385,6 +410,11 @@ def _registers_text(registers: Sequence[Data]) -> list[str]:
 
 
 def _emission_cost(query: Data) -> Iterator[str]:
+    if query["output"]["groups"] is not None:
+        yield (
+            "GROUP: a result is added to its group once and removed once, whatever OVER is; "
+            "memory: the results inside OVER"
+        )
     if query["chooses"] is not None:
         name = query["chooses"]["clause"]
         how = (

@@ -33,7 +33,8 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     rows stored for guards and conjunctions. `bytes` estimates the memory of these, of waiting
     matches, and of matches remembered for de-duplication. `shed_groups` counts groups dropped by
     a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
-    the readers count them.
+    the readers count them. A query with a GROUP also has `result_groups`, the groups with results,
+    and `grouped_results`, the results that they hold.
     """
     counters_of = {query: query.counters() for query in run.distinct}
     holding_of = {query: query.held() for query in run.distinct}
@@ -53,6 +54,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
             "waiting_for_closing": counters.waiting,
             "bytes": held.bytes,
             "shed_groups": query.shed,
+            **_result_groups(query),
             "places": {
                 notation.title(place): counters.places[place].groups
                 for place in notation.order
@@ -73,6 +75,14 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         "streams": {iri: {"events": number} for iri, number in run.clock.per_stream.items()},
         "queries": queries,
     } | _kb_counters(run)
+
+
+def _result_groups(query: QueryRun) -> dict[str, int]:
+    """The sizes of the groups of results, if the query has a GROUP."""
+    groups = query.output.groups
+    if groups is None:
+        return {}
+    return {"result_groups": groups.count, "grouped_results": len(groups.held)}
 
 
 def _kb_counters(run: Evaluation) -> dict[str, Any]:

@@ -217,6 +217,27 @@ class AfterMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Over:
+    """`OVER`: how far back a group reaches, or the length of its tumbling windows."""
+
+    microseconds: int
+    tumbling: bool = False
+    span: Span = no_span()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResults:
+    """`GROUP BY … OVER … LET … HAVING` over the results of a query."""
+
+    keys: tuple[Projection, ...] = ()
+    over: Over | None = None
+    lets: tuple[Projection, ...] = ()
+    having: tuple[Expr, ...] = ()
+    span: Span = no_span()
+    word_span: Span = no_span()
+
+
+@dataclass(frozen=True, slots=True)
 class Limit:
     count: int
     span: Span = no_span()
@@ -250,6 +271,7 @@ class Query:
     kbs: tuple[FromKb, ...] = ()
     emit: Emit | None = None
     after_match: AfterMatch | None = None
+    groups: GroupResults | None = None
     limit: Limit | None = None
     span: Span = no_span()
     text: str = field(default="", compare=False, repr=False)

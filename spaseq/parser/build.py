@@ -27,6 +27,7 @@ _CLAUSES = {
     "emit": ("emit", "EMIT"),
     "after_match_keep": ("after_match", "AFTER MATCH"),
     "after_match_skip": ("after_match", "AFTER MATCH"),
+    "group_results": ("groups", "GROUP"),
     "limit": ("limit", "LIMIT"),
 }
 
@@ -194,6 +195,22 @@ class QueryBuilder(PatternBuilder):
 
     def after_match_skip(self, tree: Tree) -> ast.AfterMatch:
         return ast.AfterMatch("SKIP PAST LAST EVENT", self.span(tree))
+
+    def group_results(self, tree: Tree) -> ast.GroupResults:
+        parts: dict[str, Any] = {"keys": ()}
+        for child in map(as_tree, tree.children):
+            node = self.build(child)
+            if child.rule == "result_key":
+                parts["keys"] += (node,)
+            else:
+                parts[{"let": "lets"}.get(child.rule, child.rule)] = node
+        word = self.source.span(tree.start, tree.start + len("GROUP"))
+        return ast.GroupResults(**parts, span=self.span(tree), word_span=word)
+
+    def over(self, tree: Tree) -> ast.Over:
+        *tumbling, number, unit = tree.children
+        microseconds = self._microseconds(number, as_token(unit).text.upper().removesuffix("S"))
+        return ast.Over(microseconds, bool(tumbling), self.span(tree))
 
     def define(self, tree: Tree) -> ast.Define:
         *heads, group = tree.children

@@ -239,11 +239,14 @@ class PatternBuilder(ExpressionBuilder):
         )
 
     group_key = select_item
+    result_key = select_item
+    let_item = select_item
 
     def group_by(self, tree: Tree) -> tuple[Any, ...]:
         return tuple(self.build(child) for child in tree.children)
 
     having = group_by
+    let = group_by
     order_by = group_by
 
     def order_key(self, tree: Tree) -> ast.OrderKey:

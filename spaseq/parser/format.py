@@ -65,6 +65,8 @@ def format_query(query: ast.Query) -> str:
         head = f"  DEFINE GPM {define.name} ON {', '.join(define.streams)}{at} "
         lines.append(head + writer.group(define.pattern, "  "))
     lines.append("}")
+    if query.groups:
+        lines.append(writer.groups(query.groups))
     if query.limit:
         lines.append(f"LIMIT {query.limit.count}")
     return "\n".join(lines) + "\n"
@@ -126,6 +128,20 @@ class _Writer:
         if query.after_match:
             lines.append(f"AFTER MATCH {query.after_match.mode}")
         return lines
+
+    def groups(self, groups: ast.GroupResults) -> str:
+        words = ["GROUP"]
+        if groups.keys:
+            words.append(f"BY {' '.join(map(self._projection, groups.keys))}")
+        if groups.over:
+            tumbling = "TUMBLING " if groups.over.tumbling else ""
+            words.append(f"OVER {tumbling}{_duration(groups.over.microseconds)}")
+        if groups.lets:
+            words.append(f"LET {' '.join(map(self._projection, groups.lets))}")
+        if groups.having:
+            conditions = (f"({self.expression(each, _OR)})" for each in groups.having)
+            words.append(f"HAVING {' '.join(conditions)}")
+        return " ".join(words)
 
     def _form(self, form: ast.Select | ast.Construct | ast.Ask) -> str:
         if isinstance(form, ast.Ask):
@@ -393,9 +409,13 @@ def _window(within: ast.Within) -> str:
     if within.kind == "events":
         return f"{within.events} EVENTS"
     word = "TUMBLING " if within.kind == "tumbling" else ""
+    return word + _duration(within.microseconds)
+
+
+def _duration(microseconds: int) -> str:
     for unit, size in reversed(MICROSECONDS.items()):
-        number, rest = divmod(within.microseconds, size)
+        number, rest = divmod(microseconds, size)
         if not rest and (number or unit == "MILLISECOND"):
-            return f"{word}{number} {unit}{'S' * (number != 1)}"
-    whole, rest = divmod(within.microseconds, 1000)
-    return f"{word}{whole}.{rest:03} MILLISECONDS"
+            return f"{number} {unit}{'S' * (number != 1)}"
+    whole, rest = divmod(microseconds, 1000)
+    return f"{whole}.{rest:03} MILLISECONDS"

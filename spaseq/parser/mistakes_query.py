@@ -67,11 +67,61 @@ def _select(context: ErrorContext) -> Mistake | None:
             "CONSTRUCT without a template",
             "write CONSTRUCT { … } with the triples to create, then the clauses and WHERE",
         )
-    if context.kind in ("ORDER", "GROUP", "HAVING", "OFFSET") and context.open is None:
+    if context.kind in ("ORDER", "OFFSET") and context.open is None:
         return Mistake(
             f"a SPAseq query has no {context.text.upper()}",
-            "matches are emitted in time order; sort or group the results afterwards",
+            "results are emitted in time order; sort them afterwards",
         )
+    return None
+
+
+_GROUP_ORDER = "GROUP BY ?k OVER 5 MINUTES LET (… AS ?x) HAVING (…) LIMIT 3"
+
+
+def _groups(context: ErrorContext) -> Mistake | None:
+    """`GROUP BY … OVER … LET … HAVING` over results."""
+    inside = context.inside("GROUP")
+    if context.open is None and context.kind in ("GROUP", "OVER", "LET", "HAVING"):
+        word = context.text.upper()
+        if not inside and context.kind != "GROUP" and "GROUP" in context.expected:
+            return Mistake(
+                f"{word} without GROUP",
+                f"write GROUP BY ?k {word} …, or GROUP {word} … for one group of all results",
+            )
+        if (not inside and "DEFINE" in context.expected) or "SEQ" in context.expected:
+            return Mistake(
+                f"{word} in front of the patterns", "GROUP comes after the last }, before LIMIT"
+            )
+        return Mistake(f"{word} is out of place", f"the order is {_GROUP_ORDER}")
+    if not inside or "SELECT" in {token.kind for token in context.before if context.open}:
+        return None
+    if context.previous == "GROUP" and context.kind in ("VAR", "LPAR"):
+        return Mistake("BY is missing", f"write GROUP BY {context.text}")
+    if context.kind == "COMMA" and "VAR" in context.expected:
+        return Mistake("a comma between keys", "separate them by blanks: GROUP BY ?a ?b")
+    by_name = context.previous == "BY" or "OVER" in context.expected
+    if by_name and context.kind in ("AGGREGATE", "BUILTIN", "IRIREF", "PNAME_LN"):
+        return Mistake(
+            "a key that is an expression needs a name", f"write ({context.text}(…) AS ?name)"
+        )
+    if "AS" in context.expected and context.kind == "RPAR":
+        what = "what LET binds" if context.inside("LET") else "a key that is an expression"
+        return Mistake(f"{what} needs a name", "write ( … AS ?name)")
+    if context.previous == "LET" and "LPAR" in context.expected:
+        return Mistake("LET without parentheses", "write LET (AVG(?v) AS ?mean)")
+    if context.inside("OVER") and context.kind in ("EVENTS", "UNBOUNDED"):
+        return Mistake(
+            f"OVER takes a length of time, not {context.text.upper()}",
+            "write how far back a group reaches, such as OVER 5 MINUTES",
+        )
+    if context.inside("OVER") and "TIME_UNIT" in context.expected:
+        return Mistake(
+            "OVER needs a unit of time",
+            f"one of {', '.join(unit + 'S' for unit in MICROSECONDS)}",
+        )
+    operators = ("LESS", "MORE", "EQUAL", "NOT_EQUAL", "LESS_EQUAL", "MORE_EQUAL")
+    if context.inside("HAVING") and (context.kind == "VAR" or context.kind in operators):
+        return Mistake("HAVING without parentheses", "write HAVING (COUNT(*) > 2)")
     return None
 
 
@@ -103,8 +153,13 @@ def _clauses(context: ErrorContext) -> Mistake | None:
             f"one of {', '.join(sorted(FAMILIES['EMIT_MODE']))}",
         )
     closed = context.expected <= {"$END"}
-    if closed and context.kind in ("WITHIN", "PARTITION", "EMIT", "AFTER", "FROM"):
+    clauses = ("WITHIN", "PARTITION", "EMIT", "AFTER", "FROM")
+    if closed and context.kind in (*clauses, "GROUP", "OVER", "LET", "HAVING"):
         return Mistake(f"{context.text} after LIMIT", "LIMIT comes last: move it to the end")
+    if context.open is None and context.inside("GROUP") and context.kind in clauses:
+        return Mistake(
+            f"{context.text} after GROUP", "move it in front of WHERE, or directly after the last }"
+        )
     return None
 
 
@@ -193,6 +248,7 @@ QUERY_MISTAKES: tuple[Callable[[ErrorContext], Mistake | None], ...] = (
     _prologue,
     _address,
     _select,
+    _groups,
     _clauses,
     _sequence,
     _define,

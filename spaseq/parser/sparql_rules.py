@@ -31,6 +31,10 @@ def check(node: object, source: Source) -> None:
     if isinstance(node, ast.Query):
         if isinstance(node.form, ast.Select) and node.form.items is not None:
             rules.projection(node.form.items, {})
+        if node.groups is not None:
+            items = (*node.groups.keys, *node.groups.lets)
+            for expression in (*(item.expression for item in items), *node.groups.having):
+                rules.expression(expression)
         for define in node.defines:
             rules.group(define.pattern)
     elif isinstance(node, ast.Mapping):

@@ -15,6 +15,7 @@ from spaseq.parser import ast
 from spaseq.plan.check_comparisons import check_comparisons
 from spaseq.plan.check_filters import check_filters
 from spaseq.plan.check_functions import check_functions
+from spaseq.plan.check_groups import check_groups
 from spaseq.plan.check_patterns import check_pattern
 from spaseq.plan.check_sequence import check_sequence
 from spaseq.plan.check_variables import Context, check_variables
@@ -42,6 +43,7 @@ def check(query: ast.Query) -> list[Diagnostic]:
         *check_functions(query),
         *check_comparisons(query),
         *check_variables(context),
+        *check_groups(context),
         *_vacuous_negations(query, seen),
         *check_filters(context, seen),
     ]

@@ -48,7 +48,9 @@ def check_variables(context: Context) -> Iterator[Diagnostic]:
     """The findings about variables outside the GPMs' own patterns."""
     yield from _partition(context)
     form = context.query.form
-    if isinstance(form, ast.Select):
+    if context.query.groups is not None:
+        pass  # `check_groups` checks the form of a grouped query
+    elif isinstance(form, ast.Select):
         yield from _select(context, form)
     elif isinstance(form, ast.Construct):
         yield from _template(context, form)
@@ -114,9 +116,9 @@ def _select(context: Context, select: ast.Select) -> Iterator[Diagnostic]:
         later = {other.alias.name for other in items[position + 1 :] if other.alias is not None}
         for name in bare_variables(item.expression, within_exists=False):
             if name.name not in bound and not context.incomplete:
-                yield _unbound(context, name, bound, "SELECT", later)
+                yield unbound(context, name, bound, "SELECT", later)
         yield from _calls(context, item.expression, None)
-        yield from _no_exists(item.expression)
+        yield from no_exists(item.expression, "SELECT")
         alias = item.alias
         if alias is None:
             if isinstance(item.expression, ast.Var):
@@ -134,15 +136,16 @@ def _select(context: Context, select: ast.Select) -> Iterator[Diagnostic]:
         bound.add(alias.name)
 
 
-def _no_exists(expression: ast.Expr) -> Iterator[Diagnostic]:
+def no_exists(expression: ast.Expr, clause: str) -> Iterator[Diagnostic]:
+    """The error of each EXISTS in an expression of a clause that no event evaluates."""
     if isinstance(expression, ast.Exists):
         yield Diagnostic(
-            "EXISTS is not allowed in SELECT: a match has no single event to evaluate it on",
+            f"EXISTS is not allowed in {clause}: a match has no single event to evaluate it on",
             expression.span,
             "evaluate it in the GPM of the event: `BIND(EXISTS { … } AS ?found)`",
         )
     for part in subexpressions(expression):
-        yield from _no_exists(part)
+        yield from no_exists(part, clause)
 
 
 def _template(context: Context, form: ast.Construct) -> Iterator[Diagnostic]:
@@ -158,12 +161,13 @@ def _template(context: Context, form: ast.Construct) -> Iterator[Diagnostic]:
         for term in (triple.subject, triple.predicate, triple.object):
             if isinstance(term, ast.Var) and term.name not in reported and not context.incomplete:
                 reported.add(term.name)
-                yield _unbound(context, term, bound, "the template", ())
+                yield unbound(context, term, bound, "the template", ())
 
 
-def _unbound(
+def unbound(
     context: Context, name: ast.Var, bound: Iterable[str], where: str, later: Iterable[str]
 ) -> Diagnostic:
+    """The error of a variable that no GPM of a match binds; `later` are aliases further on."""
     negated = [gpm for gpm, scope in context.scopes.items() if name.name in scope.binds]
     if negated:
         some = listing(map(quoted, negated), "or")
@@ -196,6 +200,19 @@ def _first_binding(context: Context, name: str) -> Span | None:
 
 
 # ------------------------------------------------------------------ aggregates and PREV
+
+
+def calls_over_match(context: Context, expression: ast.Expr) -> Iterator[Diagnostic]:
+    """The errors of the aggregates of an expression over one match, such as a key."""
+    for call in state_calls(expression):
+        if isinstance(call, ast.Prev):
+            yield Diagnostic(
+                "PREV is not allowed in GROUP BY, which has no current iteration",
+                call.span,
+                f"write `LAST(?{call.variable.name})`, or BIND the value in the GPM",
+            )
+        else:
+            yield from _aggregate(context, call, None)
 
 
 def _calls(
@@ -255,8 +272,8 @@ def _aggregate(
             yield Diagnostic(
                 f"{call.name}(*) does not say what to count",
                 call.span,
-                "write `COUNT(B)` for the events of GPM B, or `COUNT(?v)` for the iterations "
-                "that bind ?v",
+                "write `COUNT(B)` for the events of GPM B, `COUNT(?v)` for the iterations that "
+                "bind ?v, or add GROUP BY after the last `}` to count results",
             )
         case ast.GpmName():
             yield from _of_gpm(context, call, argument)
@@ -330,7 +347,8 @@ def _no_group_variable(context: Context, name: ast.Var, function: str) -> Diagno
         return Diagnostic(
             message + f"no iteration binds {variable(name.name)}",
             name.span,
-            f"{own}; or repeat the step that binds it, as in `B+`",
+            f"{own}; repeat the step that binds it, as in `B+`; or add GROUP BY after the last "
+            "`}` to aggregate over results",
             binding[0].reference.span if binding else None,
             "bound by this step",
         )

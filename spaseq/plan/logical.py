@@ -137,8 +137,42 @@ class Projected:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultAggregate:
+    """An aggregate over the results of a group; expressions name it by `name`."""
+
+    name: str
+    function: str
+    argument: int | None
+    """The index of its argument in `Grouping.arguments`; None for `COUNT(*)`."""
+    distinct: bool
+    separator: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """`GROUP BY … OVER … LET … HAVING`.
+
+    A result gives `keys` and `arguments`, which may name the keys before them. `lets`, then the
+    columns of the output, then `having` name keys, aggregates, and the columns before them.
+    """
+
+    keys: tuple[Projected, ...]
+    arguments: tuple[Condition, ...]
+    aggregates: tuple[ResultAggregate, ...]
+    lets: tuple[Projected, ...]
+    having: tuple[ast.Expr, ...]
+    size: int
+    """Microseconds."""
+    tumbling: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
-    """The result of a match: `columns` (SELECT), `template` (CONSTRUCT), or neither (ASK)."""
+    """The result of a match: `columns` (SELECT), `template` (CONSTRUCT), or neither (ASK).
+
+    With `grouping` it is the result of a group. Then the columns, and `template_registers`, name
+    keys, aggregates and what `LET` binds in place of registers.
+    """
 
     form: Literal["select", "construct", "ask"]
     columns: tuple[Projected, ...] = ()
@@ -150,6 +184,7 @@ class Output:
     order: tuple[tuple[str, str], ...] = ()
     """(variable, register that holds it) of all variables of positive GPMs, sorted by name. They
     order the results of the same events. Empty if no clause depends on that order."""
+    grouping: Grouping | None = None
 
 
 @dataclass(frozen=True, slots=True)

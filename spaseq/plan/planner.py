@@ -15,6 +15,7 @@ from spaseq.errors import Diagnostic, QuerySemanticError
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
 from spaseq.plan.check import check
+from spaseq.plan.grouping import grouped_output
 from spaseq.plan.logical import (
     Assignment,
     Condition,
@@ -244,6 +245,10 @@ class _Planner:
                         yield own.name, more, other, unit
 
     def _output(self) -> Output:
+        if self.query.groups is not None:
+            order = tuple((name, self.resolver.bare(name, ())) for name in self._bound())
+            limit = self.query.limit.count if self.query.limit else None
+            return replace(grouped_output(self.query, self.resolver), limit=limit, order=order)
         output = self._form()
         if output.form == "ask" or not (
             output.limit is not None

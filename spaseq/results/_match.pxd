@@ -7,6 +7,7 @@ cdef class Match:
     cdef readonly object graph
     cdef readonly object boolean
     cdef readonly object kb_version
+    cdef readonly object results
     # None until they are first read.
     cdef object found_start, found_end, found_bindings, found_events
 

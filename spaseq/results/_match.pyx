@@ -13,6 +13,7 @@ from spaseq.results.data import match_to_dict
 
 cdef tuple FIELDS = (
     "query", "start", "end", "bindings", "events", "variables", "graph", "boolean", "kb_version",
+    "results",
 )
 
 
@@ -31,19 +32,21 @@ cdef class Match:
         graph: The triples of a CONSTRUCT, else None.
         boolean: True for an ASK, else None.
         kb_version: The version of the knowledge base when the match was completed.
+        results: The number of results of the group, in a query with GROUP; else None.
     """
 
     __match_args__ = FIELDS
 
     def __init__(
         self, str query not None, start, end, bindings, events, tuple variables=(), graph=None,
-        boolean=None, kb_version=1,
+        boolean=None, kb_version=1, results=None,
     ):
         self.query = query
         self.variables = variables
         self.graph = graph
         self.boolean = boolean
         self.kb_version = kb_version
+        self.results = results
         self.found_start = start
         self.found_end = end
         self.found_bindings = bindings
@@ -115,5 +118,5 @@ cdef class Match:
 cdef tuple _fields(Match match):
     return (
         match.query, match.start, match.end, match.bindings, match.events, match.variables,
-        match.graph, match.boolean, match.kb_version,
+        match.graph, match.boolean, match.kb_version, match.results,
     )

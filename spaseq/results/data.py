@@ -38,6 +38,8 @@ def match_to_dict(match: Match) -> dict[str, Any]:
         keys.START: json_value(match.start),
         keys.END: json_value(match.end),
     }
+    if match.results is not None:
+        result[keys.RESULTS] = match.results
     if match.graph is None:
         result[keys.BINDINGS] = solution_to_json(match.bindings)
     else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 QUERY = "query"
 START = "start"
 END = "end"
+RESULTS = "results"
 BOOLEAN = "boolean"
 BINDINGS = "bindings"
 GRAPH = "graph"

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.parser import ast
-from spaseq.plan.logical import GpmPlan, QueryPlan
+from spaseq.plan.logical import GpmPlan, Grouping, QueryPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,10 @@ def _not_by_any_key(plan: QueryPlan) -> str:
 
 def _partition(plan: QueryPlan) -> ByKey | str:
     variables = plan.partition
+    if plan.output.grouping is not None:
+        variables = tuple(name for name in variables if name in _group_keys(plan.output.grouping))
+        if not variables:
+            return "not by key: GROUP gathers results of all partitions"
     if plan.output.distinct:
         variables = tuple(name for name in variables if name in _projected(plan))
         if not variables:
@@ -127,6 +131,10 @@ def _shared(plan: QueryPlan) -> ByKey | str:
     positive = [plan.gpms[number] for number in sorted(used)]
     joined = {r.variable for r in plan.registers if r.kind == "value" and r.unit is None}
     shared = joined.intersection(*(gpm.certain for gpm in positive))
+    if plan.output.grouping is not None:
+        shared &= _group_keys(plan.output.grouping)
+        if not shared:
+            return "not by key: no key of GROUP BY is bound by every step"
     if plan.output.distinct:
         shared &= _projected(plan)
     if not shared:
@@ -149,6 +157,15 @@ def _time_variables(plan: QueryPlan) -> set[str | None]:
     return {gpm.at for gpm in plan.gpms}
 
 
+def _group_keys(grouping: Grouping) -> set[str]:
+    """The variables of a match that are keys of its groups."""
+    return {
+        key.name
+        for key in grouping.keys
+        if isinstance(key.value.expression, ast.Var) and key.value.expression.name == key.name
+    }
+
+
 def _projected(plan: QueryPlan) -> set[str]:
     """The variables that are columns of every solution under their own names."""
     return {
@@ -169,6 +186,8 @@ def _not_by_time(plan: QueryPlan) -> str:
         return "AFTER MATCH SKIP depends on all matches before"
     if plan.output.distinct:
         return "DISTINCT depends on all solutions before"
+    if plan.output.grouping is not None:
+        return "GROUP gathers results over time"
     return ""
 
 

@@ -69,6 +69,8 @@ cdef class NativeStep:
     cdef EventBatch recalled        # the recalled event used last, encoded
     cdef object recalled_key
     cdef readonly object recalls     # (instant, stream) → Event, oldest first
+    cdef public bint tumbles        # its results are in tumbling groups
+    cdef readonly int64_t deadline  # the query processes no event from then on; INT64_MAX: none
     cdef readonly uint32_t reached  # the index of the event at which `run` returned or failed
 
     cdef int _link_tests(self, Dictionary dictionary, filters) except -1

@@ -10,6 +10,8 @@ the rows of the pattern are encoded in the event's batch, and the registers that
 decoded. The window stores events that filters read later than at their instant (`recalls`).
 """
 
+from libc.stdint cimport INT64_MAX
+
 from spaseq.engine.native._views cimport has_views
 from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._summary_graph cimport present_in
@@ -201,6 +203,7 @@ cdef class NativeStep:
         self.conditions.context = <void*>self
         self.conditions.instant = -1
         core.tables.conditions = &self.conditions
+        self.deadline = INT64_MAX
         self.steady = not core.needs_every_instant() and self.graph.deriver is None
         # Guards are decided between events as well, without a batch.
         self.idle = EventBatch(self.graph.dictionary)
@@ -510,7 +513,7 @@ cdef class NativeStep:
         domain = self.batch.events[first].domain
         while index < self.batch.event_count:
             present, readers = ANY, 0
-            if steady and window.awaited_count == 0:
+            if steady and window.awaited_count == 0 and self.deadline == INT64_MAX:
                 index = pass_by(dispatch, self.batch, index, domain, &present, &readers)
                 self.reached = index
                 if index == self.batch.event_count:
@@ -550,9 +553,13 @@ cdef class NativeStep:
                 event.ordinal
                 == <uint64_t>(self.core.window.now - self.core.window.timestamp_start + 1)
             )
-        return event.ordinal == 0 and not (
+        return event.ordinal == 0 and event.micros < self.deadline and not (
             self.core.window.awaited_count and self.core.window.closes(event.micros)
         )
+
+    def wake_at(self, int64_t micros):
+        """Process no event from a time on, in microseconds, until results have come out then."""
+        self.deadline = micros
 
     def tally(
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,

@@ -103,6 +103,7 @@ cdef int add_copies(list matches, str query, list found) except -1:
         copied.query = query
         copied.variables, copied.graph = match.variables, match.graph
         copied.boolean, copied.kb_version = match.boolean, match.kb_version
+        copied.results = match.results
         found.append(copied)
     return 0
 

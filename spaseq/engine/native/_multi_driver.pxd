@@ -200,6 +200,7 @@ cdef class MultiDriver:
         self, uint32_t query, Dispatch dispatch, AutomatonCore core, bint all
     ) except -1 nogil
     cdef int _count_passed(self, uint32_t query, Dispatch dispatch) noexcept nogil
-    cdef int _schedule(self, uint32_t query, AutomatonCore core) except -1 nogil
+    cdef int _schedule(self, uint32_t query, NativeStep step, AutomatonCore core) except -1 nogil
+    cdef int _sift_up(self, uint32_t at, Deadline entry) noexcept nogil
     cdef uint32_t _pop_deadline(self) noexcept nogil
     cdef int _make_ready(self, uint32_t query, uint8_t flags) noexcept nogil

@@ -300,7 +300,7 @@ cdef class MultiDriver:
             while i < self.post_first[member.posts + dispatch.reader_count + 1]:
                 self.index.insert(i)
                 i += 1
-        return self._schedule(query, step.core)
+        return self._schedule(query, step, step.core)
 
     def unload(self):
         """Let other code change the state of the queries; `load` must follow."""
@@ -434,7 +434,7 @@ cdef class MultiDriver:
     ) except -1 nogil:
         """Update the entries of a query after its matches have been taken."""
         self._update(query, dispatch, core)
-        return self._schedule(query, core)
+        return self._schedule(query, step, core)
 
     cdef int _rest(self, EventSequence events) except -1:
         """Take the batches from the queries."""
@@ -703,13 +703,16 @@ cdef class MultiDriver:
         if self.members[query].opened:
             self._end_instant(query, step, dispatch, core)
             if core.instant.accepted_count:
-                flags |= Ready.COMPLETE
-        if core.window.awaited_count and core.window.closes(self.closing_micros):
+                # These matches may begin a window of groups that ends now.
+                flags |= Ready.COMPLETE | (Ready.DUE if step.tumbles else 0)
+        if step.deadline <= self.closing_micros or (
+            core.window.awaited_count and core.window.closes(self.closing_micros)
+        ):
             flags |= Ready.DUE
         if flags:
             self._make_ready(query, flags)
         else:
-            self._schedule(query, core)
+            self._schedule(query, step, core)
         return True
 
     cdef bint _process_held(
@@ -810,7 +813,7 @@ cdef class MultiDriver:
         if core.instant.accepted_count and (closes or not member.waits):
             return self._make_ready(query, Ready.COMPLETE)
         if core.window.awaited_count and not member.timed:
-            self._schedule(query, core)
+            self._schedule(query, step, core)
         return 0
 
     cdef int _attend(
@@ -851,28 +854,36 @@ cdef class MultiDriver:
 
     # ---------------------------------------------------------------- deadlines and results
 
-    cdef int _schedule(self, uint32_t query, AutomatonCore core) except -1 nogil:
-        """Wake a query when the next window of a waiting match closes.
-
-        A deadline only moves to later times, so that an entry need not be changed.
-        """
-        cdef uint32_t at, above
-        cdef int64_t micros
-        if self.members[query].timed or core.window.awaited_count == 0:
-            return 0
-        micros = next_closing(core.window)
+    cdef int _schedule(self, uint32_t query, NativeStep step, AutomatonCore core) except -1 nogil:
+        """Wake a query when its next window closes: of a waiting match, or of groups of results."""
+        cdef uint32_t at
+        cdef int64_t micros = step.deadline
+        if core.window.awaited_count and (micros != INT64_MAX or not self.members[query].timed):
+            micros = min(micros, next_closing(core.window))
         if micros == INT64_MAX:
             return 0
-        at = self.deadline_count
+        if self.members[query].timed:
+            # Only a window of groups can close before the deadline that is known.
+            at = 0
+            while self.deadlines[at].query != query:
+                at += 1
+            if self.deadlines[at].micros <= micros:
+                return 0
+            return self._sift_up(at, Deadline(micros, query))
         self.deadline_count += 1
+        self.members[query].timed = True
+        return self._sift_up(self.deadline_count - 1, Deadline(micros, query))
+
+    cdef int _sift_up(self, uint32_t at, Deadline entry) noexcept nogil:
+        """Move an entry of the heap from a place towards the root, as far as it belongs."""
+        cdef uint32_t above
         while at:
             above = (at - 1) // 2
-            if self.deadlines[above].micros <= micros:
+            if self.deadlines[above].micros <= entry.micros:
                 break
             self.deadlines[at] = self.deadlines[above]
             at = above
-        self.deadlines[at] = Deadline(micros, query)
-        self.members[query].timed = True
+        self.deadlines[at] = entry
         return 0
 
     cdef uint32_t _pop_deadline(self) noexcept nogil:

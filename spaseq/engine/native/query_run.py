@@ -362,7 +362,7 @@ def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[s
     """
     plan = compiled.plan
     output = plan.output
-    if output.form != "select" or output.distinct:
+    if output.form != "select" or output.distinct or output.grouping is not None:
         return None
     if output.limit is not None and (plan.skip_past_last or shared_selection(compiled) != "LIMIT"):
         return None

@@ -68,7 +68,8 @@ def tables(plan: QueryPlan, automaton: Automaton) -> ChainTables:
         for occurrence in order
     ]
     chosen = plan.emit != "ALL" or plan.output.limit is not None
-    one = plan.output.form == "ask" and plan.emit == "ALL"
+    grouped = plan.output.grouping is not None
+    one = plan.output.form == "ask" and plan.emit == "ALL" and not grouped
     return ChainTables(
         steps, columns, ranged, tests, one, CANDIDATE_MATCH_ROWS if chosen else LISTED_MATCH_ROWS
     )

@@ -269,8 +269,19 @@ class Maker:
             self.several(lambda: ast.FromKb(self.one(iris), self.pick(True, False)), 0, 2),
             self.pick(None, *map(ast.Emit, EMIT_MODES)),
             self.pick(None, ast.AfterMatch("KEEP ALL"), ast.AfterMatch("SKIP PAST LAST EVENT")),
+            self.pick(None, self.result_groups()),
             self.pick(None, ast.Limit(3)),
         )
+
+    def result_groups(self) -> ast.GroupResults:
+        def item() -> ast.Projection:
+            return ast.Projection(self.expression(2), ast.Var(self.fresh()))
+
+        keys = self.several(item, 0, 1)
+        keys += self.several(lambda: ast.Projection(self.one(variables)), 0, 2)
+        over = self.pick(None, ast.Over(1_000_001), ast.Over(300_000_000, True))
+        having = self.several(lambda: self.expression(2), 0, 2)
+        return ast.GroupResults(keys, over, self.several(item, 0, 2), having)
 
     def form(self) -> ast.Select | ast.Construct | ast.Ask:
         kind = self.pick("select", "select", "construct", "ask")

@@ -1,0 +1,233 @@
+"""Groups of results: `GROUP BY … OVER … LET … HAVING` over the results that `EMIT` leaves.
+
+A sliding group (`OVER d`) holds the results of one key whose end is less than d before the present
+one, and has a solution at every instant at which the key has results. A tumbling group has one
+solution, at the end of its window.
+
+Every aggregate adds a result when it comes and removes it when it expires, oldest first
+(`spaseq.engine.result_aggregates`), so a result costs the same however long `OVER` is. Results
+expire in the order in which they came: one queue for all groups serves, and a group without results
+is forgotten. State: the results inside `OVER`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeAlias, TypeVar
+
+from spaseq.engine.result_aggregates import Accumulator, accumulator
+from spaseq.gpm.python.entry import Evaluate, Scope, Test, compile_expression, compile_filter
+from spaseq.plan.logical import Output
+from spaseq.rdf.event import Term, Timestamp
+
+R = TypeVar("R")
+Key: TypeAlias = tuple[Term | None, ...]
+NEVER = 2**63 - 1
+"""Later than any time, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """What a group holds of one result."""
+
+    key: Key
+    arguments: tuple[Term | None, ...]
+    """The values of `Grouping.arguments`; None: unbound, or an error."""
+    start: Timestamp
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSolution(Generic[R]):
+    """The solution of one group at one instant."""
+
+    solution: tuple[Term | None, ...]
+    """The columns of a SELECT, or the variables of a template."""
+    start: Timestamp
+    count: int
+    newest: R
+
+
+@dataclass(slots=True)
+class _Group(Generic[R]):
+    """The results of one key, as far as `OVER` reaches or in the present window."""
+
+    accumulators: list[Accumulator]
+    newest: R
+    number: int = 0
+    """The number of the newest result in the order of results."""
+    count: int = 0
+    starts: deque[tuple[Timestamp, int]] = field(default_factory=deque)
+    """Non-decreasing starts, each with the number of its result: the first is the least."""
+    added: int = 0
+    removed: int = 0
+
+
+class ResultGroups(Generic[R]):
+    """The groups of one query.
+
+    Args:
+        output: The output of the plan, with a `grouping`.
+        scope: The scope of the expressions over groups.
+    """
+
+    def __init__(self, output: Output, scope: Scope):
+        assert output.grouping is not None
+        self._grouping = grouping = output.grouping
+        self._scope = scope
+        self.held: deque[Grouped] = deque()
+        """The results that have not expired, or those of the present window; oldest first."""
+        self._groups: dict[Key, _Group[R]] = {}
+        self._index: dict[str, int] = {}
+        names = [key.name for key in grouping.keys]
+        names += [aggregate.name for aggregate in grouping.aggregates]
+        for name in names:
+            self._index.setdefault(name, len(self._index))
+        self._let = [self._next(let.name, let.value.expression) for let in grouping.lets]
+        self._columns = [self._next(c.name, c.value.expression) for c in output.columns]
+        self._column_cells = [self._index[column.name] for column in output.columns]
+        self._having: list[Test] = [compile_filter(each, self._index) for each in grouping.having]
+        names = [name for name, _ in output.template_registers]
+        shown = names if output.form == "construct" else [c.name for c in output.columns]
+        self._shown = [self._index[name] for name in shown]
+        self._number = 0
+        self.due = NEVER
+        """The end of the present window in microseconds, if it has results; otherwise `NEVER`."""
+
+    def _next(self, name: str, expression: object) -> Evaluate:
+        """Compile an expression over the names before it, and give its value the next index."""
+        evaluate = compile_expression(expression, dict(self._index))  # type: ignore[arg-type]
+        self._index.setdefault(name, len(self._index))
+        return evaluate
+
+    @property
+    def tumbling(self) -> bool:
+        return self._grouping.tumbling
+
+    @property
+    def count(self) -> int:
+        """The number of groups with results."""
+        return len(self._groups)
+
+    # ------------------------------------------------------------------ results
+
+    def add(
+        self, results: Sequence[tuple[Grouped, R]], end: int, early: bool
+    ) -> list[GroupSolution[R]]:
+        """Add the results of one instant, which are in order.
+
+        Args:
+            results: The results, each with what the solution of its group shows of its newest.
+            end: The time of the instant, in microseconds.
+            early: Whether they come out before the events of that time.
+
+        Returns:
+            The solutions of sliding groups at this instant, in order.
+        """
+        if self.tumbling:
+            size = self._grouping.size
+            due = min(((end - early) // size + 1) * size, NEVER - 1)
+            assert self.due in (due, NEVER), "a window ends before later results come"
+            self.due = due
+        else:
+            self.expire(end)
+        for result, newest in results:
+            self._insert(result, newest)
+        if self.tumbling:
+            return []
+        keys = dict.fromkeys(result.key for result, _ in reversed(results))
+        return list(self._solutions((key, self._groups[key]) for key in reversed(keys)))
+
+    def _insert(self, result: Grouped, newest: R) -> None:
+        self.held.append(result)
+        group = self._groups.get(result.key)
+        if group is None:
+            made = [accumulator(a) for a in self._grouping.aggregates]
+            group = self._groups[result.key] = _Group(made, newest)
+        self._number += 1
+        group.newest, group.number = newest, self._number
+        group.count += 1
+        for aggregate, state in zip(self._grouping.aggregates, group.accumulators, strict=True):
+            state.add(None if aggregate.argument is None else result.arguments[aggregate.argument])
+        starts = group.starts
+        while starts and starts[-1][0].micros > result.start.micros:
+            starts.pop()
+        starts.append((result.start, group.added))
+        group.added += 1
+
+    def expire(self, now: int) -> None:
+        """Remove the results that sliding groups no longer hold at a time, in microseconds."""
+        if self.tumbling:
+            return
+        while self.held and self.held[0].end <= now - self._grouping.size:
+            self._remove(self.held.popleft())
+
+    def _remove(self, result: Grouped) -> None:
+        group = self._groups[result.key]
+        group.count -= 1
+        if group.count == 0:
+            del self._groups[result.key]
+            return
+        for aggregate, state in zip(self._grouping.aggregates, group.accumulators, strict=True):
+            state.remove(
+                None if aggregate.argument is None else result.arguments[aggregate.argument]
+            )
+        if group.starts[0][1] == group.removed:
+            group.starts.popleft()
+        group.removed += 1
+
+    # ------------------------------------------------------------------ solutions
+
+    def close(self) -> list[GroupSolution[R]]:
+        """End the present window of tumbling groups; their solutions in order."""
+        groups = sorted(self._groups.items(), key=lambda item: item[1].number)
+        solutions = list(self._solutions(groups))
+        self._groups.clear()
+        self.held.clear()
+        self.due = NEVER
+        return solutions
+
+    def _solutions(self, groups: Iterable[tuple[Key, _Group[R]]]) -> Iterator[GroupSolution[R]]:
+        """The solutions of the groups for which every HAVING is true."""
+        for key, group in groups:
+            env: list[Term | None] = [None] * len(self._index)
+            for name, value in zip(self._grouping.keys, key, strict=True):
+                env[self._index[name.name]] = value
+            for aggregate, state in zip(self._grouping.aggregates, group.accumulators, strict=True):
+                env[self._index[aggregate.name]] = state.value()
+            for item, evaluate in zip(self._grouping.lets, self._let, strict=True):
+                env[self._index[item.name]] = evaluate(env, self._scope)
+            for index, evaluate in zip(self._column_cells, self._columns, strict=True):
+                env[index] = evaluate(env, self._scope)
+            if all(test(env, self._scope) for test in self._having):
+                yield GroupSolution(
+                    tuple(env[index] for index in self._shown),
+                    group.starts[0][0],
+                    group.count,
+                    group.newest,
+                )
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def newest(self) -> list[R]:
+        """The newest result of each group, in the order in which the groups began."""
+        return [group.newest for group in self._groups.values()]
+
+    def restore(self, results: Sequence[Grouped], newest: Sequence[R], due: int) -> None:
+        """Hold results again, oldest first; `newest` as it was, for tumbling groups.
+
+        Raises:
+            ValueError: if the newest results are not those of the groups.
+        """
+        if self.tumbling:
+            keys = list(dict.fromkeys(result.key for result in results))
+            shown = dict(zip(keys, newest, strict=True))
+            for result in results:
+                self._insert(result, shown[result.key])
+        else:
+            for result in results:
+                self._insert(result, newest[0])
+        self.due = due
