@@ -34,7 +34,8 @@ def test_a_sliding_aggregate_is_that_of_the_values_it_holds(name: str, distinct:
     values: list[Term | None] = [
         None, ox.Literal("text"), ox.NamedNode("http://example.org/a"), literal("1", "integer"),
         literal("1.0", "decimal"), literal("2.5", "decimal"), literal("2.5E0", "double"),
-        literal("-3", "integer"), literal("0.25", "float"), literal("2026-01-01T00:00:00Z", "dateTime"),
+        literal("-3", "integer"), literal("0.25", "float"),
+        literal("2026-01-01T00:00:00Z", "dateTime"),
     ]  # fmt: skip
     numbers = [value for value in values if value is not None and _is_number(value)]
     wide = [literal("9" * 20, "integer"), literal("-0.1", "decimal"), literal("2", "integer")]
