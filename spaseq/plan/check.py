@@ -12,11 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
-<<<<<<< HEAD
-from spaseq.plan.check_comparisons import check_comparisons
-=======
 from spaseq.plan.check_bounds import check_bounds
->>>>>>> a994a9c (language: add bounds on steps, and on absence in front)
+from spaseq.plan.check_comparisons import check_comparisons
 from spaseq.plan.check_filters import check_filters
 from spaseq.plan.check_functions import check_functions
 from spaseq.plan.check_groups import check_groups
