@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from os import PathLike
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import pyoxigraph as ox
 
@@ -37,6 +37,8 @@ from spaseq.results import Match
 from spaseq.runs import Run
 
 Path: TypeAlias = str | PathLike[str]
+AtEnd: TypeAlias = Literal["close", "open"]
+"""What the end of input does to windows that are open."""
 BATCH = 256
 """Events of a batch."""
 
@@ -48,7 +50,7 @@ class Engine(Protocol):
         self, events: Iterable[Event] | EventBatch | EventSequence
     ) -> Iterable[Match]: ...
 
-    def finish(self) -> Iterable[Match]: ...
+    def finish(self, close: bool = True) -> Iterable[Match]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,11 @@ def _is_row_file(path: str, options: ReadOptions) -> bool:
 
 
 def matches(
-    run: Engine, events: Iterable[Event], batch: int = BATCH, observe: Observer | None = None
+    run: Engine,
+    events: Iterable[Event],
+    batch: int = BATCH,
+    observe: Observer | None = None,
+    close: bool = True,
 ) -> Iterator[Match]:
     """All matches of ordered events, to the end of the run.
 
@@ -136,12 +142,13 @@ def matches(
         events: The events, in time order.
         batch: The number of events passed to the run at once.
         observe: Called after every batch.
+        close: As for `Run.finish`.
 
     Raises:
         SpaseqError: from the source of the events, after the matches before it are yielded.
     """
     watch, matched = _Watch(observe), 0
-    for found, some in _found(run, events, batch):
+    for found, some in _found(run, events, batch, close):
         for match in found:
             matched += 1
             yield match
@@ -163,8 +170,11 @@ def pump(
     batch: int = BATCH,
     limit: int | None = None,
     observe: Observer | None = None,
+    close: bool = True,
 ) -> None:
     """Write the matches of ordered events to a sink, at most `limit` of them.
+
+    `close` is that of `Run.finish`.
 
     The matches of a batch are written before the next batch is read.
     """
@@ -174,7 +184,7 @@ def pump(
     if isinstance(run, Run) and all(map(run.evaluation.is_single, run.program.streams)):
         sink.format_natively(run.queries, limit)
     watch = _Watch(observe)
-    for found, some in _found(run, events, batch):
+    for found, some in _found(run, events, batch, close):
         for match in found:
             if match is None:
                 sink.write_block()
@@ -205,7 +215,7 @@ class _Watch:
 
 
 def _found(
-    run: Engine, events: Iterable[Event], size: int
+    run: Engine, events: Iterable[Event], size: int, close: bool
 ) -> Iterator[tuple[Iterable[Match], Sequence[Event] | EventBatch | EventSequence]]:
     """The matches of each batch with the batch, then those of the end of the run.
 
@@ -215,7 +225,7 @@ def _found(
         yield run.push_batch(some), some
         if failure is not None:
             raise failure
-    yield run.finish(), ()
+    yield run.finish(close), ()
 
 
 def _batches(
@@ -253,6 +263,32 @@ def _batches(
             return
 
 
+def merged(
+    run: Run, streams: Sequence[str], sources: Sequence[Iterable[Event]], at_end: AtEnd
+) -> Iterable[Event]:
+    """The events of the sources of some streams, in order; the run learns which streams end.
+
+    Raises:
+        SpaseqError: if `at_end` is `open` and a query reads some of several streams only.
+    """
+    if at_end not in ("close", "open"):
+        raise SpaseqError(f"at_end is 'close' or 'open', not {at_end!r}")
+    if at_end == "open" and len(sources) > 1:
+        everything = [query for iri in streams for query in run.evaluation.inputs_of(iri)]
+        for query in run.evaluation.distinct:
+            if everything.count(query) < len(streams):
+                raise SpaseqError(
+                    f"the query {query.plan.name} does not read all streams of this run, and with "
+                    "an open end the events of a stream wait where another one has ended: run it "
+                    "alone, or close at the end"
+                )
+
+    def ended(place: int, last: int | None) -> None:
+        run.end_stream(streams[place], last)
+
+    return merge(sources, ended, at_end == "open")
+
+
 def run(
     program: Program | str | Sequence[str],
     streams: Mapping[str, Any],
@@ -267,6 +303,7 @@ def run(
     map: Mapping[str, MappingLike] | None = None,
     time_column: str | None = None,
     workers: int | None = None,
+    at_end: AtEnd = "close",
 ) -> Iterator[Match]:
     """Run queries over streams and iterate over the matches.
 
@@ -289,6 +326,8 @@ def run(
         time_column: The column of times, of rows whose mapping leaves `?_time` unbound.
         workers: The threads of the run, 2 by default: one reads files ahead while another one
             matches. With 1, nothing is read ahead.
+        at_end: `close`: the end of all streams closes every window; matches of windows that a
+            stream had not passed are `closed_by_end`. `open`: such matches are not returned.
 
     Raises:
         QueryError: immediately, if a query or a mapping is invalid; while iterating, if a mapping
@@ -335,7 +374,8 @@ def run(
             read.relevance = started.relevance
             sources.append(read)
     live = any(not isinstance(s, Source) or s.live for s in sources)
-    return matches(started, merge(sources), 1 if live else BATCH)
+    ordered = merged(started, list(given), sources, at_end)
+    return matches(started, ordered, 1 if live else BATCH, close=at_end == "close")
 
 
 def stream_iri(program: Program, name: str) -> str:

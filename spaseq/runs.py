@@ -32,6 +32,7 @@ from spaseq.errors import EventError
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
+from spaseq.rdf.checked import LEAST
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.limits import NO_LIMITS, Limits
@@ -333,9 +334,26 @@ class Run:
         clock.domain = time.domain
         return self._close_before(time.micros)
 
+    def end_stream(self, stream: str, last: int | None) -> None:
+        """One of several streams has ended.
+
+        The matches of windows that close after its last event are `closed_by_end`.
+
+        Args:
+            stream: Its IRI.
+            last: The time of its last event in microseconds; None if it had none.
+        """
+        for query in self.evaluation.inputs_of(stream):
+            query.ended[stream] = LEAST if last is None else last
+
     @alone
-    def finish(self) -> list[Match]:
-        """The end of all streams: every window closes, and the run accepts no more events.
+    def finish(self, close: bool = True) -> list[Match]:
+        """The end of all streams.
+
+        Args:
+            close: The end of input closes every window, and the run accepts no more events. Matches
+                that this closes are `closed_by_end`. False: what waits for its window, or for the
+                end of an instant, stays waiting; `save` writes it, and a resumed run continues.
 
         Returns:
             The matches that become certain.
@@ -343,6 +361,9 @@ class Run:
         if self.clock.finished:
             return []
         self.clock.check_running()
+        if not close:
+            self._stop_feed()
+            return []
         found = self._close_before(None)
         self.clock.finished = True
         self.kb.close()

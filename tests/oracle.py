@@ -313,6 +313,15 @@ class Reference:
             seen[match.end] += 1
         return out
 
+    def closed_by_end(self, match: OracleMatch) -> bool:
+        """Whether its end is a closing time that some declared stream has not passed."""
+        if not match.waited:
+            return False
+        last = dict.fromkeys(self.declared, -(2**63))
+        last.update((event.stream, event.time.micros) for event in self.events)
+        before = self.window.clause.kind == "tumbling"
+        return any(t < match.end if before else t <= match.end for t in last.values())
+
     # -------------------------------------------------------------- judging another choice
 
     def objection(self, results: Sequence[Any]) -> str:

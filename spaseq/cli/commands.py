@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spaseq.errors import QueryError
     from spaseq.io.read_options import ReadOptions
     from spaseq.io.source import Source
+    from spaseq.pipeline import AtEnd
     from spaseq.program import Program
 
 # Repeated here, because importing the generators for the choices would slow down `--help`.
@@ -171,6 +172,14 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     help="Reorder events that are late by at most this duration (10s, 500ms, PT1M); "
     "drop, count and report later ones.",
 )
+@click.option(
+    "--at-end",
+    type=click.Choice(("close", "open")),
+    default="close",
+    show_default=True,
+    help="At the end of all streams: close every window (matches that this closes have "
+    '"closedByEnd": true in JSON), or print no match whose window is still open.',
+)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N matches.")
 @click.option(
     "--max-groups",
@@ -231,6 +240,7 @@ def run(
     bound: Sequence[str],
     format_: str,
     output: str | None,
+    at_end: AtEnd,
     limit: int | None,
     progress: bool,
     stats: bool,
@@ -279,7 +289,9 @@ def run(
         "max_memory": max_memory,
         "on_limit": on_limit,
     }
-    shown = RunOptions(format_, output, limit, progress, stats, stats_json, why, entail, limits)
+    shown = RunOptions(
+        format_, output, limit, progress, stats, stats_json, why, entail, limits, at_end
+    )
     if is_live:
         if mappings:
             raise click.UsageError("--map reads finished files, so --follow and --state exclude it")
@@ -293,9 +305,8 @@ def _run(
     program: Program, kb: dict[str, str], sources: Sequence[Source], options: RunOptions
 ) -> None:
     from spaseq.errors import QueryWarning
-    from spaseq.io.merge import merge
     from spaseq.io.sinks import open_sink
-    from spaseq.pipeline import BATCH, pump, shapes
+    from spaseq.pipeline import BATCH, merged, pump, shapes
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)  # `kb_warnings` has reported them
@@ -318,10 +329,14 @@ def _run(
             reasons.shown_on_signal(started) as asked,
         ):
             watch = reasons.both(observe, asked)
-            pump(started, merge(sources), sink, 1 if live else BATCH, options.limit, watch)
+            streams = [source.stream for source in sources]
+            events = merged(started, streams, sources, options.at_end)
+            close = options.at_end == "close"
+            pump(started, events, sink, 1 if live else BATCH, options.limit, watch, close)
         is_whole = True
     finally:
         reports.report_left_out(sources, sum(query.shed for query in started.queries))
+        reports.report_closed(sum(query.closed_by_end for query in started.queries))
         reports.report_failures(started.rows.matchers.calls.failures)
         if options.stats:
             reports.print_statistics(sources, started.stats, sink.written, elapsed())

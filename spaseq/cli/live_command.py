@@ -16,6 +16,7 @@ from spaseq.cli.stopping import ending
 
 if TYPE_CHECKING:
     from spaseq.io.read_options import ReadOptions
+    from spaseq.pipeline import AtEnd
     from spaseq.program import Program
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -83,6 +84,7 @@ class RunOptions:
     why: bool
     entail: str | None
     limits: Mapping[str, Any]
+    at_end: AtEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ def run_live(
         output is None and sys.stdout is not None and sys.stdout.isatty(),
         shown.limit,
         Timing(quiet, idle, every),
+        shown.at_end == "close",
     )
     elapsed = reports.stopwatch()
     with warnings.catch_warnings():
@@ -168,6 +171,8 @@ def run_live(
         written = session.written
         session.close()
         reports.report_left_out(session.sources, sum(query.shed for query in run.queries))
+        reports.report_closed(sum(query.closed_by_end for query in run.queries))
+        reports.report_failures(run.rows.matchers.calls.failures)
         if shown.stats:
             reports.print_statistics(session.sources, run.stats, written, elapsed())
         if shown.stats_json:

@@ -129,6 +129,16 @@ def report_left_out(sources: Sequence[Source], shed: int = 0) -> None:
         log(f"{shed:,} group{were} shed (--on-limit shed): matches may be missing")
 
 
+def report_closed(number: int) -> None:
+    """Report the matches whose windows the end of input closed."""
+    if number:
+        were = "matches were" if number > 1 else "match was"
+        log(
+            f"{number:,} {were} certain only because "
+            "the input ended (closedByEnd); --at-end open leaves them out"
+        )
+
+
 def report_failures(failures: Mapping[str, Failures]) -> None:
     """Report the registered functions that failed, with the first message of each."""
     for iri, found in failures.items():

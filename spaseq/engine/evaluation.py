@@ -273,9 +273,22 @@ class Evaluation:
             else:
                 self.delayed[number].append(event)
 
+    def inputs_of(self, stream: str) -> list[QueryRun]:
+        """The queries whose results depend on an input stream, also by registered streams."""
+        reached, before = {stream}, 0
+        while len(reached) > before:
+            before = len(reached)
+            for query in self.queries:
+                written = query.plan.registers_stream
+                if written is not None and not reached.isdisjoint(query.plan.streams):
+                    reached.add(written)
+        return [query for query in self.distinct if not reached.isdisjoint(query.plan.streams)]
+
     def close_before(self, micros: int | None, found: list[Match]) -> None:
         """Close all timestamps before `micros`, or all; writers of streams precede readers."""
         self._leave_loop()
+        for query in self.distinct:
+            query.ending = micros is None
         for number, query in enumerate(self.queries):
             if not self.direct[number]:
                 self._release(number, query, micros, found)

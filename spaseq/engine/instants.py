@@ -107,6 +107,12 @@ class QueryRun:
         """The kind of timestamps; empty before the first event."""
         self.emitted = 0
         """The number of matches so far, without the ones that `native.matches` makes."""
+        self.ended: dict[str, int] = {}
+        """The time of the last event of each input stream that has ended before others."""
+        self.ending = False
+        """Whether the end of all input closes windows."""
+        self.closed_by_end = 0
+        """The number of matches whose windows the end of input closed."""
         self.shed_before = 0
         """The number of groups that a limit dropped before the run was resumed."""
 
@@ -258,7 +264,9 @@ class QueryRun:
         early = self.plan.window.kind == "tumbling"
         for closing, paths in self.native.due(before):
             self._close_groups(closing - 1 if early else closing, domain, found)
-            self._emit(paths, from_micros(closing, domain), found, early)
+            some: list[Match] = []
+            self._emit(paths, from_micros(closing, domain), some, early)
+            found += self._marked(some, closing if early else closing + 1)
         groups = self.output.groups
         if groups is not None:
             self._close_groups(NEVER if before is None else before, domain, found)
@@ -277,10 +285,18 @@ class QueryRun:
         groups = self.output.groups
         if groups is None or groups.due == NEVER or groups.due > now:
             return
-        matches = self.output.close_groups(from_micros(groups.due, domain))
+        due = groups.due
+        matches = self._marked(self.output.close_groups(from_micros(due, domain)), due)
         self._set_deadline()
         self.emitted += len(matches)
         found += matches
+
+    def _marked(self, matches: list[Match], passed: int) -> list[Match]:
+        """The matches, marked if the end of input, and no event from `passed` on, closed them."""
+        if not self.ending and all(last >= passed for last in self.ended.values()):
+            return matches
+        self.closed_by_end += len(matches)
+        return [match.__replace__(closed_by_end=True) for match in matches]
 
     @_reporting
     def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:

@@ -8,32 +8,51 @@ raises the error, so the events before an error do not depend on how far files a
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from spaseq.errors import SpaseqError
 from spaseq.io.source import Source
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf._sequence import merge as merge_batches
+from spaseq.rdf.checked import LEAST
 from spaseq.rdf.event import Event
 
+OnEnd: TypeAlias = Callable[[int, int | None], None]
 _Entry = tuple[int, int, int, Event | SpaseqError]
 _Failure = tuple[int, int, int, SpaseqError]
 
 
-def merge(sources: Sequence[Iterable[Event]]) -> Iterable[Event]:
-    """The events of all sources by (time, ordinal, position of the source)."""
-    return sources[0] if len(sources) == 1 else Merge(sources)
+def merge(
+    sources: Sequence[Iterable[Event]], on_end: OnEnd | None = None, stop_at_end: bool = False
+) -> Iterable[Event]:
+    """The events of all sources by (time, ordinal, position of the source).
+
+    Args:
+        sources: The sources.
+        on_end: Called with the position of a source that has ended, and the time of its last event
+            in microseconds, before any event of a later time is yielded. Not called for a single
+            source.
+        stop_at_end: Stop where the first source has ended, after the events of the same timestamp.
+    """
+    return sources[0] if len(sources) == 1 else Merge(sources, on_end, stop_at_end)
 
 
 class Merge:
-    """The events of several sources, one after the other."""
+    """The events of several sources, one after the other; the arguments are those of `merge`."""
 
-    def __init__(self, sources: Sequence[Iterable[Event]]):
+    def __init__(
+        self,
+        sources: Sequence[Iterable[Event]],
+        on_end: OnEnd | None = None,
+        stop_at_end: bool = False,
+    ):
         self._sources = sources
+        self._ends = _Ends(on_end, stop_at_end)
 
     def __iter__(self) -> Iterator[Event]:
-        return _merged(self._sources)
+        return _merged(self._sources, self._ends)
 
     @property
     def encodes(self) -> bool:
@@ -42,25 +61,49 @@ class Merge:
 
     def sequences(self) -> Iterator[EventSequence]:
         """The same events in sequences, for sources that encode them."""
-        return merged_batches([s.batches() for s in self._sources if isinstance(s, Source)])
+        encoded = [s.batches() for s in self._sources if isinstance(s, Source)]
+        return merged_batches(encoded, self._ends)
 
 
-def _merged(sources: Sequence[Iterable[Event]]) -> Iterator[Event]:
+class _Ends:
+    """The sources that have ended, and the time until which events are merged."""
+
+    def __init__(self, on_end: OnEnd | None = None, stop_at_end: bool = False):
+        self._on_end = on_end
+        self._stop_at_end = stop_at_end
+        self.until: int | None = None
+        """The greatest timestamp of an event that is merged, in microseconds; None: no bound."""
+
+    def ended(self, place: int, last: int | None) -> None:
+        """A source has ended after an event of this time, or without one."""
+        if self._on_end is not None:
+            self._on_end(place, last)
+        if self._stop_at_end:
+            end = LEAST - 1 if last is None else last
+            self.until = end if self.until is None else min(self.until, end)
+
+
+def _merged(sources: Sequence[Iterable[Event]], ends: _Ends) -> Iterator[Event]:
     iterators = [iter(source) for source in sources]
     waiting: list[_Entry] = []
     for place, iterator in enumerate(iterators):
         first = next(iterator, None)
         if first is not None:
             waiting.append((*first.instant, place, first))
+        else:
+            ends.ended(place, None)
     heapq.heapify(waiting)
     while waiting:
         micros, ordinal, place, event = waiting[0]
         if isinstance(event, SpaseqError):
             raise event
+        if ends.until is not None and micros > ends.until:
+            return
         yield event
         following = _following(iterators[place])
         if following is None:
             heapq.heappop(waiting)
+            ends.ended(place, micros)
         elif isinstance(following, SpaseqError):
             # The failed event is at the next instant of its source or later.
             heapq.heapreplace(waiting, (micros, ordinal + 1, place, following))
@@ -75,32 +118,47 @@ def _following(iterator: Iterator[Event]) -> Event | SpaseqError | None:
         return error
 
 
-def merged_batches(sources: Iterable[Iterable[EventBatch]]) -> Iterator[EventSequence]:
+def merged_batches(
+    sources: Iterable[Iterable[EventBatch]], ends: _Ends | None = None
+) -> Iterator[EventSequence]:
     """The events of several sources of batches, in sequences, in the order of `merge`.
 
     A sequence ends with the last event of one of the present batches.
     """
     iterators = [iter(source) for source in sources]
+    ends = _Ends() if ends is None else ends
     batches: list[EventBatch | None] = [next(iterator, None) for iterator in iterators]
+    for place, batch in enumerate(batches):
+        if batch is None:
+            ends.ended(place, None)
     firsts = [0] * len(iterators)
     failures: list[_Failure] = []
     while any(batch is not None for batch in batches):
-        until = min(failures, key=lambda failure: failure[:3], default=None)
-        sequence, firsts = merge_batches(batches, firsts, None if until is None else until[:3])
+        failure = min(failures, key=lambda failure: failure[:3], default=None)
+        bounds = [] if failure is None else [failure[:3]]
+        if ends.until is not None:
+            bounds.append((ends.until + 1, 0, 0))
+        sequence, firsts = merge_batches(batches, firsts, min(bounds, default=None))
         if len(sequence):
             yield sequence
-        elif until is not None:
-            raise until[3]
+        elif ends.until is not None and (failure is None or failure[0] > ends.until):
+            return
+        elif failure is not None:
+            raise failure[3]
         for place, batch in enumerate(batches):
             if batch is None or firsts[place] < len(batch):
                 continue
             firsts[place] = 0
             try:
                 batches[place] = next(iterators[place], None)
+                if batches[place] is None:
+                    ends.ended(place, batch.micros(len(batch) - 1))
             except SpaseqError as error:
                 # The failed event is at the next instant of its source or later.
                 last = len(batch) - 1
                 failures.append((batch.micros(last), batch.ordinal(last) + 1, place, error))
                 batches[place] = None
     if failures:
-        raise min(failures, key=lambda failure: failure[:3])[3]
+        first = min(failures, key=lambda failure: failure[:3])
+        if ends.until is None or first[0] <= ends.until:
+            raise first[3]

@@ -80,6 +80,7 @@ class Coordinator:
         header: What the header of a checkpoint says beside the positions.
         limit: The number of matches after which the run stops.
         log: Reports idle streams.
+        close: Whether the end of all sources closes every window, as for `Run.finish`.
     """
 
     def __init__(
@@ -93,8 +94,10 @@ class Coordinator:
         header: Callable[[], Mapping[str, Any]] = dict,
         limit: int | None = None,
         log: Callable[[str], None] = lambda text: None,
+        close: bool = True,
     ):
         self._run = run
+        self._close = close
         self.inputs = list(inputs)
         self._sink = sink
         self._timing = timing
@@ -344,7 +347,7 @@ class Coordinator:
 
     def _finish(self) -> None:
         """The end of all streams."""
-        self._write(self._run.finish())
+        self._write(self._run.finish(self._close))
 
     def _raise_failure(self) -> None:
         for one in self.inputs:

@@ -51,6 +51,8 @@ class LiveOptions:
         terminal: Whether the output is a terminal.
         limit: The number of matches after which the run stops.
         timing: Durations.
+        close: Whether the end of all sources closes every window; if not, what waits is in the
+            state, and a later run continues.
     """
 
     follow: bool = False
@@ -62,6 +64,7 @@ class LiveOptions:
     terminal: bool = False
     limit: int | None = None
     timing: Timing = field(default_factory=Timing)
+    close: bool = True
 
 
 class Session:
@@ -152,6 +155,7 @@ class Session:
             self._header,
             options.limit,
             self._log,
+            options.close,
         )
 
     # ------------------------------------------------------------ parts

@@ -17,6 +17,7 @@ MICROSECONDS = {
     "MINUTE": 60_000_000,
     "HOUR": 3_600_000_000,
     "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
 }
 
 EMIT_MODES: tuple[str, ...] = get_args(EmitMode)

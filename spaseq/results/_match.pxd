@@ -8,6 +8,7 @@ cdef class Match:
     cdef readonly object boolean
     cdef readonly object kb_version
     cdef readonly object results
+    cdef readonly bint closed_by_end
     # None until they are first read.
     cdef object found_start, found_end, found_bindings, found_events
 

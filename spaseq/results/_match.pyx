@@ -14,6 +14,7 @@ from spaseq.results.data import match_to_dict
 cdef tuple FIELDS = (
     "query", "start", "end", "bindings", "events", "variables", "graph", "boolean", "kb_version",
     "results",
+    "closed_by_end",
 )
 
 
@@ -33,13 +34,15 @@ cdef class Match:
         boolean: True for an ASK, else None.
         kb_version: The version of the knowledge base when the match was completed.
         results: The number of results of the group, in a query with GROUP; else None.
+        closed_by_end: Whether the end of input closed the window of the match, so that a longer
+            input might not have it.
     """
 
     __match_args__ = FIELDS
 
     def __init__(
         self, str query not None, start, end, bindings, events, tuple variables=(), graph=None,
-        boolean=None, kb_version=1, results=None,
+        boolean=None, kb_version=1, results=None, bint closed_by_end=False,
     ):
         self.query = query
         self.variables = variables
@@ -47,6 +50,7 @@ cdef class Match:
         self.boolean = boolean
         self.kb_version = kb_version
         self.results = results
+        self.closed_by_end = closed_by_end
         self.found_start = start
         self.found_end = end
         self.found_bindings = bindings
@@ -118,5 +122,5 @@ cdef class Match:
 cdef tuple _fields(Match match):
     return (
         match.query, match.start, match.end, match.bindings, match.events, match.variables,
-        match.graph, match.boolean, match.kb_version, match.results,
+        match.graph, match.boolean, match.kb_version, match.results, match.closed_by_end,
     )

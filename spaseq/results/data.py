@@ -2,8 +2,9 @@
 
 Terms are represented as in *SPARQL 1.2 Query Results JSON*; the keys (`spaseq.results.keys`) and
 their order are a public interface. Numeric timestamps are numbers of seconds, dates are UTC
-strings, and unbound variables are omitted. The last key `kb`, the version of the knowledge base, is
-present if that has changed.
+strings, and unbound variables are omitted. The last keys are optional: `closedByEnd` is true if the
+end of input closed the window of the match, and `kb` is the version of the knowledge base if that
+has changed.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 def match_to_dict(match: Match) -> dict[str, Any]:
     """A match as plain data, with keys in output order."""
-    version = {} if match.kb_version == 1 else {keys.KB: match.kb_version}
+    further: dict[str, Any] = {keys.CLOSED_BY_END: True} if match.closed_by_end else {}
+    if match.kb_version != 1:
+        further[keys.KB] = match.kb_version
     if match.boolean is not None:
         return {
             keys.QUERY: match.query,
             keys.END: json_value(match.end),
             keys.BOOLEAN: match.boolean,
-        } | version
+        } | further
     result: dict[str, Any] = {
         keys.QUERY: match.query,
         keys.START: json_value(match.start),
@@ -45,7 +48,7 @@ def match_to_dict(match: Match) -> dict[str, Any]:
     else:
         result[keys.GRAPH] = triples_text(match.graph)
     result[keys.EVENTS] = [_witness_to_json(witness) for witness in match.events]
-    return result | version
+    return result | further
 
 
 def _witness_to_json(witness: Witness) -> dict[str, Any]:

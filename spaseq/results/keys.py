@@ -16,6 +16,7 @@ BOOLEAN = "boolean"
 BINDINGS = "bindings"
 GRAPH = "graph"
 EVENTS = "events"
+CLOSED_BY_END = "closedByEnd"
 KB = "kb"
 
 # A witness, which also has GRAPH and BINDINGS.

@@ -42,7 +42,7 @@ class Recorder:
         for one in given:
             yield Match("q", one.time, one.time, {}, ())
 
-    def finish(self) -> list[Match]:
+    def finish(self, close: bool = True) -> list[Match]:
         self.finished = True
         now = from_micros(99, NUMBER)
         return [Match("q", now, now, {}, ())]

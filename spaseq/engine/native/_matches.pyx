@@ -104,6 +104,7 @@ cdef int add_copies(list matches, str query, list found) except -1:
         copied.variables, copied.graph = match.variables, match.graph
         copied.boolean, copied.kb_version = match.boolean, match.kb_version
         copied.results = match.results
+        copied.closed_by_end = match.closed_by_end
         found.append(copied)
     return 0
 
