@@ -124,6 +124,21 @@ def test_read_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     assert int(rows[0].split()[-1]) > 0
 
 
+def test_read_framings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It compares the events and the matches of all framings itself."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [sys.executable, str(MICRO / "read_framings.py"), "--events", "8000", "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    _, _, *rows = result.stdout.splitlines()
+    assert len(rows) == 8
+    assert {row.split()[-2] for row in rows} == {"8,000"}
+    assert int(rows[0].split()[-1]) > 0
+
+
 def test_read_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     result = subprocess.run(

@@ -199,7 +199,7 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     type=arguments.byte_size,
     metavar="SIZE",
     help="The maximum size (bytes, or 512M, 2G) of the rows of one event in a graph pattern, and "
-    "of the text that --events dataset (which sorts the rest on disk) and member hold.",
+    "of what --events dataset (which sorts the rest on disk) and member hold.",
 )
 @click.option(
     "--on-limit",

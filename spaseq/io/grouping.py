@@ -1,18 +1,15 @@
-"""Statements in the order of a file → statements of one event after the other.
+"""The framings that read all files of a stream before the first event.
 
-Three framings that the order of statements does not show:
-
-* `subject`: the statements of a subject and its blank nodes, consecutive in the file.
-* `dataset`: the quads of a named graph and its timestamps, anywhere in the files of a stream.
+* `dataset`: the quads of a named graph and its timestamps, anywhere in the files.
 * `member`: each object of `tree:member`, with its own statements, those of its blank nodes, and the
   graph that it names, anywhere in the files (Linked Data Event Streams).
 
-`by_subject` yields statements whose graph is the subject, as they are read. The other framings read
-all files first: a `Groups` object holds N-Quads text by the name of the graph. `Groups` sorts runs
-of text on disk beyond its bound.
+`Dataset` holds the graphs in a compiled collector (spaseq/rdf/native/_collector.pyx). Beyond its
+bound it sorts them on disk, first by name, so that the parts of a graph meet, and then by time.
+`Members` holds N-Quads text by member.
 
-Cost: linear in the statements, and a sort. Memory: one subject, or the bound of `Groups` and some
-bytes for each event. Source: TREE hypermedia specification, section on members (2024).
+Cost: linear in the statements, and one or two sorts. Memory: the bound, and a block of the file.
+Source: TREE hypermedia specification, section on members (2024).
 """
 
 from __future__ import annotations
@@ -20,303 +17,208 @@ from __future__ import annotations
 import heapq
 import pickle
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import IO, TypeAlias
+from itertools import groupby
+from operator import itemgetter
+from typing import IO, Any, TypeAlias
 
 import pyoxigraph as ox
 
 from spaseq.io.read_options import Troubles
 from spaseq.io.statements import RawTerm, Statement
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf.native._collector import Collector
+from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._minting import Minter
 
 DEFAULT_MAX_BYTES = 1 << 30
-"""The bytes of text that are held in memory without `max_memory`."""
-_MOST_PENDING = 10_000
-"""Statements about blank nodes that wait for the subject that refers to them."""
+"""The bytes that are held in memory without `max_memory`."""
+_EVENTS_AT_ONCE = 256
+"""The most events in a batch."""
+_MOST_RUNS = 64
+"""Runs that are merged at once."""
 _GROUP_BYTES = 300
 """About what a group takes in memory without its text."""
 _TREE_MEMBER = ox.NamedNode("https://w3id.org/tree#member")
 _TIMESTAMP_PATH = ox.NamedNode("https://w3id.org/ldes#timestampPath")
 _DEFAULT = ox.DefaultGraph()
 
-_Numbered: TypeAlias = tuple[ox.Quad, int]
+_Record: TypeAlias = tuple[Any, bytes]
+"""A key, and the blob of a graph or of an event."""
 
-# ------------------------------------------------------------------ subjects
-
-
-def by_subject(statements: Iterable[Statement]) -> Iterator[Statement]:
-    """The statements with their event's subject as the graph; those of an event are consecutive.
-
-    A blank node belongs to the subject whose statement refers to it: statements about the node
-    follow that statement, or precede it, as parsers yield nested nodes. Statements about blank
-    nodes to which no subject refers are events of their own.
-    """
-    subject: ox.NamedNode | None = None
-    own: set[ox.BlankNode] = set()
-    pending: list[_Numbered] = []
-    limit = _MOST_PENDING
-    for quad, line in statements:
-        if quad is None:
-            continue
-        about, value = quad.subject, quad.object
-        if isinstance(about, ox.BlankNode) and about not in own:
-            pending.append((quad, line))
-            if len(pending) > limit:
-                complete, pending = _without_last_roots(pending)
-                limit = max(_MOST_PENDING, 2 * len(pending))
-                yield from complete
-            continue
-        claimed, rest = _claimed(pending, value)
-        if isinstance(about, ox.NamedNode) and about != subject:
-            yield from _roots(rest)
-            rest = []
-            subject = about
-            own = set()
-        assert subject is not None
-        for other, number in (*claimed, (quad, line)):
-            yield _in(other, subject), number
-            own.update(
-                part for part in (other.subject, other.object) if isinstance(part, ox.BlankNode)
-            )
-        pending = rest
-    yield from _roots(pending)
+# ------------------------------------------------------------------ data sets
 
 
-def _in(quad: ox.Quad, graph: ox.NamedNode | ox.BlankNode) -> ox.Quad:
-    return ox.Quad(quad.subject, quad.predicate, quad.object, graph)
+class Runs:
+    """Sorted runs of records on disk."""
 
+    def __init__(self) -> None:
+        self._files: list[IO[bytes]] = []
 
-def _claimed(pending: list[_Numbered], value: RawTerm) -> tuple[list[_Numbered], list[_Numbered]]:
-    """The pending statements about nodes that can be reached from `value`, and the others."""
-    if not pending or not isinstance(value, ox.BlankNode):
-        return [], pending
-    reached = {value}
-    size = 0
-    while size != len(reached):
-        size = len(reached)
-        for quad, _ in reversed(pending):
-            if quad.subject in reached and isinstance(quad.object, ox.BlankNode):
-                reached.add(quad.object)
-    claimed = [one for one in pending if one[0].subject in reached]
-    return claimed, [one for one in pending if one[0].subject not in reached]
+    def __len__(self) -> int:
+        return len(self._files)
 
-
-def _components(pending: list[_Numbered]) -> list[list[_Numbered]]:
-    """The statements that blank nodes connect, in the order of their first statements."""
-    parents: dict[RawTerm, RawTerm] = {}
-
-    def root(node: RawTerm) -> RawTerm:
-        while parents.setdefault(node, node) != node:
-            parents[node] = parents[parents[node]]
-            node = parents[node]
-        return node
-
-    for quad, _ in pending:
-        if isinstance(quad.object, ox.BlankNode):
-            parents[root(quad.object)] = root(quad.subject)
-    found: dict[RawTerm, list[_Numbered]] = {}
-    for one in pending:
-        found.setdefault(root(one[0].subject), []).append(one)
-    return list(found.values())
-
-
-def _roots(pending: list[_Numbered]) -> Iterator[Statement]:
-    """The statements that no subject claims: an event for each connected part."""
-    if pending:
-        for part in _components(pending):
-            yield from _root(part)
-
-
-def _root(part: list[_Numbered]) -> Iterator[Statement]:
-    """A connected part in the graph of a node to which none of its statements refers."""
-    referred = {quad.object for quad, _ in part}
-    subjects = [quad.subject for quad, _ in part]
-    name = next((node for node in subjects if node not in referred), subjects[0])
-    assert isinstance(name, ox.BlankNode)
-    for quad, line in part:
-        yield _in(quad, name), line
-
-
-def _without_last_roots(
-    pending: list[_Numbered],
-) -> tuple[list[Statement], list[_Numbered]]:
-    """The statements of the parts that end in the first half, and the other statements."""
-    half = {id(one) for one in pending[len(pending) // 2 :]}
-    parts = _components(pending)
-    complete = [part for part in parts if id(part[-1]) not in half]
-    done = {id(one) for part in complete for one in part}
-    statements = [one for part in complete for one in _root(part)]
-    return statements, [one for one in pending if id(one) not in done]
-
-
-# ------------------------------------------------------------------ groups
-
-
-@dataclass(slots=True)
-class Group:
-    """The statements of one event as N-Quads, and where the first of them is."""
-
-    name: str
-    order: int
-    file: str
-    line: int
-    stamps: bytearray = field(default_factory=bytearray)
-    """Statements of the default graph about the name."""
-    quads: bytearray = field(default_factory=bytearray)
-    is_event: bool = False
-    """Whether there are quads or a timestamp, so that the name is that of an event."""
-
-
-class Groups:
-    """Groups by name, in memory up to a number of bytes, the rest in sorted runs on disk."""
-
-    def __init__(self, max_bytes: int | None):
-        self._max_bytes = max_bytes or DEFAULT_MAX_BYTES
-        self._groups: dict[str, Group] = {}
-        self._order = 0
-        self._bytes = 0
-        self._runs: list[IO[bytes]] = []
-        self.is_full = False
-        """Whether some text is on disk."""
-
-    def add(
-        self, name: str, text: bytes, file: str, line: int, is_stamp: bool, is_event: bool
-    ) -> None:
-        """Add a statement, ended by a line feed, to a group."""
-        group = self._groups.get(name)
-        if group is None:
-            group = self._groups[name] = Group(name, self._order, file, line)
-            self._order += 1
-            self._bytes += _GROUP_BYTES + len(name)
-        target = group.stamps if is_stamp else group.quads
-        target += text
-        group.is_event |= is_event
-        self._bytes += len(text)
-        if self._bytes > self._max_bytes:
-            self._spill()
-
-    def _spill(self) -> None:
-        """Write the groups in memory to disk, sorted by name."""
-        self.is_full = True
+    def write(self, records: Iterable[_Record]) -> None:
+        """Write a run, in the order of the keys."""
         run = tempfile.TemporaryFile(prefix="spaseq-")  # noqa: SIM115 (closed by `close`)
-        for name in sorted(self._groups):
-            pickle.dump(self._groups[name], run, protocol=5)
-        self._runs.append(run)
-        self._groups.clear()
-        self._bytes = 0
+        self._files.append(run)
+        for record in records:
+            pickle.dump(record, run, protocol=5)
 
-    def groups(self) -> Iterator[Group]:
-        """All groups, once: in the order of their first statements, or by name if on disk."""
-        if not self._runs:
-            for name in list(self._groups):
-                yield self._groups.pop(name)
-            return
-        if self._groups:
-            self._spill()
-        whole: Group | None = None
-        for part in heapq.merge(*map(_read_run, self._runs), key=lambda group: group.name):
-            if whole is None or whole.name != part.name:
-                if whole is not None:
-                    yield whole
-                whole = part
-                continue
-            if part.order < whole.order:
-                whole, part = part, whole
-            whole.stamps += part.stamps
-            whole.quads += part.quads
-            whole.is_event |= part.is_event
-        if whole is not None:
-            yield whole
+    def merged(self) -> Iterator[_Record]:
+        """All records in the order of the keys; of equal keys in the order of the runs."""
+        while len(self._files) > _MOST_RUNS:
+            # Neighbours, so that the runs keep their order.
+            first, self._files = self._files[:_MOST_RUNS], self._files[_MOST_RUNS:]
+            rest, self._files = self._files, []
+            self.write(heapq.merge(*map(_read_run, first), key=itemgetter(0)))
+            self._files += rest
+            for run in first:
+                run.close()
+        return heapq.merge(*map(_read_run, self._files), key=itemgetter(0))
 
     def close(self) -> None:
         """Remove the runs."""
-        for run in self._runs:
+        for run in self._files:
             run.close()
+        self._files.clear()
 
 
-def _read_run(run: IO[bytes]) -> Iterator[Group]:
+def _read_run(run: IO[bytes]) -> Iterator[_Record]:
     run.seek(0)
     while True:
         try:
-            yield pickle.load(run)  # written by `_spill` of this process, in a file without a name
+            yield pickle.load(run)  # written by `write` of this process, in a file without a name
         except EOFError:
             return
 
 
-class Texts:
-    """Byte strings that are read again by their numbers, in memory or on disk."""
-
-    def __init__(self, on_disk: bool):
-        self._texts: list[bytes] = []
-        self._places: list[tuple[int, int]] = []
-        self._file: IO[bytes] | None = None
-        if on_disk:
-            self._file = tempfile.TemporaryFile(prefix="spaseq-")  # noqa: SIM115
-
-    def add(self, text: bytes) -> int:
-        """Store a text. Returns its number."""
-        if self._file is None:
-            self._texts.append(text)
-            return len(self._texts) - 1
-        self._places.append((self._file.tell(), len(text)))
-        self._file.write(text)
-        return len(self._places) - 1
-
-    def text(self, number: int) -> bytes:
-        """The text of a number."""
-        if self._file is None:
-            return self._texts[number]
-        start, size = self._places[number]
-        self._file.seek(start)
-        return self._file.read(size)
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-
-# ------------------------------------------------------------------ files
-
-
 class Dataset:
-    """Collects the graphs of all files."""
+    """Collects the graphs of all files and yields their events in the order of time.
 
-    def __init__(self, predicates: Sequence[str], metadata: bool, max_bytes: int | None):
-        self._groups = Groups(max_bytes)
-        self._predicates = set(map(ox.NamedNode, predicates))
-        self._metadata = metadata
-        self.unused = 0
+    Args:
+        dictionary: That of the run.
+        stream: The stream of the events.
+        max_bytes: The memory of the collector; None: `DEFAULT_MAX_BYTES`.
+    """
 
-    def read(self, statements: Iterable[Statement], file: str, scope: str) -> None:
-        """Read a file; `scope` precedes the labels of its blank nodes."""
-        for quad, line in statements:
-            if quad is None:
-                continue
-            quad = _scoped(quad, scope) if scope else quad
-            text = f"{quad} .\n".encode()
-            if quad.graph_name != _DEFAULT:
-                self._groups.add(str(quad.graph_name), text, file, line, False, True)
-                continue
-            is_time = quad.predicate in self._predicates
-            if is_time or self._metadata:
-                self._groups.add(str(quad.subject), text, file, line, True, is_time)
-            else:
-                self.unused += 1
+    def __init__(self, dictionary: Dictionary, stream: str, max_bytes: int | None):
+        self._dictionary = dictionary
+        self._stream = stream
+        self._max_bytes = max_bytes or DEFAULT_MAX_BYTES
+        self._files: list[str] = []
+        self._scope = b""
+        self._before = 0
+        self._by_name = Runs()
+        self._by_time = Runs()
+        self._unused = 0
+        self.collector = self._fresh()
+        """Takes the statements of the file that is being read."""
+
+    def _fresh(self) -> Collector:
+        collector = Collector(self._dictionary, self._stream, self._files, self._before)
+        collector.start_file(self._scope)
+        return collector
+
+    @property
+    def unused(self) -> int:
+        """The statements about names that are no event's."""
+        return self._unused + self.collector.unused
 
     @property
     def is_full(self) -> bool:
-        return self._groups.is_full
+        """Whether some graphs are on disk."""
+        return len(self._by_name) > 0
 
-    def groups(self, troubles: Troubles) -> Iterator[Group]:
-        """The groups that are events."""
-        for group in self._groups.groups():
-            if group.is_event:
-                yield group
-            else:
-                self.unused += group.stamps.count(b"\n")
+    def start_file(self, file: str, scope: str) -> None:
+        """Read another file; `scope` precedes the labels of its blank nodes."""
+        self._files.append(file)
+        self._scope = scope.encode()
+        self.collector.start_file(self._scope)
+
+    def limit(self, events: EventReader) -> None:
+        """Write the graphs to disk if they take too much memory; `events` reads the file."""
+        if self.collector.size > self._max_bytes:
+            events.finish()
+            self._spill()
+            events.collector = self.collector
+
+    def _spill(self) -> None:
+        self._by_name.write(self.collector.graphs())
+        self._before += len(self.collector)
+        self.collector = self._fresh()
+
+    def make_events(self, timed: Callable[[Collector], None]) -> bool:
+        """Make the events, before the first is yielded. Returns whether there is one.
+
+        Errors are reported in the order of first statements, or by name if graphs are on disk.
+
+        Args:
+            timed: Makes events of the graphs of a collector.
+        """
+        if not self.is_full:
+            timed(self.collector)
+            self.collector.sort()
+            return self.collector.events > 0
+        self._spill()
+        for name, parts in groupby(self._by_name.merged(), key=itemgetter(0)):
+            if self.collector.size > self._max_bytes:
+                self._order(timed)
+            for _, blob in parts:
+                self.collector.add_graph(name, blob)
+        self._by_name.close()
+        self._order(timed)
+        return len(self._by_time) > 0
+
+    def _order(self, timed: Callable[[Collector], None]) -> None:
+        """Write the events of the collector to disk, in the order of time."""
+        timed(self.collector)
+        self.collector.sort()
+        if self.collector.events:
+            self._by_time.write(self.collector.blobs())
+        self._unused += self.collector.unused
+        self.collector = self._fresh()
+
+    def batches(self, minter: Minter) -> Iterator[EventBatch]:
+        """The events in the order of time."""
+        if not self._by_time:
+            yield from self._yielded(minter)
+            return
+        records = self._by_time.merged()
+        while True:
+            self.collector = self._fresh()
+            for _, (_, blob) in zip(range(_EVENTS_AT_ONCE), records, strict=False):
+                self.collector.add_event(blob)
+            if not self.collector.events:
+                return
+            yield from self._yielded(minter)
+
+    def _yielded(self, minter: Minter) -> Iterator[EventBatch]:
+        first = 0
+        while first < self.collector.events:
+            batch = self.collector.copy(minter, first, _EVENTS_AT_ONCE)
+            first += len(batch)
+            yield batch
 
     def close(self) -> None:
-        self._groups.close()
+        """Remove what is on disk."""
+        self._by_name.close()
+        self._by_time.close()
+
+
+# ------------------------------------------------------------------ members
+
+
+@dataclass(slots=True)
+class Group:
+    """The statements of one member as N-Quads, and where the first of them is."""
+
+    order: int
+    file: str
+    line: int
+    quads: bytes = field(default=b"")
 
 
 class Members:
@@ -325,8 +227,6 @@ class Members:
     Raises:
         SpaseqError: beyond `max_bytes`.
     """
-
-    is_full = False
 
     def __init__(self, max_bytes: int | None):
         self._max_bytes = max_bytes or DEFAULT_MAX_BYTES
@@ -384,10 +284,7 @@ class Members:
             if not lines:
                 troubles.report(f"the member {member} has no statements in the files", file, line)
                 continue
-            yield Group(str(member), order, file, line, bytearray(), bytearray(quads, "utf-8"))
-
-    def close(self) -> None:
-        """Nothing is on disk."""
+            yield Group(order, file, line, quads.encode())
 
 
 def _too_large(max_bytes: int, file: str, line: int) -> Exception:

@@ -26,7 +26,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.compression import compression_of
 from spaseq.rdf.formats import one_of
-from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._minting import Minter
 
 PUSHED_SYNTAXES = ("nq", "nt", "trig", "ttl")
 """The syntaxes of documents that can grow."""

@@ -22,7 +22,7 @@ from spaseq.io.source import Reading, Source
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.formats import N_QUADS
-from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._minting import Minter
 
 GENERIC_TYPES = ("", "application/octet-stream", "text/plain")
 """Media types that do not name a syntax."""

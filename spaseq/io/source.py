@@ -21,6 +21,7 @@ import heapq
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
@@ -28,10 +29,9 @@ from spaseq.errors import InputError, SpaseqError
 from spaseq.io.documents import DocumentFile
 from spaseq.io.formats import StreamSyntax
 from spaseq.io.framing_errors import Questions
-from spaseq.io.grouping import Dataset, Members, Texts, by_subject
+from spaseq.io.grouping import Dataset, Members
 from spaseq.io.lines import STDIN, Lines, Piece, announces_messages, normalised
 from spaseq.io.read_options import (
-    COLLECTED,
     GENERATED_AT,
     Counters,
     ReadOptions,
@@ -49,13 +49,14 @@ from spaseq.rdf.ahead import Ahead, Lane
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.formats import N_QUADS, RdfSyntax
-from spaseq.rdf.native._framing import EventReader, Minter
+from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._minting import Minter
 from spaseq.rdf.native._nquads import LineReader
 
 EVENTS_AT_ONCE = 256
 """The most events in a batch of a file that is read statement by statement."""
-_Place: TypeAlias = tuple[int, int, int, str, int]
-"""(time, order of the first statement, number of the text, file, line) of an event."""
+_Place: TypeAlias = tuple[int, int, bytes, str, int]
+"""(time, order of the first statement, text, file, line) of an event."""
 STATEMENTS_AT_ONCE = 4096
 """Statements after which such a batch is yielded or refreshed, with or without events."""
 
@@ -249,6 +250,8 @@ class Reading:
         self._events = EventReader(relevance, self._questions, source.stream, minter, factor)
         self.document: DocumentFile | None = None
         """The document that `steps` reads."""
+        self._relevance = relevance
+        self._minter = minter
         self._last_line = 0
 
     @property
@@ -263,8 +266,11 @@ class Reading:
 
     def batches(self) -> Iterator[EventBatch]:
         """The events of all files, in the order they are read."""
-        if self._options.framing.kind in COLLECTED:
-            yield from self._collected()
+        if self._options.framing.kind == "dataset":
+            yield from self._data_set()
+            return
+        if self._options.framing.kind == "member":
+            yield from self._members()
             return
         named = self._options.syntax
         for path in self._source.files:
@@ -331,9 +337,13 @@ class Reading:
         file: str,
         kind: str,
         predicate: str | None = None,
+        cut: str | None = None,
         timed: bool = True,
     ) -> None:
-        """Prepare a reader for a file; `predicate` is that of timestamps by default."""
+        """Prepare a reader for a file.
+
+        `predicate` is that of timestamps by default; `cut` how the reader cuts, if not by `kind`.
+        """
         options = self._options
         named, steps = options.named_predicate(), options.time_steps()
         if kind in ("graph", "dataset"):
@@ -346,7 +356,7 @@ class Reading:
                 predicates = (predicate,)
         events.start_file(
             file,
-            "graph" if kind in (*COLLECTED, "subject") else kind,
+            cut or kind,
             options.framing.size + len(named),
             predicates,
             timed and not options.arrival_time,
@@ -371,7 +381,7 @@ class Reading:
         ):
             return error
         try:
-            self._events.finish()
+            self._events.finish(torn=True)
         except InputError as another:
             return another
         return error
@@ -381,7 +391,7 @@ class Reading:
     def steps(self, file: Lines, syntax: StreamSyntax, kind: str) -> Iterator[bool]:
         """Read the file into events; True each time that a batch may be yielded."""
         is_messages = kind == "message"
-        if syntax.read is None and syntax.syntax.line_based and kind != "subject":
+        if syntax.read is None and syntax.syntax.line_based:
             lines = LineReader(self._events, syntax.syntax.named_graphs, file.number + 1)
             for pieces in file.pieces():
                 self._read_pieces(pieces, lines, file, syntax.syntax)
@@ -390,9 +400,7 @@ class Reading:
         if syntax.steps is not None and kind != "subject":
             yield from syntax.steps(file, self._events, self._troubles, is_messages)
             return
-        if kind == "subject":
-            statements = by_subject(self._statements(file, syntax, False))
-        elif syntax.read is None:
+        if syntax.read is None:
             document = DocumentFile(self._events, file, syntax.syntax, self._troubles, is_messages)
             self.document = document
             yield from document.steps()
@@ -416,38 +424,14 @@ class Reading:
 
     # ------------------------------------------------------------ all files first
 
-    def _collected(self) -> Iterator[EventBatch]:
-        """The events of the framings that read all files before the first event.
+    def _scopes(self) -> Iterator[tuple[str, str]]:
+        """Each file, with what precedes the labels of its blank nodes."""
+        for number, path in enumerate(self._source.files):
+            yield path, f"f{number}-" if len(self._source.files) > 1 else ""
 
-        The text of each event is read twice: for its time, and in the order of times.
-        """
-        options, source = self._options, self._source
-        kind = options.framing.kind
-        collector: Dataset | Members
-        texts: Texts | None = None
-        if kind == "dataset":
-            named = options.named_predicate()
-            predicates = named if named or options.time_steps() else (GENERATED_AT,)
-            collector = Dataset(predicates, options.event_metadata, options.max_memory)
-        else:
-            collector = Members(options.max_memory)
-        try:
-            for number, path in enumerate(source.files):
-                self._collect(collector, path, f"f{number}-" if len(source.files) > 1 else "")
-            predicate = None if isinstance(collector, Dataset) else collector.path
-            texts = Texts(collector.is_full)
-            order = self._timed(collector, texts, kind, predicate)
-            source.counters.unused += collector.unused
-            if not order and collector.unused and self._last_line:
-                self._questions.no_event(self._last_line)
-            yield from self._in_order(texts, order, kind, predicate)
-        finally:
-            collector.close()
-            if texts is not None:
-                texts.close()
-
-    def _collect(self, collector: Dataset | Members, path: str, scope: str) -> None:
-        """Read the statements of a file."""
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[tuple[Lines, StreamSyntax]]:
+        """A file that is read before the first event."""
         file = self._source.lines = self._source.open_lines(path)
         file.options = self._options
         try:
@@ -455,45 +439,89 @@ class Reading:
             self._troubles.note = known.note
             self._questions.file = file.name
             file.unit = self._troubles.unit = known.syntax.unit
-            collector.read(self._statements(file, known.syntax, False), file.name, scope)
+            yield file, known.syntax
             self._last_line = file.number
         finally:
             file.close()
 
-    def _timed(
-        self, collector: Dataset | Members, texts: Texts, kind: str, predicate: str | None
-    ) -> list[_Place]:
-        """Store the texts of the events. Returns their places by time and order."""
-        nothing = Relevance(Dictionary(), [])
+    def _unsorted(self, relevance: Relevance, cut: str, predicate: str | None) -> EventReader:
+        """A reader whose events are not in order."""
         factor = time.MICROS_PER_UNIT[self._options.unit]
-        events = EventReader(nothing, self._questions, self._source.stream, None, factor)
-        self._start_events(events, "", kind, predicate)
+        events = EventReader(relevance, self._questions, self._source.stream, None, factor)
+        self._start_events(events, "", self._options.framing.kind, predicate, cut)
+        return events
+
+    def _data_set(self) -> Iterator[EventBatch]:
+        """The events of the graphs of all files."""
+        source, events = self._source, self._events
+        data = Dataset(self._relevance.dictionary, source.stream, self._options.max_memory)
+        unused = 0
+        try:
+            for path, scope in self._scopes():
+                with self._opened(path) as (file, syntax):
+                    data.start_file(file.name, scope)
+                    self._start_events(events, file.name, "dataset")
+                    events.collector = data.collector
+                    for _ in self.steps(file, syntax, "dataset"):
+                        events.refresh()
+                        data.limit(events)
+                    events.finish()
+                    unused += events.unused
+            timed = self._unsorted(self._relevance, "graph", None)
+            has_events = data.make_events(timed.events_of)
+            unused += data.unused
+            source.counters.unused += unused
+            self._check_events(has_events, unused)
+            assert self._minter is not None  # lateness is not for this framing
+            yield from data.batches(self._minter)
+        finally:
+            data.close()
+
+    def _members(self) -> Iterator[EventBatch]:
+        """The events of the members of all files.
+
+        The text of each event is read twice: for its time, and in the order of times.
+        """
+        members = Members(self._options.max_memory)
+        for path, scope in self._scopes():
+            with self._opened(path) as (file, syntax):
+                members.read(self._statements(file, syntax, False), file.name, scope)
+        order = self._timed(members)
+        self._source.counters.unused += members.unused
+        self._check_events(bool(order), members.unused)
+        yield from self._in_order(order, members.path)
+
+    def _check_events(self, has_events: bool, unused: int) -> None:
+        """Report files without an event."""
+        if not has_events and unused and self._last_line:
+            self._questions.no_event(self._last_line)
+
+    def _timed(self, members: Members) -> list[_Place]:
+        """The texts of the events by time and order."""
+        events = self._unsorted(Relevance(Dictionary(), []), "graph", members.path)
         lines = LineReader(events, True)
         places: list[_Place] = []
-        for group in collector.groups(self._troubles):
-            text = bytes(group.stamps + group.quads)
-            self._read_group(events, lines, text, group.file, group.line)
+        for group in members.groups(self._troubles):
+            self._read_group(events, lines, group.quads, group.file, group.line)
             if len(events.batch):
                 micros = events.batch.micros(0)
-                places.append((micros, group.order, texts.add(text), group.file, group.line))
+                places.append((micros, group.order, group.quads, group.file, group.line))
                 events.fresh("")
             else:
                 events.refresh()
         places.sort()
         return places
 
-    def _in_order(
-        self, texts: Texts, places: list[_Place], kind: str, predicate: str | None
-    ) -> Iterator[EventBatch]:
+    def _in_order(self, places: list[_Place], predicate: str | None) -> Iterator[EventBatch]:
         """The events of the texts in the order of the places."""
         events = self._events
-        for _, _, number, file, line in places:
+        for _, _, text, file, line in places:
             if file != events.batch.file:
                 if len(events.batch):
                     yield events.fresh()
-                self._start_events(events, file, kind, predicate)
+                self._start_events(events, file, "member", predicate, "graph")
                 lines = LineReader(events, True)
-            self._read_group(events, lines, texts.text(number), file, line)
+            self._read_group(events, lines, text, file, line)
             if len(events.batch) >= EVENTS_AT_ONCE:
                 yield events.fresh()
             events.refresh()

@@ -12,7 +12,7 @@ from spaseq.io.source import Source
 from spaseq.live.protocols import Chunk, Position
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._minting import Minter
 
 
 class DocumentDecoder:

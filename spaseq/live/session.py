@@ -30,7 +30,7 @@ from spaseq.live.streams import Decoder, LateEvent, Stream
 from spaseq.pipeline import Observer, shapes
 from spaseq.program import Program
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._minting import Minter
 from spaseq.runs import Run
 
 StatePolicy: TypeAlias = Literal["refuse", "fresh"]

@@ -25,7 +25,7 @@ from spaseq.io.source import EVENTS_AT_ONCE, Source
 from spaseq.live.protocols import Chunk
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._minting import Minter
 
 LEAST = -(1 << 63)
 LateEvent = tuple[EventBatch, int, str, int]

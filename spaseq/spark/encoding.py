@@ -21,7 +21,8 @@ from spaseq.errors import EventError
 from spaseq.io.time_column import stamp_of
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._framing import EventReader, Minter
+from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._minting import Minter
 from spaseq.rdf.native._nquads import LineReader
 from spaseq.rdf.syntax import parser_message
 from spaseq.spark._arrow import ColumnReader

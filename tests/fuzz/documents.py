@@ -247,8 +247,8 @@ def _without_lines(outcome: Outcome) -> None:
     outcome.log = [_PLACE.sub("", line) for line in outcome.log]
 
 
-def one(folder: Path, draw: random.Random, files: Sequence[bytes]) -> Outcome:
-    """Draw a document and check it."""
+def one(folder: Path, draw: random.Random, files: Sequence[bytes]) -> tuple[Outcome, int]:
+    """Draw a document and check it. Returns its outcome and its bytes."""
     named = draw.random() < 0.6
     way = draw.choice(WAYS)
     if files and draw.random() < 0.5:
@@ -266,7 +266,7 @@ def one(folder: Path, draw: random.Random, files: Sequence[bytes]) -> Outcome:
         if draw.random() < 0.4:
             data = mutated(draw, data, data)
     block = draw.choice([0, 0, 1, 7, 40, 300])
-    return check(folder, "s.trig" if named else "s.ttl", data, way, block)
+    return check(folder, "s.trig" if named else "s.ttl", data, way, block), len(data)
 
 
 def real_files(folder: str | None) -> list[bytes]:
@@ -290,8 +290,9 @@ def main() -> None:
     end = time.monotonic() + given.seconds
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < end:
-            model = one(Path(folder), draw, files)
+            model, size = one(Path(folder), draw, files)
             tried["documents"] += 1
+            tried["bytes"] += size
             tried["events"] += len(model.events)
             tried["with errors"] += bool(model.error or model.log)
     print(", ".join(f"{count} {what}" for what, count in tried.items()))

@@ -18,7 +18,7 @@ SEED = os.environ.get("SPASEQ_SEED", "0")
 def test_documents_are_read_as_by_the_plain_reader(tmp_path: Path) -> None:
     draw = random.Random(f"documents {SEED}")
     files = real_files(os.environ.get("SPASEQ_DATA"))
-    models = [one(tmp_path, draw, files) for _ in range(EXAMPLES)]
+    models = [one(tmp_path, draw, files)[0] for _ in range(EXAMPLES)]
     # Both happen: else nothing is read, or no error is compared.
     assert sum(len(model.events) for model in models) > EXAMPLES
     assert sum(bool(model.error or model.log) for model in models) > EXAMPLES // 10

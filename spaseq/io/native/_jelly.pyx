@@ -20,7 +20,7 @@ import pyoxigraph as ox
 cimport cython
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from spaseq.rdf.native._framing cimport moved
+from spaseq.rdf.native._minting cimport moved
 from spaseq.rdf.native._nquads_terms cimport is_iri, is_tag, label_end, not_utf8
 from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._memory cimport mem_calloc, mem_free, mem_realloc

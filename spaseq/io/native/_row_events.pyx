@@ -22,7 +22,8 @@ from libc.string cimport memcpy, memset
 
 from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._operand cimport Operand, set_canonical
-from spaseq.rdf.native._framing cimport EventReader, Quad, Stamp
+from spaseq.rdf.native._framing cimport EventReader, Stamp
+from spaseq.rdf.native._quads cimport Quad
 from spaseq.rdf._batch cimport EventBatch, known_term, record_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._literals cimport SECOND, Form, civil

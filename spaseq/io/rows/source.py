@@ -30,7 +30,8 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.ahead import Ahead, Lane
 from spaseq.rdf.event import Term
-from spaseq.rdf.native._framing import EventReader, Minter
+from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._minting import Minter
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,6 +4,10 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.rdf.native._closed_graphs cimport ClosedNames, Entry
+from spaseq.rdf.native._collector cimport Collector, Group
+from spaseq.rdf.native._minting cimport Minter
+from spaseq.rdf.native._quads cimport Quad
+from spaseq.rdf.native._subjects cimport Subjects
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._relevance cimport Relevance
 from spaseq.rdf._terms cimport term_t
@@ -13,19 +17,8 @@ cdef enum Cut:
     MESSAGES
     TRIPLES
     WHOLE
-
-# Blank nodes have the file's labels here.
-cdef struct Quad:
-    term_t subject      # 0 if no query can use it
-    term_t predicate
-    term_t object       # 0 if no query can use it
-    term_t graph        # 0: the default graph
-    uint64_t line
-    bint kept           # a query can use it
-    bint timing         # its predicate is one of timestamps
-    bint blank_subject
-    bint blank_object
-    uint32_t strange    # the object is a triple term, number `strange` - 1 of them
+    SUBJECTS
+    DATASET
 
 cdef struct Stamp:
     term_t term         # the object of the timestamp triple; 0: a triple term
@@ -45,30 +38,6 @@ cdef enum:
     MOST_STEPS = 8
 
 
-cdef struct Own:
-    term_t label        # a blank node of the file; 0: an empty slot
-    term_t node         # the blank node of the event
-
-
-cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 nogil
-
-
-@cython.final
-cdef class Minter:
-    cdef uint32_t number        # of the source in its run
-    cdef uint64_t made          # events so far
-    cdef int64_t last           # the time of the last event
-    cdef uint32_t ordinal
-    cdef Own* owns              # the blank nodes of the open event: a hash table
-    cdef uint32_t mask, known
-
-    cdef void forget(self) noexcept nogil
-    cdef term_t own(self, EventBatch batch, term_t label) except 0 nogil
-    cdef int _widen(self) except -1 nogil
-    cdef void number_event(self, EventRecord* event) noexcept nogil
-    cdef int move(self, EventBatch source, EventBatch target) except -1 nogil
-
-
 @cython.final
 cdef class EventReader:
     cdef readonly EventBatch batch      # the batch that is being filled
@@ -82,6 +51,11 @@ cdef class EventReader:
     cdef uint32_t file_number
     cdef Minter minter
     cdef Cut cut
+    cdef bint needs_nodes       # the cut needs the subject and a blank object of every statement
+    cdef Subjects subjects      # of the cut SUBJECTS
+    cdef public uint32_t most_pending   # the statements that wait for their subject
+    cdef public Collector collector     # of the cut DATASET
+    cdef uint32_t group         # of the collector: the open one
     cdef uint32_t size          # of `triples:N`, its timestamp included
     cdef bint timed             # timestamps are read; else the time is that of the clock
     cdef bint inside            # a graph's timestamp may be one of its own triples
@@ -129,7 +103,14 @@ cdef class EventReader:
     cdef readonly bint filled           # the file had an event with statements
 
     cdef int read_statement(self, const Quad* quad) except -1 nogil
+    cdef int by_subject(self) except -1 nogil
     cdef int add(self, const Quad* quad) except -1 nogil
+    cdef int collect(self, const Quad* quad) except -1 nogil
+    cdef int keep(self, const Quad* quad) except -1 nogil
+    cdef bint is_collected(self, const Quad* quad) noexcept nogil
+    cdef bint is_used(self, const Quad* quad) noexcept nogil
+    cdef int leave(self) except -1 nogil
+    cdef int collected(self, Collector collector, uint32_t fact) except -1 nogil
     cdef void open(self, uint64_t line, term_t name) noexcept nogil
     cdef int end(
         self, int64_t micros, uint32_t ordinal, term_t name, term_t stamp, bint dated
@@ -137,6 +118,7 @@ cdef class EventReader:
     cdef int enter(self, term_t name, uint64_t line) except -1 nogil
     cdef int time(self, const Quad* quad) except -1 nogil
     cdef int close(self) except -1 nogil
+    cdef int conclude(self) except -1 nogil
     cdef int describe(self, const Quad* quad) except -1 nogil
     cdef int adopt(self) except -1 nogil
     cdef int step(self, const Quad* quad) except -1 nogil

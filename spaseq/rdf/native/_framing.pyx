@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Statements → events in a batch: their facts, time, ordinal and blank nodes.
 
-Four ways to cut a file into events:
+Six ways to cut a file into events:
 
 * GRAPHS: a named graph is an event. Its timestamp is a default-graph triple about it, immediately
   before its first quad or after its last (else, under a predicate that the user names, a triple
@@ -9,15 +9,17 @@ Four ways to cut a file into events:
   default-graph triples about the name are facts of the event, and the next graph ends it.
 * MESSAGES: the statements between two delimiters are an event, whatever their graphs.
 * TRIPLES: N triples are an event, and one more if a timestamp predicate is named.
+* SUBJECTS: a subject and its blank nodes are an event (_subjects.pyx), with a timestamp among its
+  triples; graphs are of no account.
+* DATASET: statements are passed on to a collector (_collector.pyx), by graph. Another reader makes
+  the events of its graphs.
 * WHOLE: the file, which is no stream, is not cut; `drain` returns its triples a batch at a time.
 
 Instead of a predicate, a path of predicates may lead to the timestamp; it is followed among the
 facts of the event, from any node. The facts of its steps are then read whether or not a query uses
 them.
 
-A blank node becomes `s{source}e{event}b{node}`: numbers in the order in which sources are declared,
-events are read and nodes occur among the distinct facts that are stored, so equal input has equal
-labels. The name of the graph has the last number.
+Blank nodes get names of their own (_minting.pyx).
 
 Events obey the invariant of spaseq/io/source.py. Errors and unusual timestamps are passed to a
 `Questions` object (spaseq/io/framing_errors.py), which may raise. Triples that no query can use
@@ -30,26 +32,29 @@ Source: RSP-QL data model and RDF Messages, W3C RDF Stream Processing Community 
 import pyoxigraph as ox
 
 cimport cython
-from libc.stdio cimport snprintf
 from libc.stdlib cimport bsearch, qsort
 from libc.string cimport memset
 
-from spaseq.rdf._batch cimport Triple, known_term, record_of, written_record
+from spaseq.rdf.native._collector cimport IS_STAMP
+from spaseq.rdf.native._minting cimport is_blank, moved
+from spaseq.rdf._batch cimport record_of, written_record
 from spaseq.rdf._literals cimport timestamp_of
-from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc
-from spaseq.rdf._numerals cimport Numeral, is_numeral
+from spaseq.rdf._memory cimport mem_alloc, mem_free, mem_realloc
+from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
-from spaseq.rdf._terms cimport LOCAL, TermRecord, hash_of
+from spaseq.rdf._terms cimport TermRecord
 
 cdef object TripleTerm = ox.Triple
 cdef object BlankNode = ox.BlankNode
 cdef object DefaultGraph = ox.DefaultGraph
 cdef dict CUTS = {
-    "graph": Cut.GRAPHS, "message": Cut.MESSAGES, "triples": Cut.TRIPLES, "whole": Cut.WHOLE,
+    "graph": Cut.GRAPHS, "message": Cut.MESSAGES, "triples": Cut.TRIPLES, "subject": Cut.SUBJECTS,
+    "dataset": Cut.DATASET, "whole": Cut.WHOLE,
 }
 
 cdef enum:
     PATIENCE = 4                # buffers that a batch without events may hold before a new one
+    MOST_PENDING = 10000        # statements that wait for their subject
     NAMELESS = 0xFFFFFFFFu      # a triple term that is no timestamp
 
 
@@ -79,167 +84,6 @@ cdef int push(
     return 0
 
 
-# ------------------------------------------------------------------ identity
-
-
-cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 nogil:
-    """The number in `target` of a term of `source`; 0 for 0."""
-    cdef const TermRecord* record
-    cdef Numeral numeral
-    cdef term_t number
-    # A numeral may have become a permanent term of the dictionary.
-    if not term & LOCAL and (not is_numeral(term) or source.version == target.version):
-        return term
-    record = written_record(source, term, &numeral)
-    number = known_term(target, record.hash, record.text, record.size)
-    return number if number else target.enter(record.hash, record.text, record.size, True)
-
-
-cdef bint is_blank(EventBatch batch, term_t term) noexcept nogil:
-    return not is_numeral(term) and record_of(batch, term).text[0] == c"_"
-
-
-@cython.final
-cdef class Minter:
-    """Numbers the events of one stream and names their blank nodes."""
-
-    def __cinit__(self, uint32_t number):
-        self.number = number
-        self.mask = 15
-        self.owns = <Own*>mem_alloc(16 * sizeof(Own))
-        if self.owns == NULL:
-            raise MemoryError
-        self.known = 1
-        self.forget()
-
-    def __dealloc__(self):
-        mem_free(self.owns)
-
-    def state(self) -> tuple:
-        """How many events were numbered, and the time and the ordinal of the last one."""
-        return self.made, self.last, self.ordinal
-
-    def restore(self, uint64_t made, int64_t last, uint32_t ordinal):
-        """Continue after the events that another minter has numbered; see `state`."""
-        self.made, self.last, self.ordinal = made, last, ordinal
-
-    cdef void forget(self) noexcept nogil:
-        """Prepare for another event."""
-        if self.known:
-            memset(self.owns, 0, (<size_t>self.mask + 1) * sizeof(Own))
-            self.known = 0
-
-    cdef term_t own(self, EventBatch batch, term_t label) except 0 nogil:
-        """The node of the event for a blank node of the file; both are terms of `batch`."""
-        cdef uint32_t place = (label * 0x9E3779B1u) >> 8 & self.mask
-        cdef char text[64]
-        cdef int size
-        cdef uint64_t hash
-        cdef term_t node
-        while self.owns[place].label:
-            if self.owns[place].label == label:
-                return self.owns[place].node
-            place = (place + 1) & self.mask
-        size = snprintf(
-            text, 64, b"_:s%ue%llub%u",
-            self.number, <unsigned long long>self.made + 1, self.known,
-        )
-        hash = hash_of(text, size)
-        node = known_term(batch, hash, text, size)
-        if node == 0:
-            node = batch.enter(hash, text, size, True)
-        self.owns[place].label = label
-        self.owns[place].node = node
-        self.known += 1
-        if 2 * self.known > self.mask:
-            self._widen()
-        return node
-
-    cdef int _widen(self) except -1 nogil:
-        cdef Own* old = self.owns
-        cdef uint32_t i, place, count = self.mask + 1
-        cdef Own* owns = <Own*>mem_alloc(2 * <size_t>count * sizeof(Own))
-        if owns == NULL:
-            with gil:
-                raise MemoryError
-        memset(owns, 0, 2 * <size_t>count * sizeof(Own))
-        self.owns = owns
-        self.mask = 2 * count - 1
-        for i in range(count):
-            if old[i].label:
-                place = (old[i].label * 0x9E3779B1u) >> 8 & self.mask
-                while owns[place].label:
-                    place = (place + 1) & self.mask
-                owns[place] = old[i]
-        mem_free(old)
-        return 0
-
-    cdef int move(self, EventBatch source, EventBatch target) except -1 nogil:
-        """Continue the open event in another batch."""
-        cdef Own* old = self.owns
-        cdef uint32_t i, place, count = self.mask + 1
-        cdef Own own
-        if self.known == 0:
-            return 0
-        self.owns = <Own*>mem_alloc(<size_t>count * sizeof(Own))
-        if self.owns == NULL:
-            self.owns = old
-            with gil:
-                raise MemoryError
-        memset(self.owns, 0, <size_t>count * sizeof(Own))
-        try:
-            for i in range(count):
-                if old[i].label == 0:
-                    continue
-                own.label = moved(source, old[i].label, target)
-                own.node = moved(source, old[i].node, target)
-                place = (own.label * 0x9E3779B1u) >> 8 & self.mask
-                while self.owns[place].label:
-                    place = (place + 1) & self.mask
-                self.owns[place] = own
-        finally:
-            mem_free(old)
-        return 0
-
-    cdef void number_event(self, EventRecord* event) noexcept nogil:
-        """Set the ordinal of the next event, whose time is known."""
-        if self.made and event.micros == self.last:
-            self.ordinal += 1
-        else:
-            self.ordinal = 0
-        self.last = event.micros
-        self.made += 1
-        event.ordinal = self.ordinal
-
-    def copy(self, EventBatch source not None, int index, EventBatch target not None):
-        """Append an event of `source`, whose blank nodes are the file's, to `target`."""
-        cdef EventRecord event = source.events[index]
-        cdef EventRecord* copied
-        cdef Triple triple
-        cdef uint32_t i, first = target.triple_count
-        self.forget()
-        for i in range(event.first, event.end):
-            triple = source.triples[i]
-            triple.subject = moved(source, triple.subject, target)
-            if is_blank(target, triple.subject):
-                triple.subject = self.own(target, triple.subject)
-            triple.predicate = moved(source, triple.predicate, target)
-            triple.object = moved(source, triple.object, target)
-            if is_blank(target, triple.object):
-                triple.object = self.own(target, triple.object)
-            target.add_triple(triple.subject, triple.predicate, triple.object)
-        event.name = moved(source, event.name, target)
-        if event.name and is_blank(target, event.name):
-            event.name = self.own(target, event.name)
-        event.stamp = moved(source, event.stamp, target)
-        event.moment = 0
-        event.first = first
-        event.end = target.triple_count
-        copied = target.add_event()
-        copied[0] = event
-        self.number_event(copied)
-
-
 # ------------------------------------------------------------------ framing
 
 
@@ -261,6 +105,7 @@ cdef class EventReader:
         self.strange = []
         self.predicates = ()
         self.patience = PATIENCE
+        self.most_pending = MOST_PENDING
         self.begin(EventBatch(relevance.dictionary, stream, ""))
 
     def __dealloc__(self):
@@ -285,6 +130,12 @@ cdef class EventReader:
         if len(steps) > MOST_STEPS:
             raise ValueError("too many steps")
         self.cut = CUTS[kind]
+        self.needs_nodes = self.cut == Cut.SUBJECTS
+        if self.needs_nodes:
+            if self.subjects is None:
+                self.subjects = Subjects()
+            self.subjects.most = self.most_pending
+            self.subjects.clear()
         self.size = size
         self.predicates = tuple(map(ox.NamedNode, predicates))
         self.timed = timed
@@ -351,6 +202,8 @@ cdef class EventReader:
                 self.minter.move(old, new)
         if self.follower is not None:
             self.follower.move(old, new)
+        if self.needs_nodes:
+            self.subjects.move(old, new)
         for i in range(self.prelude_count):
             self.prelude[i].subject = moved(old, self.prelude[i].subject, new)
             self.prelude[i].predicate = moved(old, self.prelude[i].predicate, new)
@@ -378,9 +231,19 @@ cdef class EventReader:
         ):
             self.fresh()
 
-    def finish(self):
-        """The end of the file: close the open event."""
-        if self.cut == Cut.GRAPHS:
+    def finish(self, bint torn=False):
+        """The end of the file: close the open event.
+
+        `torn`: an error ends the file, so statements that wait for their subject are left out.
+        """
+        if self.cut == Cut.SUBJECTS:
+            if not torn:
+                self.subjects.rest()
+                self.by_subject()
+            self.close()
+        elif self.cut == Cut.DATASET:
+            self.leave()
+        elif self.cut == Cut.GRAPHS:
             self.unused += self.prelude_count
             self.prelude_count = 0
             self.close()
@@ -445,7 +308,9 @@ cdef class EventReader:
 
     def whole(self):
         """The name of the open graph if it has facts and, if timed, a timestamp; else None."""
-        if self.cut != Cut.GRAPHS or not self.is_open or self.statements == 0:
+        if self.cut != Cut.GRAPHS and self.cut != Cut.SUBJECTS:
+            return None
+        if not self.is_open or self.statements == 0:
             return None
         if self.timed and self.stamp_count == 0:
             return None
@@ -474,7 +339,9 @@ cdef class EventReader:
         if type(value) is TripleTerm:
             given.strange = NAMELESS
             if given.timing:
-                if not self.is_open:
+                if self.cut == Cut.DATASET or not self.is_open and not (
+                    self.needs_nodes and self.subjects.live
+                ):
                     self.strange.clear()
                 self.strange.append(value)
                 given.strange = <uint32_t>len(self.strange)
@@ -501,6 +368,11 @@ cdef class EventReader:
                 return self.describe(quad)
             self.unused += 1
             return 0
+        if self.cut == Cut.SUBJECTS:
+            self.subjects.take(quad)
+            return self.by_subject()
+        if self.cut == Cut.DATASET:
+            return self.collect(quad)
         if self.cut == Cut.TRIPLES and quad.graph:
             with gil:
                 self.questions.among_triples("a graph name", quad.line)
@@ -515,10 +387,25 @@ cdef class EventReader:
             self.close_triples()
         return 0
 
+    cdef int by_subject(self) except -1 nogil:
+        """Read the statements whose subjects are known; the graph of each is its subject."""
+        cdef uint32_t i
+        cdef Quad* quad
+        for i in range(self.subjects.ready_count):
+            quad = &self.subjects.ready[i]
+            if not self.is_open or quad.graph != self.name:
+                self.enter(quad.graph, quad.line)
+                if not self.is_open:
+                    continue
+            self.add(quad)
+        return 0
+
     cdef int add(self, const Quad* quad) except -1 nogil:
         """Add a fact to the open event."""
         cdef term_t subject, value
         cdef uint32_t rank
+        if self.cut == Cut.DATASET:
+            return self.keep(quad)
         self.statements += 1
         if quad.timing:
             self.about_inside = True
@@ -536,10 +423,7 @@ cdef class EventReader:
         if self.sifts:
             if self.step_count:
                 self.step(quad)
-            if keep_of(self.used, quad.predicate) != Keep.EVERY and not (
-                keep_of(self.used, quad.predicate) == Keep.SOME
-                and keeps_object(self.used, quad.predicate, quad.object)
-            ):
+            if not self.is_used(quad):
                 return 0
         subject, value = quad.subject, quad.object
         if self.sorted:
@@ -616,6 +500,102 @@ cdef class EventReader:
         self.open(quad.line, quad.subject)
         push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
         return self.adopt()
+
+    # ------------------------------------------------------------ data sets
+
+    cdef int collect(self, const Quad* quad) except -1 nogil:
+        """Pass a statement on to the graph, or the graph's timestamps, that it belongs to."""
+        if quad.graph:
+            if not self.is_open or quad.graph != self.name:
+                self.leave()
+                self.group = self.collector.group(self.batch, quad.graph, quad.line)
+                self.collector.groups[self.group].is_event = True
+                self.open(quad.line, quad.graph)
+            return self.keep(quad)
+        if quad.timing or self.metadata:
+            return self.collector.describe(self.batch, quad, self.is_collected(quad), self.strange)
+        self.unused += 1
+        return 0
+
+    cdef int keep(self, const Quad* quad) except -1 nogil:
+        """Store a fact of the graph at hand, or count it."""
+        if self.is_collected(quad):
+            return self.collector.add(self.batch, self.group, quad, False, self.strange)
+        self.statements += 1
+        if quad.strange:
+            self.collector.groups[self.group].is_strange = True
+        return 0
+
+    cdef bint is_collected(self, const Quad* quad) noexcept nogil:
+        """Whether the fact is stored: a query can use it, or it is one for the timestamp."""
+        cdef uint32_t i
+        if quad.timing:
+            return True
+        if not quad.kept or not self.sifts:
+            return quad.kept
+        for i in range(self.step_count):
+            if quad.predicate == self.step_terms[i]:
+                return True
+        return self.is_used(quad)
+
+    cdef bint is_used(self, const Quad* quad) noexcept nogil:
+        """Whether a query can use the fact."""
+        cdef Keep keep = keep_of(self.used, quad.predicate)
+        return keep == Keep.EVERY or (
+            keep == Keep.SOME and keeps_object(self.used, quad.predicate, quad.object)
+        )
+
+    cdef int leave(self) except -1 nogil:
+        """Leave the graph at hand."""
+        cdef Group* group
+        if self.is_open:
+            group = &self.collector.groups[self.group]
+            group.statements += self.statements
+            self.is_open = False
+        return 0
+
+    def events_of(self, Collector collector not None):
+        """Read the graphs of a collector, and its batch becomes that of this reader.
+
+        Its events are appended to the batch, in the order of the graphs.
+        """
+        cdef Group* group
+        cdef uint32_t count, file = 0xFFFFFFFFu
+        if self.batch is not collector.batch:
+            self.begin(collector.batch)
+        self.strange = collector.strange
+        self.known_domain = self.questions.known_domain()
+        while collector.done < collector.count:
+            group = &collector.groups[collector.done]
+            collector.done += 1
+            if not group.is_event:
+                collector.unused += group.described
+                continue
+            if group.file != file:
+                file = group.file
+                self.questions.at(collector.files[file], None)
+            count = collector.batch.event_count
+            self.open(group.line, group.name)
+            self.statements = group.statements
+            self.is_strange = group.is_strange
+            self.collected(collector, group.first_stamp)
+            self.collected(collector, group.first_fact)
+            self.is_open = False
+            self.conclude()
+            if collector.batch.event_count != count:
+                collector.place(group)
+
+    cdef int collected(self, Collector collector, uint32_t fact) except -1 nogil:
+        """Read the facts of a chain, which begins with `fact`."""
+        cdef Quad quad
+        while fact:
+            collector.quad_of(fact, &quad, self.line)
+            if collector.facts[fact].form & IS_STAMP:
+                push(&self.stamps, &self.stamp_count, &self.stamp_room, &quad, self.line, 0)
+            else:
+                self.add(&quad)
+            fact = collector.facts[fact].next
+        return 0
 
     # ------------------------------------------------------------ metadata and paths
 
@@ -717,8 +697,6 @@ cdef class EventReader:
     cdef int close(self) except -1 nogil:
         """Close the open graph, if there is one."""
         cdef TermRecord* record
-        cdef Stamp* stamps = self.stamps
-        cdef uint32_t count = self.stamp_count
         self.refused = 0
         if not self.is_open:
             return 0
@@ -730,6 +708,12 @@ cdef class EventReader:
             )
         elif not self.reuse:
             self.closed.add(record.hash, record.text, record.size, self.line, self.file_number)
+        return self.conclude()
+
+    cdef int conclude(self) except -1 nogil:
+        """Make an event of the graph that was closed."""
+        cdef Stamp* stamps = self.stamps
+        cdef uint32_t count = self.stamp_count
         if self.timed and count == 0:
             self.follow()
             stamps = self.preferred(&count)
@@ -746,6 +730,8 @@ cdef class EventReader:
         """Read a message delimiter, or the end of a file of messages."""
         cdef Stamp* stamps
         cdef uint32_t count
+        if self.needs_nodes or self.cut == Cut.DATASET:
+            return 0
         if self.cut != Cut.MESSAGES:
             with gil:
                 if self.cut == Cut.GRAPHS:

@@ -4,8 +4,8 @@ cimport cython
 from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t, uint64_t
 
-from spaseq.rdf.native._framing cimport Quad
 from spaseq.rdf.native._nquads_terms cimport Column, TermReader, Token, Usual
+from spaseq.rdf.native._quads cimport Quad
 from spaseq.rdf._terms cimport term_t
 
 cdef enum Found:

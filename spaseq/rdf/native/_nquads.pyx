@@ -185,9 +185,13 @@ cdef class LineReader(TermReader):
 
     cdef inline bint is_steady(self) noexcept nogil:
         """Whether a line that matches the prediction is one more fact of the open graph."""
+        cdef term_t graph = self.tail_graph
+        if self.events.needs_nodes:
+            # Of the open subject.
+            graph = 0 if self.blank_subject else self.usual.subject.term
         return (
-            self.usual.column.next.usual and self.tail_graph != 0
-            and self.tail_graph == self.events.name and self.events.is_open
+            self.usual.column.next.usual and graph != 0
+            and graph == self.events.name and self.events.is_open
             and self.usual.tail != NULL and self.usual.subject.text != NULL
         )
 
@@ -322,7 +326,9 @@ cdef class LineReader(TermReader):
         at = behind_space(at, end)
         if at == end:
             return Found.UNKNOWN
-        wanted = column.keep != Keep.NOTHING or column.timing
+        wanted = column.keep != Keep.NOTHING or column.timing or (
+            self.events.needs_nodes and at[0] == c"_"
+        )
         quad.object = 0
         at = self.object_of(at, end, column, wanted, quad)
         if at == NULL:
@@ -348,7 +354,7 @@ cdef class LineReader(TermReader):
             close = self.rest(at, end, quad)
             if close == NULL:
                 return Found.UNKNOWN
-        wanted = quad.kept or column.timing and quad.graph == 0
+        wanted = quad.kept or column.timing and quad.graph == 0 or self.events.needs_nodes
         if subject.text != NULL:
             self.usual.subject.text = NULL
             if checked:

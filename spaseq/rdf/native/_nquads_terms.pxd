@@ -4,7 +4,8 @@ from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
-from spaseq.rdf.native._framing cimport EventReader, Quad
+from spaseq.rdf.native._framing cimport EventReader
+from spaseq.rdf.native._quads cimport Quad
 from spaseq.rdf._terms cimport term_t
 
 # ------------------------------------------------------------------ tokens

@@ -4,9 +4,9 @@ cimport cython
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from spaseq.rdf.native._framing cimport Quad
 from spaseq.rdf.native._nquads_terms cimport Token
 from spaseq.rdf.native._turtle_names cimport NameReader
+from spaseq.rdf.native._quads cimport Quad
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 

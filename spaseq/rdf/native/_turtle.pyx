@@ -24,7 +24,8 @@ cimport cython
 from libc.stdio cimport snprintf
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from spaseq.rdf.native._framing cimport Cut, EventReader, moved
+from spaseq.rdf.native._framing cimport Cut, EventReader
+from spaseq.rdf.native._minting cimport moved
 from spaseq.rdf.native._nquads_terms cimport (
     behind_space,
     iri_close,
@@ -639,12 +640,16 @@ cdef class DocumentReader(NameReader):
     cdef int commit(self) except -1 nogil:
         """Pass on the triples of a complete statement."""
         cdef uint32_t i
+        cdef term_t graph
         cdef Quad* quad
         for i in range(self.count):
             quad = &self.quads[i]
-            if not quad.kept and not quad.timing and quad.graph and (
-                quad.graph == self.events.name and self.events.is_open
-                and self.events.cut == Cut.GRAPHS
+            graph = quad.graph
+            if self.events.needs_nodes:
+                graph = 0 if quad.blank_subject or quad.blank_object else quad.subject
+            if not quad.kept and not quad.timing and graph and (
+                graph == self.events.name and self.events.is_open
+                and self.events.cut != Cut.TRIPLES
             ):
                 self.events.statements += 1
             else:
@@ -682,7 +687,9 @@ cdef class DocumentReader(NameReader):
             column.keep == Keep.SOME
             and keeps_object(self.events.relevance, column.term, self.value)
         )
-        if self.subject.term == 0 and (quad.kept or column.timing and quad.graph == 0):
+        if self.subject.term == 0 and (
+            quad.kept or column.timing and quad.graph == 0 or self.events.needs_nodes
+        ):
             self.subject.term = self.term_of(&self.subject)
         quad.subject = self.subject.term
         quad.blank_subject = _is_blank(&self.subject)
@@ -902,8 +909,8 @@ cdef class DocumentReader(NameReader):
         return term
 
     cdef term_t wanted_node(self, Node* node) except? 0 nogil:
-        """The number of a node that is an object; 0 if no query can use it."""
-        return self.term_of(node) if self.is_wanted() else 0
+        """The number of a blank node that is an object; 0 if nothing needs it."""
+        return self.term_of(node) if self.is_wanted() or self.events.needs_nodes else 0
 
     cdef inline const char* verb(self, const char* at, const char* end) except? NULL nogil:
         """The end of the predicate at `at`; NULL if it is not certainly right."""
@@ -1019,7 +1026,7 @@ cdef class DocumentReader(NameReader):
             if close == NULL or close - at > MOST_TOKEN or not label_ends(close, end):
                 return NULL
             self.blank_value = True
-            if self.is_wanted():
+            if self.is_wanted() or self.events.needs_nodes:
                 self.value = self.token_term(at, close - at)
             return close
         if c"0" <= c <= c"9" or c == c"-" or c == c"+" or c == c".":

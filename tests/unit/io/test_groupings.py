@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
-from reading import INTEGER, STREAM, Reading, at, options, quad
+from reading import GENERATED, INTEGER, STREAM, Reading, at, options, quad
+from subject_model import by_subject
 
 from spaseq.errors import InputError, SpaseqError
-from spaseq.io.grouping import Groups, by_subject
+from spaseq.io.grouping import Runs
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
 from spaseq.io.time_path import time_path
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._framing import EventReader
 
 SOSA = "http://www.w3.org/ns/sosa/"
 TIME = "http://www.w3.org/2006/time#"
@@ -61,9 +63,9 @@ def test_statements_about_blank_nodes_may_follow(tmp_path: Path) -> None:
     assert (read.times, read.sizes, read.lines) == ([1, 2, 3], [6, 1, 2], [1, 7, 8])
     kept = Source(STREAM, [read.path], options("subject"))
     kept.relevance = Relevance(Dictionary(), [(ox.NamedNode("e:q"), None)])
-    [batch] = kept.batches()
-    assert [batch.kept(i) for i in range(3)] == [2, 0, 0]
-    assert [batch.size(i) for i in range(3)] == [6, 1, 2]
+    batches = list(kept.batches())
+    assert [b.kept(i) for b in batches for i in range(len(b))] == [2, 0, 0]
+    assert [b.size(i) for b in batches for i in range(len(b))] == [6, 1, 2]
 
 
 def test_a_subject_that_comes_again(tmp_path: Path) -> None:
@@ -77,8 +79,19 @@ def test_a_subject_that_comes_again(tmp_path: Path) -> None:
     assert read.error.startswith("FILE:2: the subject <e:a> has no timestamp: no <http")
 
 
+def pending(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Let at most so many statements wait for their subject."""
+
+    def reader(*given: object) -> EventReader:
+        events = EventReader(*given)  # type: ignore[arg-type]
+        events.most_pending = most
+        return events
+
+    monkeypatch.setattr("spaseq.io.source.EventReader", reader)
+
+
 def test_many_roots_without_a_subject(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("spaseq.io.grouping._MOST_PENDING", 7)
+    pending(monkeypatch, 7)
     text = PREFIXES + "".join(
         f"[] sosa:resultTime {i} ; :in [ :floor {i} ; :of [ :x 1 ] ] .\n" for i in range(30)
     )
@@ -86,7 +99,7 @@ def test_many_roots_without_a_subject(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert (read.times, set(read.sizes)) == (list(range(30)), {5})
 
 
-def test_subjects_drawn_at_random() -> None:
+def test_the_model_of_subjects() -> None:
     """Trees of blank nodes below IRIs, written as a parser yields them or from the top."""
     draw = random.Random(3)
     p = ox.NamedNode("e:p")
@@ -105,6 +118,52 @@ def test_subjects_drawn_at_random() -> None:
             assert one is not None
             found.setdefault(one.graph_name, []).append((one.subject, one.predicate, one.object))
         assert {key: set(own) for key, own in found.items()} == {k: set(v) for k, v in expected}
+
+
+def _any_statements(draw: random.Random) -> str:
+    """N-Triples about a few nodes, in no order or as trees."""
+    if draw.random() < 0.3:
+        roots = [ox.NamedNode(f"e:{i}") for i in range(4)] + [ox.BlankNode(), ox.BlankNode()]
+        draw.shuffle(roots)
+        trees = [t for root in roots for t in _tree(draw, root, draw.choice(["up", "down"]), 0)]
+        return "".join(f"{s} {p} {o} .\n" for s, p, o in trees)
+    nodes = [f"<e:{i}>" for i in range(draw.randrange(1, 4))]
+    nodes += [f"_:n{i}" for i in range(draw.randrange(8))]
+    lines = []
+    for _ in range(draw.randrange(60)):
+        value = draw.choice([*nodes, '"a"', '"1"^^<e:t>', "<e:o>", "<<( <e:a> <e:b> _:n1 )>>"])
+        lines.append(f"{draw.choice(nodes)} <e:{draw.choice('pq')}> {value} .\n")
+    return "".join(sorted(lines) if draw.random() < 0.5 else lines)
+
+
+@pytest.mark.parametrize("most", [10_000, 5, 1])
+def test_subjects_drawn_at_random(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, most: int
+) -> None:
+    """The compiled reader agrees with the model, read in blocks of any size."""
+    draw = random.Random(most)
+    for _ in range(150):
+        text = _any_statements(draw)
+        quads = [(quad, i) for i, quad in enumerate(ox.parse(text, format=ox.RdfFormat.N_TRIPLES))]
+        graphs = "".join(f"{quad} .\n" for quad, _ in by_subject(quads, most))
+        given = {"arrival_time": True, "on_error": "skip"}
+        model = Reading(tmp_path, graphs, "model.nq", "graph", **given)
+        with monkeypatch.context() as context:
+            pending(context, most)
+            context.setattr("spaseq.io.lines._FILE_BLOCK", draw.choice([1, 40, 200, 1 << 20]))
+            name = draw.choice(["s.nt", "s.ttl", "s.trig", "s.nq"])
+            read = Reading(tmp_path, text, name, "subject", **given)
+        assert [(e.name, e.facts) for e in read.events] == [
+            (e.name, e.facts) for e in model.events
+        ], text
+        assert len(read.log) == len(model.log), text
+
+
+def test_an_error_leaves_out_what_waits_for_its_subject(tmp_path: Path) -> None:
+    text = "<e:a> <e:p> <e:o> .\n_:x <e:p> <e:o> .\n<e:b> <http://www.w3.org/ns/prov#gen"
+    read = Reading(tmp_path, text, "s.nt", "subject", arrival_time=True)
+    assert read.error.startswith("FILE:3: not N-Triples")
+    assert read.names == ["e:a"]
 
 
 def _tree(draw: random.Random, root, way: str, depth: int) -> list:  # type: ignore[no-untyped-def, type-arg]
@@ -212,18 +271,89 @@ def test_graph_framing_hints_at_data_sets(tmp_path: Path) -> None:
         assert "--events dataset" in read.error
 
 
-def test_a_data_set_on_disk_is_removed() -> None:
-    groups = Groups(100)
-    for i in range(40):
-        groups.add(f"<e:{i % 7}>", b"%d\n" % i, "f", i, i % 2 == 0, i < 7)
-    assert groups.is_full
-    merged = list(groups.groups())
-    assert [group.name for group in merged] == [f"<e:{i}>" for i in range(7)]
-    assert [sorted(map(int, (g.stamps + g.quads).split())) for g in merged] == [
-        list(range(i, 40, 7)) for i in range(7)
-    ]
-    assert all(group.is_event and group.line == i for i, group in enumerate(merged))
-    groups.close()
+def test_runs_on_disk_are_merged_in_order() -> None:
+    runs = Runs()
+    for run in range(150):  # more than are merged at once
+        runs.write([(b"%d" % name, b"%d" % run) for name in range(run % 7, 9, 3)])
+    merged = list(runs.merged())
+    assert [name for name, _ in merged] == sorted(name for name, _ in merged)
+    for name in range(9):
+        order = [int(blob) for key, blob in merged if key == b"%d" % name]
+        assert order == [run for run in range(150) if name in range(run % 7, 9, 3)]
+    runs.close()
+
+
+def _any_data_set(draw: random.Random) -> str:
+    """N-Quads in no order; some graphs have no time, two times, or none that can be read."""
+    nodes = ["<e:a>", "<e:b>", "_:x", "_:y", "<e:g1>", "_:g"]
+    graphs = [f"<e:g{i}>" for i in range(6)] + ["_:g", "_:h"]
+    lines = []
+    for graph in graphs:
+        for _ in range(draw.choice([0, 1, 1, 1, 2])):
+            strange = draw.random() < 0.1
+            time = "<<( <e:a> <e:b> <e:c> )>>" if strange else f'"{draw.randrange(4)}"^^{INTEGER}'
+            lines.append(f"{graph} {GENERATED} {time} .\n")
+    for _ in range(draw.randrange(40)):
+        literals = ['"a\\"\\n"@en', '"1.5"^^<e:t>', f'"{draw.randrange(4)}"^^{INTEGER}']
+        value = draw.choice([*nodes, *literals])
+        if draw.random() < 0.2:
+            lines.append(f"{draw.choice(graphs)} <e:p> {value} .\n")
+            continue
+        predicate = draw.choice(["<e:p>", "<e:q>", GENERATED, f"<{SOSA}resultTime>"])
+        lines.append(f"{draw.choice(nodes)} {predicate} {value} {draw.choice(graphs)} .\n")
+    draw.shuffle(lines)
+    return "".join(lines)
+
+
+def _graphs_alone(text: str, timing: set[str], metadata: bool) -> dict[object, str]:
+    """The quads of each graph, after those of the default graph about it that matter."""
+    about: dict[object, list[str]] = {}
+    inside: dict[object, list[str]] = {}
+    for s, p, o, g in ox.parse(text, format=ox.RdfFormat.N_QUADS):
+        line = f"{ox.Quad(s, p, o, g)} .\n"
+        if g != ox.DefaultGraph():
+            inside.setdefault(g, []).append(line)
+        elif metadata or str(p) in timing:
+            about.setdefault(s, []).append(line)
+    return {
+        name: "".join(about.get(name, []) + inside.get(name, []))
+        for name in dict.fromkeys([*about, *inside])
+    }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"event_metadata": True}, {"time_predicate": SOSA + "resultTime"},
+     {"time_predicate": f"<e:q>/<{SOSA}resultTime>"}],
+    ids=["plain", "metadata", "predicate", "path"],
+)  # fmt: skip
+def test_data_sets_drawn_at_random(tmp_path: Path, given: dict[str, object]) -> None:
+    """Each graph alone, under `graph`, gives the same event; on disk and in memory."""
+    draw = random.Random(len(given))
+    named = given.get("time_predicate", GENERATED[1:-1])
+    for _ in range(60):
+        text = _any_data_set(draw)
+        path = tmp_path / "s.nq"
+        path.write_text(text)
+        kept = draw.choice([None, [(ox.NamedNode("e:q"), None)], []])
+        shown = []
+        for max_memory in (None, 1, 4000):
+            source = Source(
+                STREAM, [str(path)],
+                options("dataset", on_error="skip", max_memory=max_memory, **given),
+                log=lambda _: None, relevance=kept and Relevance(Dictionary(), kept),
+            )  # fmt: skip
+            shown.append([(e.time, e.ordinal, e.name, e.origin, tuple(e.facts)) for e in source])
+        assert shown[0] == shown[1] == shown[2], text
+        if kept is not None:
+            continue
+        expected = []
+        for quads in _graphs_alone(text, {f"<{named}>"}, "event_metadata" in given).values():
+            alone = Reading(tmp_path, quads, "alone.nq", "graph", on_error="skip", **given)
+            expected += [(e.time.micros, len(e.facts)) for e in alone.events]
+        assert sorted(expected) == sorted((e[0].micros, len(e[4])) for e in shown[0]), text
+        times = [event[0].micros for event in shown[0]]
+        assert times == sorted(times)
 
 
 # ------------------------------------------------------------ members

@@ -1,0 +1,55 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Tables from terms of a batch to numbers, which are cleared and used again.
+
+A table begins with no slots; `map_resize` gives it some. Cost: constant, amortised.
+"""
+
+from libc.string cimport memset
+
+from spaseq.rdf._memory cimport mem_alloc, mem_free
+
+cdef enum:
+    SPARSE = 1024       # slots beyond which a table that was nearly empty is made smaller
+
+
+cdef int map_resize(TermMap* map, uint32_t count) except -1 nogil:
+    """Continue with a table of `count` slots, a power of two."""
+    cdef Mapped* old = map.slots
+    cdef uint32_t i, slots = map.mask + 1
+    cdef Mapped* fresh = <Mapped*>mem_alloc(count * sizeof(Mapped))
+    if fresh == NULL:
+        with gil:
+            raise MemoryError
+    memset(fresh, 0, count * sizeof(Mapped))
+    map.slots = fresh
+    map.mask = count - 1
+    if map.used:
+        for i in range(slots):
+            if old[i].term:
+                map_slot(map, old[i].term)[0] = old[i]
+    mem_free(old)
+    return 0
+
+
+cdef Mapped* map_entry(TermMap* map, term_t term, uint32_t value) except NULL nogil:
+    """The entry of a term, which has `value` if it is new."""
+    cdef Mapped* entry = map_slot(map, term)
+    if entry.term:
+        return entry
+    if 2 * map.used >= map.mask:
+        map_resize(map, 2 * (map.mask + 1))
+        entry = map_slot(map, term)
+    map.used += 1
+    entry.term = term
+    entry.value = value
+    return entry
+
+
+cdef void map_clear(TermMap* map) noexcept nogil:
+    """Remove all entries. Cost: that of the entries since the last time, amortised."""
+    if map.used == 0:
+        return
+    if map.mask >= SPARSE and 8 * map.used < map.mask:
+        map.mask >>= 1      # the block keeps its size until the table grows again
+    memset(map.slots, 0, (<size_t>map.mask + 1) * sizeof(Mapped))
+    map.used = 0
