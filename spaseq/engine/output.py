@@ -140,18 +140,17 @@ class OutputStage:
 
         `early`: they come out before the events of the time `end`.
         """
-        derived = self._derived(paths, end.micros, run.clock)
-        chosen = set(
-            map(
-                id,
-                choose([r.path for r in derived], self._plan.emit, self._streams, run.contiguity),
-            )
-        )
-        results = [result for result in derived if id(result.path) in chosen]
+        results = self._derived(paths, end.micros, run.clock)
+        if self._plan.emit != "ALL":
+            paths = [result.path for result in results]
+            left = choose(paths, self._plan.emit, self._streams, run.contiguity)
+            chosen = set(map(id, left))
+            results = [result for result in results if id(result.path) in chosen]
         if not results:
             return [], []
         if self.groups is not None:
-            results.sort(key=self._order)
+            if len(results) > 1:
+                results.sort(key=self._order)
             grouped = [(self._grouped(result, end), result.witnesses) for result in results]
             solutions = self.groups.add(grouped, end.micros, early)
             return self._group_matches(solutions, end), [result.path for result in results]

@@ -412,8 +412,8 @@ def _registers_text(registers: Sequence[Data]) -> list[str]:
 def _emission_cost(query: Data) -> Iterator[str]:
     if query["output"]["groups"] is not None:
         yield (
-            "GROUP: a result is added to its group once and removed once, whatever OVER is; "
-            "memory: the results inside OVER"
+            "GROUP: by Python operators: a result is added to its group once and removed once, "
+            "whatever OVER is; memory: the results inside OVER"
         )
     if query["chooses"] is not None:
         name = query["chooses"]["clause"]
