@@ -30,6 +30,7 @@ from spaseq.io.source import Source
 from spaseq.program import Program, compile_queries
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
+from spaseq.rdf.ahead import close_generator
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.time import TimePrecision, from_value
@@ -41,6 +42,8 @@ AtEnd: TypeAlias = Literal["close", "open"]
 """What the end of input does to windows that are open."""
 BATCH = 256
 """Events of a batch."""
+_Answer: TypeAlias = tuple[Iterable[Match], Sequence[Event] | EventBatch | EventSequence]
+"""The matches of a batch, and the batch."""
 
 
 class Engine(Protocol):
@@ -148,11 +151,15 @@ def matches(
         SpaseqError: from the source of the events, after the matches before it are yielded.
     """
     watch, matched = _Watch(observe), 0
-    for found, some in _found(run, events, batch, close):
-        for match in found:
-            matched += 1
-            yield match
-        watch.batch_ended(some, matched)
+    answers = _found(run, events, batch, close)
+    try:
+        for found, some in answers:
+            for match in found:
+                matched += 1
+                yield match
+            watch.batch_ended(some, matched)
+    finally:
+        close_generator(answers)
 
 
 def _last(events: Sequence[Event] | EventBatch | EventSequence) -> Event:
@@ -183,8 +190,15 @@ def pump(
     # The loop of several queries or streams orders matches that are objects.
     if isinstance(run, Run) and all(map(run.evaluation.is_single, run.program.streams)):
         sink.format_natively(run.queries, limit)
-    watch = _Watch(observe)
-    for found, some in _found(run, events, batch, close):
+    answers = _found(run, events, batch, close)
+    try:
+        _write(answers, sink, limit, _Watch(observe))
+    finally:
+        close_generator(answers)
+
+
+def _write(answers: Iterator[_Answer], sink: Sink, limit: int | None, watch: _Watch) -> None:
+    for found, some in answers:
         for match in found:
             if match is None:
                 sink.write_block()
@@ -214,17 +228,19 @@ class _Watch:
             self._observe(Progress(self._events, matched, _last(batch)))
 
 
-def _found(
-    run: Engine, events: Iterable[Event], size: int, close: bool
-) -> Iterator[tuple[Iterable[Match], Sequence[Event] | EventBatch | EventSequence]]:
+def _found(run: Engine, events: Iterable[Event], size: int, close: bool) -> Iterator[_Answer]:
     """The matches of each batch with the batch, then those of the end of the run.
 
     An error of the source of the events is raised after the matches before it are consumed.
     """
-    for some, failure in _batches(events, size):
-        yield run.push_batch(some), some
-        if failure is not None:
-            raise failure
+    batches = _batches(events, size)
+    try:
+        for some, failure in batches:
+            yield run.push_batch(some), some
+            if failure is not None:
+                raise failure
+    finally:
+        close_generator(batches)
     yield run.finish(close), ()
 
 
@@ -241,13 +257,27 @@ def _batches(
     elif isinstance(events, Merge) and size > 1 and events.encodes:
         batches = events.sequences()
     if batches is not None:
+        iterator = iter(batches)
         try:
-            for encoded in batches:
+            for encoded in iterator:
                 yield encoded, None
         except SpaseqError as error:
             yield (), error
+        finally:
+            close_generator(iterator)
         return
-    iterator = iter(events)
+    single = iter(events)
+    try:
+        yield from _lists(single, size)
+    finally:
+        if single is not events:  # a generator of the caller is the caller's to close
+            close_generator(single)
+
+
+def _lists(
+    iterator: Iterator[Event], size: int
+) -> Iterator[tuple[Sequence[Event], SpaseqError | None]]:
+    """The events in lists of `size`, as `_batches`."""
     while True:
         batch: list[Event] = []
         try:

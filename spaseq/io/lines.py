@@ -115,10 +115,11 @@ class Lines:
         """Whether the file is the last one of a list of paths."""
         return self._path == files[-1]
 
-    def is_read(self) -> bool:
-        """Whether all bytes of a regular file have been read, before decompression."""
+    def is_nearly_read(self) -> bool:
+        """Whether little more than a block of a regular file has not been read."""
+        block = self._block // 8 if self.compression else self._block
         try:
-            return self._raw.tell() >= os.fstat(self._raw.fileno()).st_size
+            return os.fstat(self._raw.fileno()).st_size - self._raw.tell() <= block
         except (OSError, ValueError):
             return False
 

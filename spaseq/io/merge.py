@@ -16,6 +16,7 @@ from spaseq.io.source import Source
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf._sequence import merge as merge_batches
+from spaseq.rdf.ahead import close_generator
 from spaseq.rdf.checked import LEAST
 from spaseq.rdf.event import Event
 
@@ -85,6 +86,15 @@ class _Ends:
 
 def _merged(sources: Sequence[Iterable[Event]], ends: _Ends) -> Iterator[Event]:
     iterators = [iter(source) for source in sources]
+    try:
+        yield from _merged_events(iterators, ends)
+    finally:
+        for source, iterator in zip(sources, iterators, strict=True):
+            if iterator is not source:  # a generator of the caller is the caller's to close
+                close_generator(iterator)
+
+
+def _merged_events(iterators: Sequence[Iterator[Event]], ends: _Ends) -> Iterator[Event]:
     waiting: list[_Entry] = []
     for place, iterator in enumerate(iterators):
         first = next(iterator, None)
@@ -126,7 +136,16 @@ def merged_batches(
     A sequence ends with the last event of one of the present batches.
     """
     iterators = [iter(source) for source in sources]
-    ends = _Ends() if ends is None else ends
+    try:
+        yield from _merged_sequences(iterators, _Ends() if ends is None else ends)
+    finally:
+        for iterator in iterators:
+            close_generator(iterator)
+
+
+def _merged_sequences(
+    iterators: Sequence[Iterator[EventBatch]], ends: _Ends
+) -> Iterator[EventSequence]:
     batches: list[EventBatch | None] = [next(iterator, None) for iterator in iterators]
     for place, batch in enumerate(batches):
         if batch is None:

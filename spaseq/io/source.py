@@ -45,7 +45,7 @@ from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.ahead import Ahead, Lane
+from spaseq.rdf.ahead import Ahead, Lane, close_generator
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.formats import N_QUADS, RdfSyntax
@@ -98,23 +98,31 @@ class Source:
 
     def __iter__(self) -> Iterator[Event]:
         """The events in order. An `InputError` is raised after the events before it."""
-        for batch in self._given(self.relevance or Relevance(Dictionary())):
-            for index in range(len(batch)):
-                self.counters.events += 1
-                self.counters.statements += batch.size(index)
-                if self.relevance is not None:
-                    yield EncodedEvent(batch, index)
-                else:
-                    yield _plain(batch, index)
+        batches = self._given(self.relevance or Relevance(Dictionary()))
+        try:
+            for batch in batches:
+                for index in range(len(batch)):
+                    self.counters.events += 1
+                    self.counters.statements += batch.size(index)
+                    if self.relevance is not None:
+                        yield EncodedEvent(batch, index)
+                    else:
+                        yield _plain(batch, index)
+        finally:
+            close_generator(batches)
 
     def batches(self) -> Iterator[EventBatch]:
         """The same events in batches. A batch does not change after it is yielded."""
-        for batch in self._given(self.relevance or Relevance(Dictionary())):
-            total = batch.total()
-            self.counters.events += len(batch)
-            self.counters.statements += total
-            self.counters.pruned += total - batch.total_kept()
-            yield batch
+        batches = self._given(self.relevance or Relevance(Dictionary()))
+        try:
+            for batch in batches:
+                total = batch.total()
+                self.counters.events += len(batch)
+                self.counters.statements += total
+                self.counters.pruned += total - batch.total_kept()
+                yield batch
+        finally:
+            close_generator(batches)
 
     def _given(self, relevance: Relevance) -> Iterator[EventBatch]:
         """The batches, read ahead or when they are asked for."""
@@ -146,7 +154,7 @@ class Source:
 
         def pays() -> bool:
             nonlocal shared
-            if not reader._is_read:
+            if not reader._is_nearly_read:
                 dictionary.share()
                 shared = True
             return shared
@@ -173,10 +181,10 @@ class Source:
         return None if self.lines is None else _Reached(self.lines.name, self.lines.position())
 
     @property
-    def _is_read(self) -> bool:
-        """Whether all bytes of all files have been read."""
+    def _is_nearly_read(self) -> bool:
+        """Whether the last file has at most one more block."""
         file = self.lines
-        return isinstance(file, Lines) and file.is_last(self.files) and file.is_read()
+        return isinstance(file, Lines) and file.is_last(self.files) and file.is_nearly_read()
 
     def _batches(self, relevance: Relevance) -> Iterator[EventBatch]:
         troubles = Troubles(self.options.on_error, self.counters, self.log)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -77,7 +77,7 @@ class Lane(Generic[Item]):
                 self.put(item)
         except BaseException as error:
             end = error
-        _close(items)
+        close_generator(items)
         self._items.put((None, end))
 
     def stop(self) -> None:
@@ -126,7 +126,7 @@ class Ahead(Generic[Item]):
     def stop(self) -> None:
         """End the thread and the iterator, which is closed if it is a generator."""
         if self._thread is None:
-            _close(self._items)
+            close_generator(self._items)
         else:
             self._lane.stop()
             self._join()
@@ -148,11 +148,13 @@ class Ahead(Generic[Item]):
             thread.join()
 
 
-def _close(items: Iterator[object]) -> None:
-    """A generator is closed by the thread that runs it."""
-    close = getattr(items, "close", None)
-    if close is not None:
-        close()
+def close_generator(items: Iterator[object]) -> None:
+    """Close an iterator that is a generator.
+
+    Where an error leaves a loop, its traceback would keep the generator, and a thread with it.
+    """
+    if isinstance(items, Generator):
+        items.close()
 
 
 _running: set[Ahead[Any]] = set()

@@ -127,14 +127,14 @@ def junk(path: Path) -> int:
 
 def distinct(path: Path) -> int:
     with path.open("w") as out:
-        for number in range(20_000):
+        for number in range(60_000):
             out.write(at(f"g{number}", number))
             line = quad(f"g{number}", f'"{"x" * 500}{number}"', f"<e:s{number}>")
             if path.suffix == ".trig":
                 body, _, _ = line.rpartition("<")
                 line = f"<e:g{number}> {{ {body} }}\n"
             out.write(line)
-    return 20_000
+    return 60_000
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells memory by /proc")
@@ -155,7 +155,7 @@ def test_memory_does_not_grow_with_the_stream(tmp_path: Path, write, suffix: str
     assert seen == expected
     assert most <= 6
     if size:
-        assert megabytes() - size < 12
+        assert megabytes() - size < 24  # of 38: some blocks are read ahead
 
 
 def test_an_event_of_many_blocks(tmp_path: Path) -> None:
