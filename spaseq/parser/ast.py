@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from operator import is_
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
@@ -300,25 +301,51 @@ class Mapping:
 Node: TypeAlias = object
 
 
+_PLAIN = frozenset(("Span", "str", "bool", "int", "str | None", "int | None"))
+"""The annotations of fields that hold no node."""
+
+
+_PARTS: dict[type, tuple[str, ...] | None] = {}
+"""The results of `_parts`, which trees ask for at every node."""
+
+
+def _parts(kind: type) -> tuple[str, ...] | None:
+    """The names of the fields of a class of nodes that may hold nodes; None for other classes."""
+    if kind not in _PARTS:
+        is_node = is_dataclass(kind) and kind is not Span
+        named = fields(kind) if is_node else ()
+        parts = tuple(part.name for part in named if part.type not in _PLAIN)
+        _PARTS[kind] = parts if is_node else None
+    return _PARTS[kind]
+
+
 def walk(node: Node) -> Iterator[Node]:
     """Yield every dataclass node of a tree in preorder, which is text order."""
-    if isinstance(node, tuple):
-        for item in node:
-            yield from walk(item)
-    elif is_dataclass(node) and not isinstance(node, Span):
-        yield node
-        for part in fields(node):
-            yield from walk(getattr(node, part.name))
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, tuple):
+            pending += one[::-1]
+            continue
+        parts = _parts(type(one))
+        if parts is not None:
+            yield one
+            pending += [getattr(one, part) for part in reversed(parts)]
 
 
 def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
     """Replace each node by `change(node)`; where that is None, rebuild the node's children."""
     if isinstance(node, tuple):
-        return tuple(rebuilt(item, change) for item in node)
-    if not is_dataclass(node) or isinstance(node, type | Span):
+        items = tuple([rebuilt(item, change) for item in node])
+        return node if all(map(is_, node, items)) else items
+    parts = _parts(type(node))
+    if parts is None:
         return node
     changed = change(node)
     if changed is not None:
         return changed
-    parts = {part.name: getattr(node, part.name) for part in fields(node)}
-    return replace(node, **{name: rebuilt(part, change) for name, part in parts.items()})
+    before = [getattr(node, part) for part in parts]
+    after = [rebuilt(part, change) for part in before]
+    if all(map(is_, before, after)):
+        return node
+    return replace(node, **dict(zip(parts, after, strict=True)))
