@@ -24,6 +24,7 @@ cpdef enum NativeFunction:
     STRBEFORE
     STRAFTER
     CONCAT
+    REPLACE
     ABS
     CEIL
     FLOOR

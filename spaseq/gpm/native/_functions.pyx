@@ -11,6 +11,7 @@ constant, for strings linear in the text; a few microseconds for what Python com
 Source: SPARQL 1.1 section 17.4.
 """
 
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.math cimport ceil, copysign, fabs, floor, isfinite
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memchr, memcmp, memcpy
@@ -44,6 +45,7 @@ from spaseq.rdf._numerals cimport is_numeral
 from spaseq.rdf._terms cimport int128
 from spaseq.rdf._values cimport Kind
 
+from spaseq.gpm.python.regular import replacer
 from spaseq.sparql.builtins import functions_by_name
 
 cdef enum:
@@ -408,15 +410,53 @@ cdef inline char _upper(char c) noexcept nogil:
     return c ^ 0x20 if c'a' <= c <= c'z' else c
 
 
+cdef int _set_changed(Operand* a, str changed, Arena* scratch) except -2:
+    """Set another text with the language tag of the operand: 1, or 0 if it is too long."""
+    cdef Py_ssize_t size
+    cdef const char* utf8 = PyUnicode_AsUTF8AndSize(changed, &size)
+    cdef char* text
+    if size > LONGEST_TEXT:
+        return 0
+    text = scratch_alloc(scratch, size)
+    memcpy(text, utf8, size)
+    _set_like(a, text, <uint32_t>size)
+    return 1
+
+
+cdef int _change_characters(Operand* a, bint upper, Arena* scratch) except -2:
+    """UCASE and LCASE of any text, as Python converts it."""
+    cdef str text = a.text[:a.size].decode()
+    return _set_changed(a, text.upper() if upper else text.lower(), scratch)
+
+
+cdef int _replace(Operand* a, int count, Arena* scratch) except -2:
+    """REPLACE: 1, or 0 for arguments and patterns that `strings.replace` is left to."""
+    cdef int i
+    if not is_text(a):
+        return 0
+    for i in range(1, count):
+        if a[i].kind != Kind.STRING:
+            return 0
+    change = replacer(
+        a[1].text[:a[1].size].decode(),
+        a[3].text[:a[3].size].decode() if count == 4 else "",
+        a[2].text[:a[2].size].decode(),
+    )
+    if change is None:
+        return 0
+    return _set_changed(a, change(a.text[:a.size].decode()), scratch)
+
+
 cdef int _change_case(Operand* a, bint upper, Arena* scratch) except -2 nogil:
-    """UCASE and LCASE: 1, or 0 for a text that is not ASCII, which Python converts."""
+    """UCASE and LCASE: 1, or 0 for a text that Python converts."""
     cdef char* text
     cdef uint32_t i
     if not is_text(a):
         a.kind = ERROR
         return 1
     if not _ascii(a):
-        return 0
+        with gil:
+            return _change_characters(a, upper, scratch)
     text = scratch_alloc(scratch, a.size)
     for i in range(a.size):
         text[i] = _upper(a.text[i]) if upper else _lower(a.text[i])
@@ -555,6 +595,9 @@ cdef int call_native(
         _after(a, a + 1)
     elif function == NativeFunction.CONCAT:
         _concatenate(a, count, scratch)
+    elif function == NativeFunction.REPLACE:
+        with gil:
+            return _replace(a, count, scratch)
     elif function == NativeFunction.ABS:
         return _absolute(a)
     elif function == NativeFunction.CEIL:

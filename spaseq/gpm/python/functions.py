@@ -263,6 +263,15 @@ def by_reference(node: ast.Node) -> str | None:
             given = regular.pattern_and_flags(pattern, flags)
             known = given is None or regular.compiled(*given) is not None
             return None if known else f'REGEX with "{pattern}"'
+        case ast.Call("REPLACE", (_, ast.Literal(pattern), ast.Literal(replacement), *rest)) if all(
+            isinstance(flags, ast.Literal) for flags in rest
+        ):
+            flags = "".join(flags.lexical for flags in rest if isinstance(flags, ast.Literal))
+            if regular.replacer(pattern, flags, replacement) is None:
+                return f'REPLACE with "{pattern}"'
+            return None
+        case ast.Call("REPLACE"):
+            return "REPLACE with computed arguments (some patterns)"
         case ast.Call("REGEX"):
             return "REGEX with a computed pattern (some patterns)"
         case ast.Call(name) if BUILTINS[name].by_reference:

@@ -1,4 +1,4 @@
-"""SPARQL's regular expressions → tests of texts, in time linear in the text.
+"""SPARQL's regular expressions → tests and replacements of texts, in time linear in the text.
 
 A pattern has the meaning of XPath, in detail the meaning of pyoxigraph's engine. That engine does
 not backtrack, but each call costs a query. Therefore RE2, which does not backtrack either, compiles
@@ -16,11 +16,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import re2
 
 Test: TypeAlias = Callable[[str], bool]
+Change: TypeAlias = Callable[[str], str]
 
 MAX_PATTERN_BYTES = 1 << 20
 """Of a compiled pattern, its automaton included."""
@@ -60,8 +61,7 @@ def compiled(pattern: str, flags: str) -> Test | None:
 
 def _compiled(pattern: str, flags: str) -> Test | None:
     if _is_quick(pattern, flags):
-        end = pattern[:-1] + r"\Z" if re.search(r"(?<!\\)(?:\\\\)*\$$", pattern) else pattern
-        search = re.compile(end, re.ASCII | (re.DOTALL if "s" in flags else re.NOFLAG)).search
+        search = _quick(pattern, flags).search
         return lambda text: search(text) is not None
     try:
         translated = _Translation(pattern, "i" in flags).text
@@ -76,15 +76,81 @@ def _compiled(pattern: str, flags: str) -> Test | None:
     return lambda text: matcher(text) is not None
 
 
+def _quick(pattern: str, flags: str) -> re.Pattern[str]:
+    """A quick pattern in the syntax of Python, whose `$` matches before a last line feed too."""
+    end = pattern[:-1] + r"\Z" if re.search(r"(?<!\\)(?:\\\\)*\$$", pattern) else pattern
+    return re.compile(end, re.ASCII | (re.DOTALL if "s" in flags else re.NOFLAG))
+
+
 _cached = lru_cache(maxsize=MAX_CACHED_PATTERNS)(_compiled)
 
 
-def _options() -> re2.Options:
+def _options(captures: bool = False) -> re2.Options:
     options = re2.Options()
     options.max_mem = MAX_PATTERN_BYTES
     options.log_errors = False
-    options.never_capture = True
+    options.never_capture = not captures
     return options
+
+
+# ------------------------------------------------------------------ replacements
+
+_REFERENCE = re.compile(r"\$(?:([0-9]{1,3})(?![0-9A-Za-z_])|\{([0-9]{1,3})\})")
+"""A group in a replacement. Other uses of the dollar sign are left to pyoxigraph."""
+
+
+def replacer(pattern: str, flags: str, replacement: str) -> Change | None:
+    """The replacement of all matches of a pattern, `$1` being the first group of the match.
+
+    None: pyoxigraph replaces them, as for patterns that match the empty text, since engines
+    differ in where empty matches follow others. A group that the pattern does not have is empty.
+    """
+    if len(pattern) + len(replacement) > MAX_CACHED_LENGTH:
+        return _replacer(pattern, flags, replacement)
+    return _cached_replacer(pattern, flags, replacement)
+
+
+def _replacer(pattern: str, flags: str, replacement: str) -> Change | None:
+    if "q" in flags:
+        return None
+    given = pattern_and_flags(pattern, flags)
+    test = None if given is None else compiled(*given)
+    if given is None or test is None or test(""):
+        return None
+    literals: list[str] = _REFERENCE.split(replacement)[::3]
+    groups = [int(found[1] or found[2]) for found in _REFERENCE.finditer(replacement)]
+    if any("$" in literal for literal in literals):
+        return None
+    pattern, flags = given
+    if _is_quick(pattern, flags):
+        template = literals[0].replace("\\", r"\\")
+        for group, literal in zip(groups, literals[1:], strict=True):
+            template += ("" if group else r"\g<0>") + literal.replace("\\", r"\\")
+        substitute = _quick(pattern, flags).sub
+        return lambda text: substitute(template, text)
+    translated = _Translation(pattern, "i" in flags).text
+    try:
+        engine = re2.compile(f"(?{flags}){translated}" if flags else translated, _options(True))
+    except re2.error:
+        return None
+    parts = list(zip(groups, literals[1:], strict=True))
+    return lambda text: _replaced(engine, text, literals[0], parts)
+
+
+_cached_replacer = lru_cache(maxsize=MAX_CACHED_PATTERNS)(_replacer)
+
+
+def _replaced(engine: Any, text: str, front: str, parts: list[tuple[int, str]]) -> str:
+    """The text with each match replaced by `front` and each group of `parts` with its literal."""
+    found: list[str] = []
+    end = 0
+    for match in engine.finditer(text):
+        found += (text[end : match.start()], front)
+        for group, literal in parts:
+            found += ((match[group] or "") if group <= engine.groups else "", literal)
+        end = match.end()
+    found.append(text[end:])
+    return "".join(found)
 
 
 # ------------------------------------------------------------------ patterns for Python's engine
@@ -94,6 +160,8 @@ _CHOICES = re.compile(rf"\^?{_ATOM}*(?:\|{_ATOM}+)*\$?", re.ASCII)
 """Neither repetition nor groups: each position of the text is tested once per choice."""
 _ONE_RUN = re.compile(rf"\^(?:{_ATOM}(?P<few>\?)?)*(?:{_ATOM}[*+]{_ATOM}*)?\$?", re.ASCII)
 """One repetition behind the beginning: a step of backtracking costs the rest of the pattern."""
+_LAST_RUN = re.compile(rf"\^?{_ATOM}*{_ATOM}[*+]", re.ASCII)
+"""One repetition at the end, which nothing behind it can undo."""
 _MAX_OPTIONAL = 2
 
 
@@ -103,6 +171,8 @@ def _is_quick(pattern: str, flags: str) -> bool:
         return False
     if _CHOICES.fullmatch(pattern):
         # `^` and `$` belong to the first and the last choice alone, as in the other engines.
+        return _is_valid(pattern)
+    if _LAST_RUN.fullmatch(pattern):
         return _is_valid(pattern)
     return (
         _ONE_RUN.fullmatch(pattern) is not None

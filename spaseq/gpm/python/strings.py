@@ -143,6 +143,17 @@ def _reference(function: str, *values: Value) -> Value | None:
     return None if result is None else decode(result)
 
 
-def replace(*values: Value) -> Value | None:
+def replace(
+    text: Value, pattern: Value, replacement: Value, flags: Value | None = None
+) -> Value | None:
     """REPLACE."""
-    return _reference("REPLACE", *values)
+    if not _is_text(text) or pattern.kind != STRING or replacement.kind != STRING:
+        return None
+    if flags is not None and flags.kind != STRING:
+        return None
+    given = "" if flags is None else flags.text
+    change = regular.replacer(pattern.text, given, replacement.text)
+    if change is not None:
+        return _text_like(change(text.text), text)
+    rest = () if flags is None else (flags,)
+    return _reference("REPLACE", text, pattern, replacement, *rest)

@@ -22,7 +22,7 @@ QUERY = (
     f"PREFIX : <{EX}> SELECT ?s ?r WITHIN 1 MINUTE FROM STREAM S :S WHERE {{ SEQ(A ; B) "
     "DEFINE GPM A ON S { ?s :v ?v } DEFINE GPM B ON S { ?s :w ?w GRAPH :kb { ?s :in ?r } } }"
 )
-WAYS = {"compiled": "", "asked": ' BIND(REPLACE(STR(?v), "a", "b") AS ?z)'}
+WAYS = {"compiled": "", "asked": ' BIND(REPLACE(STR(?v), "a|^$", "b") AS ?z)'}
 """A BIND over two steps that has no bytecode is asked of Python."""
 
 

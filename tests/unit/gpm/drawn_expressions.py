@@ -81,6 +81,8 @@ PATTERNS = (
     *("", "a", "^a", "c$", "^abc$", "^$", "^", "$", "b c", r"a\.b", r"\^", r"\$", r"^\*", "é", "-"),
     *("[ab]+", "a|b", ".", "^a.c$", "(a|b)c", "B"),
 )
+REPLACED_PATTERNS = ("a", "^a", "c$", r"a\.b", "é", "[ab]+", "a|b", ".", "(a|b)c", "B", "(b)(é)?")
+"""Patterns that do not match the empty text: REPLACE leaves those to pyoxigraph."""
 DRAWN = tuple(
     entry
     for entry in functions_by_name().values()
@@ -160,6 +162,11 @@ class Drawer:
             flags = self.chance.choice(([], [], [ast.Literal("s")], [ast.Literal("i")]))
             pattern = ast.Literal(self.chance.choice(PATTERNS))
             return ast.Call(name, (self.expr("text", depth), pattern, *flags))
+        if name == "REPLACE":
+            pattern = ast.Literal(self.chance.choice(REPLACED_PATTERNS))
+            replacement = ast.Literal(self.chance.choice(("", "x", "$0é", "[$1]")))
+            flags = self.chance.choice(([], [], [ast.Literal("s")], [ast.Literal("i")]))
+            return ast.Call(name, (self.expr("text", depth), pattern, replacement, *flags))
         count = self.chance.randint(least, 3 if most is None else min(most, 3))
         wanted = function.arguments
         sorts = [wanted[min(place, len(wanted) - 1)] for place in range(count)]

@@ -112,3 +112,38 @@ def test_flags() -> None:
     assert regular.pattern_and_flags("a.b", "q") == (re.escape("a.b"), "")
     assert regular.pattern_and_flags("a", "z") is None
     assert regex(string("a"), string("a"), string("z")) is None
+
+
+PIECES = (
+    *("a", "b", "é", "[ab]", "[^a]", "[0-9]+", "[a-z]", r"\d+", r"\w", r"\s", "(a)", "(b|é)"),
+    *("(?:a)", "a*", "b+", "é?", "^", "$", ".", "|", r"\.", "x{2}", "[a-c]+", "(a+)(b)", r"\p{L}"),
+    *("ß", "İ", "K", "-"),
+)
+REPLACEMENTS = (
+    *("x", "", "$0", "$1", "[$1]", "$2-$1", "${1}x", "$1x", "$", "\\", "\\\\", r"\1", "é$0", "$10"),
+    *(r"\g<0>", "$$", "$1é", "{", r"\n"),
+)
+REPLACED = ("", "a", "ab", "aab é", "ABé", "x1.22-ab", "éé\nb", "K k ſ s", "ßss", "aXbXé", "a b\tc")
+
+
+def test_replacements_are_those_of_the_reference() -> None:
+    chance, compiled = random.Random(1), 0
+    for _ in range(400):
+        pattern = "".join(chance.choices(PIECES, k=chance.randint(1, 4)))
+        replacement = "".join(chance.choices(REPLACEMENTS, k=chance.randint(1, 2)))
+        text = "".join(chance.choices(REPLACED, k=chance.randint(1, 3)))
+        flags = chance.choice(["", "", "", "i", "s", "m", "x", "q", "im", "z"])
+        change = regular.replacer(pattern, flags, replacement)
+        if change is not None:
+            compiled += 1
+            arguments = tuple(map(ox.Literal, (text, pattern, replacement, flags)))
+            expected = pyoxigraph_call.call("REPLACE", arguments)
+            assert expected == ox.Literal(change(text)), arguments
+    assert compiled > 150
+
+
+def test_replacements_take_linear_time() -> None:
+    for pattern in ("[ab]+", "(a|b)*c", "a+b", "^(a+)+$"):
+        change = regular.replacer(pattern, "", "x")
+        assert change is not None
+        change("ab" * 100_000 + "a")
