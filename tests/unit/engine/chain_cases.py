@@ -21,7 +21,7 @@ PAIRS = (
     "?{a} * ?{b} > {n}",
     "CONTAINS(STR(?{a}), STR(?{b}))",
     "?{b} > ?{a} + 0",
-    'REPLACE(STR(?{a}), "1", "2") != STR(?{b})',
+    'REPLACE(STR(?{a}), "1|^$", "2") != STR(?{b})',
 )
 """Of an earlier step and a later one."""
 OTHERS = (

@@ -182,13 +182,13 @@ def partly_in_python(seed: int) -> Case:
     def computed(found: re.Match[str]) -> str:
         if chance.random() < 0.6:
             return found[0]
-        return f'FILTER(({found[1]}) && REPLACE("a", "a", "b") = "b")'
+        return f'FILTER(({found[1]}) && REPLACE("a", "a|^$", "b") = "b")'
 
     def valued(found: re.Match[str]) -> str:
         if chance.random() < 0.3:
             return found[0]
         seen = f"{chance.choice(('', 'NOT '))}EXISTS {{ ?x :{chance.choice('pqr')} ?y }}"
-        asked = chance.choice(('REPLACE("a", "a", "b") = "b"', seen))
+        asked = chance.choice(('REPLACE("a", "a|^$", "b") = "b"', seen))
         return f"BIND(IF({asked}, {found[1]}, 7) AS {found[2]})"
 
     query = re.sub(r"(\?\w+ :[pqr])( \?v)", searched, case.query)
