@@ -200,13 +200,14 @@ STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
             NDJSON_LD,
             _json_ld_lines,
             has_messages=True,
-            begins=re.compile(rb"\{[^\n]*\}[ \t\r]*\n\s*\{"),
+            # A block of TriG begins with a brace too, but no statement in it with a string.
+            begins=re.compile(rb"\{\s*\"[^\n]*\}[ \t\r]*\n\s*\{"),
             also=("jsonld",),
         ),
         StreamSyntax(
             JSON_LD,
             _json_ld,
-            begins=re.compile(rb'\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\})|\[\s*\{'),
+            begins=re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*\{'),
             writer="jsonld",
         ),
         StreamSyntax(

@@ -253,3 +253,11 @@ def test_what_is_no_rdf_is_refused_by_name(tmp_path: Path, data: bytes, said: st
     assert said in read.error
     assert "N-Quads, " in read.error
     assert "also compressed by gzip, zstd, bzip2 or xz" in read.error
+
+
+@pytest.mark.parametrize("name", ["s.trig", "s.dat"])
+@pytest.mark.parametrize("first", ["{ }", "{ <e:s> <e:p> <e:o> }", "# {\n{ }"])
+def test_a_block_of_trig_is_not_json(tmp_path: Path, name: str, first: str) -> None:
+    blocks = f"{first}\n{{ }}\n" + at("a", 1) + "<e:a> { <e:s> <e:p> 1 }"
+    read = Reading(tmp_path, blocks, name)
+    assert (read.error, read.times) == ("", [1])
