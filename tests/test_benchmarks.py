@@ -206,7 +206,7 @@ def test_many_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     title, _, *rows = result.stdout.splitlines()
     assert title.startswith("1,000 events")
-    assert len(rows) == 7
+    assert len(rows) == 11
     assert rows[0].startswith("1 query, wants 1 event in 10 ")
 
 

@@ -116,6 +116,8 @@ class _Automaton:
     matches = best = None
     core = SimpleNamespace(lazy_join=SimpleNamespace(lazy=False, switches=0, searched=0, sampled=0))
     """It joins rows as they come."""
+    step = SimpleNamespace(tumbles=False, wake_at=lambda due: None)
+    """It does not run ahead, so nothing has to stop it where a window of groups ends."""
 
     def __init__(self, query: PlainQueryRun, matchers: Matchers):
         self._query = query

@@ -59,7 +59,7 @@ def in_encoded_batches(program: spaseq.Program, case: Case, chance: random.Rando
     """With watermarks between them.
 
     Of one stream the core takes the events itself, but for those that close a window with
-    matches that waited for it.
+    matches that waited for it, or a tumbling window of groups.
     """
     run = program.start(kb=knowledge(case))
     taken, total = Taken(run), 0
@@ -72,7 +72,10 @@ def in_encoded_batches(program: spaseq.Program, case: Case, chance: random.Rando
             total += taken.events
             run = program.resume(run.save(), kb=knowledge(case))
             taken = Taken(run)
-    if len(case.streams) == 1 and not program.queries[0].automaton.waits:
+    compiled = program.queries[0]
+    grouping = compiled.plan.output.grouping
+    tumbles = grouping is not None and grouping.tumbling
+    if len(case.streams) == 1 and not compiled.automaton.waits and not tumbles:
         assert total + taken.events == len(case.merged)
     return found + run.finish()
 

@@ -133,7 +133,7 @@ def test_what_is_kept_for_later_is_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "condition", ["?y > ?x && ?y < 5", "?y > ?x + 1", "?y = ?x", "?y > ?x || ?y > 3"]
+    "condition", ["?y > ?x && ?y < ?x + 5", "?y > ?x + 1", "?y = ?x", "?y > ?x || ?y > 3"]
 )
 def test_other_filters_are_asked_group_by_group(condition: str) -> None:
     gpms = f"DEFINE GPM A ON s {{ [] :a ?x }} DEFINE GPM B ON s {{ [] :b ?y FILTER({condition}) }}"

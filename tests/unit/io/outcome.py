@@ -46,8 +46,9 @@ class Outcome:
         except InputError as error:
             self.error = _NAMELESS.sub("[]", str(error))
         finally:
-            # What an error keeps alive lets go of its file only when it is collected.
-            if source.lines is not None:
+            # What an error keeps alive lets go of its file only when it is collected. A thread
+            # that reads ahead has closed it.
+            if isinstance(source.lines, Lines):
                 source.lines.close()
         self.log = [_NAMELESS.sub("[]", line) for line in self.log]
         self.counters = source.counters

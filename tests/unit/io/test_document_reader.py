@@ -133,7 +133,9 @@ def test_an_event_is_yielded_when_its_graph_is_complete() -> None:
         for n in range(5)
     ]
     file = Pipe((HEAD + "".join(graphs)).encode())
-    source = Source("urn:s", ["s.trig"], options(), open_lines=lambda path: Lines(path, file))
+    source = Source(
+        "urn:s", ["s.trig"], options(workers=1), open_lines=lambda path: Lines(path, file)
+    )
     places = []
     for event in source:
         assert len(event.facts) == 2
