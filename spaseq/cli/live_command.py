@@ -170,7 +170,8 @@ def run_live(
     finally:
         written = session.written
         session.close()
-        reports.report_left_out(session.sources, sum(query.shed for query in run.queries))
+        shed = sum(query.shed for query in run.queries)
+        reports.report_left_out(session.sources, shed, wanted.late)
         reports.report_closed(sum(query.closed_by_end for query in run.queries))
         reports.report_failures(run.rows.matchers.calls.failures)
         if shown.stats:

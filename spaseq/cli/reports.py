@@ -108,15 +108,19 @@ def _finished_files(source: Source) -> list[str]:
     return names[: names.index(current)] if current in names else []
 
 
-def report_left_out(sources: Sequence[Source], shed: int = 0) -> None:
-    """Report skipped errors, late events, unused streams and shed groups at the end."""
+def report_left_out(sources: Sequence[Source], shed: int = 0, late_file: str | None = None) -> None:
+    """Report skipped errors, late events, unused streams and shed groups at the end.
+
+    `late_file` is the file that has the late events, if they were written to one.
+    """
     skipped = sum(source.counters.skipped for source in sources)
     late = sum(source.counters.late for source in sources)
     if skipped:
         log(f"{skipped} error{'s' if skipped > 1 else ''} skipped (--on-error skip)")
     if late:
         were = "s arrived too late and were" if late > 1 else " arrived too late and was"
-        log(f"{late} event{were} dropped (--lateness)")
+        place = "dropped (--lateness)" if late_file is None else f"written to {late_file}"
+        log(f"{late} event{were} {place}")
     for source in sources:
         read = source.counters.statements
         if read and source.counters.pruned == read:

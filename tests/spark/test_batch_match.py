@@ -24,6 +24,7 @@ from spaseq.rdf.event import Event
 from spaseq.spark import SingleTaskWarning, from_kafka, from_quads, match, quads, typed
 from spaseq.spark.events import micros as near_micros
 from spaseq.spark.sink import FolderWriter, Target
+from spaseq.sparql.registry import registry_restored
 
 STREAM = "http://example.org/s"
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
@@ -108,6 +109,26 @@ def test_partitions_do_not_matter(
         for partitions in (1, 2, 7):
             assert rows(match(frame, program, kb, partitions=partitions)) == found
         assert rows(match(frame, program, kb, balance=True)) == found
+
+
+def test_functions_of_the_caller_reach_the_workers(
+    frame: DataFrame, events: list[Event], kb: dict[str, str]
+) -> None:
+    with registry_restored():
+
+        @spaseq.function(f"{STREAM}#next")
+        def next_number(number: int) -> int:
+            return number + 1
+
+        name = f"<{STREAM}#next>"
+        program = spaseq.compile(
+            BY_KEY.replace("?low < 3", f"{name}(?low) < 4 && {name}(?low) != 2"), names=["q"]
+        )
+        nameless = [Event(e.stream, e.time, e.ordinal, e.facts) for e in events]
+        found = wanted(program, kb, nameless)
+        assert 0 < found.total() < wanted(spaseq.compile(BY_KEY, names=["q"]), kb, nameless).total()
+        for partitions in (1, 3):
+            assert rows(match(frame, program, kb, partitions=partitions)) == found
 
 
 def test_matching_what_follows(

@@ -56,6 +56,15 @@ def test_a_tumbling_window_closes_before_the_events_of_its_end() -> None:
     assert found(tumbling, "open", S=[a(1), other(9)]) == []
 
 
+def test_groups_of_a_window_that_only_the_end_closes_are_marked() -> None:
+    grouped = f"""{HEAD} SELECT ?x (COUNT(*) AS ?n) WITHIN 1 SECOND FROM STREAM S :S
+    WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :a [] }} }} GROUP BY ?x OVER TUMBLING 10 SECONDS"""
+    assert found(grouped, S=[a(1), a(12, "y")]) == [("x", False), ("y", True)]
+    assert found(grouped, "open", S=[a(1), a(12, "y")]) == [("x", False)]
+    sliding = grouped.replace("TUMBLING ", "")
+    assert found(sliding, S=[a(1), a(12, "y")]) == [("x", False), ("y", False)]
+
+
 def test_a_match_that_did_not_wait_is_not_marked() -> None:
     text = ALONE.replace("; !B", "").replace("DEFINE GPM B ON S { [] :b [] }", "")
     assert found(text, S=[a(0)]) == [("x", False)]
