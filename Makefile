@@ -7,6 +7,7 @@ SHELL  := bash
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BIN       := $(VENV)/bin
+TOOLS     := $(VENV)/.tools
 INSTALLED := $(VENV)/.installed
 BUILT     := $(VENV)/.built
 READY     := $(VENV)/.ready
@@ -19,30 +20,35 @@ GRID      := examples/smart-grid
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
-# An editable install of the package with its dependencies. The extension modules are built in place
-# afterwards, because pip would rebuild all of them after every change.
-$(INSTALLED): pyproject.toml
+# pip downloads while the extension modules are built.
+MAKEFLAGS += --jobs=2
+
+$(TOOLS): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "spaseq needs Python 3.11 or later; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
-	@echo "setting up $(VENV) and compiling the package (once, about a minute) ..." >&2
+	@echo "setting up $(VENV) and compiling the package (once, one to two minutes) ..." >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet 'setuptools>=80' 'Cython>=3.1'
+	@touch $@
+
+# An editable install of the package with its dependencies. The extension modules are built in
+# place, because pip would rebuild all of them after every change.
+$(INSTALLED): $(TOOLS)
 	@SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	@touch $@
 
-$(BUILT): $(INSTALLED) setup.py $(NATIVE)
+$(BUILT): $(TOOLS) setup.py $(NATIVE)
 	@$(BIN)/python setup.py --quiet build_ext --inplace 2> $(VENV)/build.log >&2 || \
 	  { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
 # The dependencies of the tests, the linters and Spark.
-$(READY): $(BUILT)
-	@test -e $@ -a $@ -nt $(INSTALLED) || { \
-	  echo "installing what the tests need (once) ..." >&2; \
-	  SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dev]'; }
+$(READY): $(INSTALLED)
+	@echo "installing what the tests need (once) ..." >&2
+	@SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dev]'
 	@touch $@
 
-demo: $(BUILT) ## run the smart-grid example and show its matches
+demo: $(INSTALLED) $(BUILT) ## run the smart-grid example and show its matches
 	@$(BIN)/spaseq run $(GRID)/query.rq \
 	  --stream weather=$(GRID)/weather.trig \
 	  --stream power=$(GRID)/power.trig \
@@ -55,27 +61,27 @@ demo: $(BUILT) ## run the smart-grid example and show its matches
 	@echo "says which house a meter is in, or what its battery holds. The knowledge base does:"
 	@echo "$(GRID)/kb.ttl. The query is $(GRID)/query.rq."
 
-test: $(READY) ## run every test (SPASEQ_DATA names the folder of the published data sets)
+test: $(READY) $(BUILT) ## run every test (SPASEQ_DATA names the folder of the published data sets)
 	@$(BIN)/python -m pytest -n 2
 
-check: $(READY) ## lint, types and the most effective tests, in about 90 seconds
+check: $(READY) $(BUILT) ## lint, types and the most effective tests, in about 90 seconds
 	@$(BIN)/python -m pytest -n 2 --quick
 
-sanitize: $(READY) ## run the tests of the compiled part under AddressSanitizer and UBSan, with assertions (gcc)
+sanitize: $(READY) $(BUILT) ## run the tests of the compiled part under AddressSanitizer and UBSan, with assertions (gcc)
 	@.ci/sanitize $(abspath $(BIN))/python
 
-lint: $(READY) ## ruff check, ruff format --check, mypy --strict
+lint: $(READY) $(BUILT) ## ruff check, ruff format --check, mypy --strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-docs: $(READY) ## run every example in README.md and docs/, and check their links
+docs: $(READY) $(BUILT) ## run every example in README.md and docs/, and check their links
 	@$(BIN)/python -m pytest tests/test_docs.py tests/test_source.py -k 'test_docs or named'
 
-bench: $(READY) ## measure events per second and memory (EVENTS=20000 sets the number of events)
+bench: $(READY) $(BUILT) ## measure events per second and memory (EVENTS=20000 sets the number of events)
 	@$(BIN)/python benchmarks/query/three_steps.py --events $(or $(EVENTS),20000)
 
-build: $(BUILT) ## compile the Cython modules in place
+build: $(INSTALLED) $(BUILT) ## compile the Cython modules in place
 
 clean: ## remove .venv and all build products
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
