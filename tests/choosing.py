@@ -54,13 +54,17 @@ def _case(chance: random.Random, chance_of_waiting: float, skips: float, chooses
     limit = form = ""
     kind = chance.choice(("LIMIT", "ANY", "DISTINCT", "NEXT", "MAX")) if chooses else ""
     limited = kind == "LIMIT" or chance.random() < 0.2
-    if limited:
-        limit = f" LIMIT {chance.choice((1, 1, 2, 3))}"
     if kind in ("ANY", "NEXT", "MAX") and not (kind != "ANY" and chance.random() < 0.7):
         clauses.append(f"EMIT {kind}")
     variables = [f"?{name.lower()}" for name in names if name != "N"]
     shown = chance.sample(variables, chance.randint(1, len(variables)))
     form = "DISTINCT " if kind == "DISTINCT" else ""
+    if limited:
+        limit = f" LIMIT {chance.choice((1, 1, 2, 3))}"
+        if chance.random() < 0.3:
+            limit += f" PER {chance.choice(shown if form else variables)}"
+        if chance.random() < 0.3:
+            limit += f" EVERY {chance.choice((1, 2, 3))} SECONDS"
     head = "\n".join(
         ["PREFIX : <http://example.org/>", f"SELECT {form}{' '.join(shown)}", *clauses]
     )

@@ -42,6 +42,11 @@ class GroupDraw:
         return [key.rpartition("?")[2].rstrip(")") for key in self.keys]
 
     @property
+    def shown(self) -> list[str]:
+        """The keys and what LET binds."""
+        return [*self.key_names, *(f"let{number}" for number in range(len(self.lets)))]
+
+    @property
     def clause(self) -> str:
         keys = f" BY {' '.join(self.keys)}" if self.keys else ""
         lets = f" LET {' '.join(self.lets)}" if self.lets else ""

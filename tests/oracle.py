@@ -52,6 +52,8 @@ class OracleMatch:
     """Its place in the order of results; equal where the language leaves the order open."""
     results: int | None = None
     """The number of results of a group."""
+    per: tuple[Term | None, ...] = field(default=(), compare=False)
+    """The values of the variables of PER."""
     entries: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -177,6 +179,17 @@ class Reference:
             frozenset((e.event.instant, self.declared.index(e.event.stream)) for e in entries),
             self._row(entries),
             entries=tuple(entries),
+            per=self._per(entries, solution),
+        )
+
+    def _per(self, entries: Sequence[Entry], solution: Solution) -> tuple[Term | None, ...]:
+        """The values of PER: those of variables of positive GPMs, or of aliases of SELECT."""
+        names = [] if self.query.limit is None else [name.name for name in self.query.limit.per]
+        if self.groups is not None:
+            return ()
+        return tuple(
+            self.reading.bare(name, (), entries) if name in self.positive else solution.get(name)  # type: ignore[union-attr]
+            for name in names
         )
 
     def _row(self, entries: Sequence[Entry]) -> tuple[Term | None, ...]:
@@ -284,13 +297,12 @@ class Reference:
         )
 
     def _limited(self, matches: Sequence[OracleMatch], emitted: Emitted) -> list[OracleMatch]:
-        form, limit = self.query.form, self.query.limit
-        if isinstance(form, ast.Ask):
-            return list(matches)
+        if isinstance(self.query.form, ast.Ask):
+            matches = matches[:1]
         taken: list[OracleMatch] = []
         for match in matches:
-            if limit is not None and len(taken) == limit.count:
-                break
+            if not emitted.allows(match, taken):
+                continue
             fresh = all(shown(match.solution) != shown(other.solution) for other in taken)
             if not self.distinct or (fresh and not emitted.remembers(match)):
                 taken.append(match)
@@ -360,7 +372,8 @@ class Reference:
             if self.distinct and emitted.remembers(match):
                 return f"DISTINCT drops: {comparable([match])[0]}"
         wanted = self._limited(left, emitted)
-        if sorted(match.order for match in chosen) != sorted(match.order for match in wanted):
+        places = [Counter((match.order, match.per) for match in some) for some in (chosen, wanted)]
+        if places[0] != places[1]:
             lacking = [match for match in wanted if match not in chosen]
             surplus = [match for match in chosen if match not in wanted]
             return f"missing: {comparable(lacking)}, in its place: {comparable(surplus)}"
@@ -374,6 +387,8 @@ class Emitted:
         self._reference = reference
         self._closed: dict[tuple[Term | None, ...], Moment] = {}
         self._times: dict[object, int] = {}
+        self._given: dict[tuple[Term | None, ...], list[int]] = {}
+        """For each value of PER: the ends of the results given."""
         self.output: list[OracleMatch] = []
         self.left: list[OracleMatch] = []
 
@@ -394,12 +409,28 @@ class Emitted:
         ever = within.kind in ("events", "unbounded")
         return ever or match.end - before < within.microseconds
 
+    def allows(self, match: OracleMatch, taken: Sequence[OracleMatch]) -> bool:
+        """Whether LIMIT gives one more result, besides `taken` of the same instant."""
+        limit = self._reference.query.limit
+        if limit is None:
+            return True
+        given = [other.end for other in taken if other.per == match.per]
+        if limit.every is None:
+            return len(given) < limit.count
+        begin, count = None, 0
+        for end in (*self._given.get(match.per, ()), *given, match.end):
+            if begin is None or end >= begin + limit.every.microseconds:
+                begin, count = end, 0
+            count += 1
+        return count <= limit.count
+
     def take(self, left: Sequence[OracleMatch], matches: Sequence[OracleMatch]) -> None:
         """These matches come out; AFTER MATCH acts on all those that EMIT left."""
         query = self._reference.query
         self.left += left
         for match in matches:
             self._times[shown(match.solution)] = match.end
+            self._given.setdefault(match.per, []).append(match.end)
         if query.after_match and query.after_match.mode != "KEEP ALL":
             for match in left:
                 known = self._closed.get(match.partition, match.last)

@@ -97,6 +97,8 @@ class Groups:
             shown.append(_name(item))
         if not all(self._holds(each, results, values) for each in self._clause.having):
             return
+        limit = self._query.limit
+        per = () if limit is None else tuple(values.get(name.name) for name in limit.per)
         solution: Any = {n: term for n in shown if (term := values[n]) is not None}
         if isinstance(form, ast.Construct):
             solution = tuple(instance(form.template, values.get))
@@ -109,6 +111,7 @@ class Groups:
             moment=moment,
             solution=solution,
             results=len(results),
+            per=per,
         )
 
     def _holds(self, expression: ast.Expr, results: Sequence[OracleMatch], values: Values) -> bool:

@@ -635,13 +635,31 @@ def _sources(streams: Sequence[str], keyed: bool) -> list[str]:
 def _query(
     choose: Choices, form: str, clauses: Sequence[str], tree: Tree, written: _GpmDraw
 ) -> str:
-    limit = f" LIMIT {choose.of((1, 2, 1, 3))}" if choose.number(0, 7) == 7 else ""
+    grouped = None
     if choose.number(0, 5) == 5 and not ("ASK" in form and "PARTITION" in str(clauses)):
-        groups = GroupDraw(choose, _bound(written), written.term, clauses[0])
-        form, limit = groups.form(form), groups.clause + limit
+        grouped = GroupDraw(choose, _bound(written), written.term, clauses[0])
+        form = grouped.form(form)
+    names = _bound(written) if grouped is None else grouped.shown
+    limit = drawn_limit(choose, form, names) if choose.number(0, 5) == 5 else ""
+    if grouped is not None:
+        limit = grouped.clause + limit
     defines = "\n  ".join(map(written.define, written.gpms))
     head = "\n".join(["PREFIX : <http://example.org/>", form, *clauses])
     return f"{head}\nWHERE {{\n  SEQ({text(tree, True)})\n  {defines}\n}}{limit}"
+
+
+def drawn_limit(choose: Choices, form: str, names: Sequence[str]) -> str:
+    """A LIMIT clause; `names` are the variables that SELECT could show."""
+    words = [f" LIMIT {choose.of((1, 2, 1, 3))}"]
+    aliases = re.findall(r" AS \?(\w+)\)", form)
+    if "DISTINCT" in form:
+        names = re.findall(r"\?(\w+)", form.partition("(")[0])  # expressions come last
+    names = [*names, *aliases]
+    if names and "ASK" not in form and choose.number(0, 1):
+        words.append("PER " + " ".join(f"?{choose.of(names)}" for _ in range(choose.of((1, 1, 2)))))
+    if choose.number(0, 1):
+        words.append(f"EVERY {choose.of((2, 3, 1, 4, 0.5))} SECONDS")
+    return " ".join(words)
 
 
 def _window(choose: Choices, waits: bool) -> str:

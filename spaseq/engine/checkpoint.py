@@ -25,6 +25,7 @@ from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native.check import check
 from spaseq.engine.saved_groups import restore_groups, save_groups
+from spaseq.engine.saved_limit import restore_limit, save_limit
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import StateError
 from spaseq.nfa import state as automata
@@ -51,7 +52,7 @@ _OF_RUN = (
 )  # fmt: skip
 _OF_QUERY = (
     "time", "delivered", "ordinal", "opened", "domain", "matched", "shed", "queued", "shown",
-    "complete", "constructed", "groups", "automaton",
+    "complete", "constructed", "groups", "limit", "automaton",
 )  # fmt: skip
 
 
@@ -118,6 +119,7 @@ def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
         ],
         "constructed": query.output.constructed,
         "groups": save_groups(query.output.groups, writer),
+        "limit": save_limit(query.output.limit, writer),
         "automaton": query.state().written(writer),
     }
 
@@ -269,6 +271,7 @@ def _restore_query(
     }
     query.output.constructed = whole(data["constructed"], "constructed")
     restore_groups(plan, query.output.groups, data["groups"], clock, reader)
+    restore_limit(query.output.limit, data["limit"], clock, reader)
     state = automata.read(data["automaton"], reader)
     check(query.native, state, dated=clock.domain == DATE_TIME, opened=query.opened)
     now, _, _, micros, _, _ = state.clock

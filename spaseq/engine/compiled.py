@@ -14,7 +14,8 @@ from spaseq.gpm.pattern import Pattern
 from spaseq.nfa.automaton import Automaton
 from spaseq.nfa.native import tables
 from spaseq.parser import ast
-from spaseq.plan.logical import QueryPlan
+from spaseq.parser.format import limit_text
+from spaseq.plan.logical import Output, QueryPlan
 
 _SELECTED_BY_SHARING = frozenset(("ANY", "NEXT", "LAST", "MAX"))
 """The modes of EMIT that the compiled core computes from the parts that matches share."""
@@ -96,7 +97,7 @@ def shared_selection(query: CompiledQuery) -> str:
     if plan.emit == "STRICT" and not tables.joins_strictly(plan, query.automaton):
         return ""
     output = plan.output
-    limited = output.limit is not None and not output.distinct and output.form != "ask"
+    limited = output.limits_instants and not output.distinct and output.form != "ask"
     return "LIMIT" if limited and not (plan.skip_past_last and plan.partition) else ""
 
 
@@ -105,14 +106,22 @@ def selection_clause(query: CompiledQuery) -> dict[str, str | bool] | None:
 
     None if the query emits every match.
     """
-    emit, limit = query.plan.emit, query.plan.output.limit
-    if query.plan.output.grouping is not None:
-        limit = None  # it counts solutions of groups
-    if emit == "ALL" and limit is None:
+    emit, output = query.plan.emit, query.plan.output
+    # In a grouped query the limit counts solutions of groups.
+    limited = output.limit is not None and output.grouping is None
+    if emit == "ALL" and not limited:
         return None
-    strictly = tables.joins_strictly(query.plan, query.automaton) and limit is None
+    strictly = tables.joins_strictly(query.plan, query.automaton) and not limited
     listed = not (shared_selection(query) or strictly)
-    return {"clause": f"LIMIT {limit}" if emit == "ALL" else f"EMIT {emit}", "lists_all": listed}
+    clause = limit_clause(output) if emit == "ALL" else f"EMIT {emit}"
+    return {"clause": clause, "lists_all": listed}
+
+
+def limit_clause(output: Output) -> str:
+    """`LIMIT n PER ?k EVERY d`; the output has a limit."""
+    assert output.limit is not None
+    every = None if output.every is None else ast.Every(output.every)
+    return limit_text(ast.Limit(output.limit, tuple(map(ast.Var, output.per)), every))
 
 
 def counts_events(program: CompiledQueries) -> bool:

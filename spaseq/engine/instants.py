@@ -166,6 +166,8 @@ class QueryRun:
         remembered = len(self.output.complete) + len(self.output.shown)
         if self.output.groups is not None:
             remembered += len(self.output.groups.held)
+        if self.output.limit is not None:
+            remembered += len(self.output.limit.spans)
         return MemoryUse(
             nodes=sum(isinstance(item, NodeState) for item in state.graph),
             rows=len(state.kept),

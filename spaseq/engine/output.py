@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 import pyoxigraph as ox
 
 from spaseq.engine.result_groups import Grouped, GroupSolution, ResultGroups
+from spaseq.engine.result_limit import Key, ResultLimit
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.gpm.program import constant
 from spaseq.gpm.python.aggregates import order_key, value_key
@@ -99,6 +100,14 @@ class OutputStage:
         known = [name for name, _ in plan.output.order]
         # The place of each variable among the variables, then the keys, in the order of names.
         self._ordering = [n for _, n in sorted((name, n) for n, name in enumerate((*known, *keys)))]
+        self.limit = None if plan.output.limit is None else ResultLimit(plan.output)
+        """The `LIMIT`."""
+        # The places of the variables of PER among the columns, or in `bound`.
+        order = [name for name, _ in plan.output.order]
+        places = {name: (False, place) for place, name in enumerate(order)}
+        if plan.output.form == "select":
+            places |= {name: (True, place) for place, name in enumerate(self.variables)}
+        self._per = () if grouping else tuple(places[name] for name in plan.output.per)
         self.shown: dict[Solution, int] = {}
         """Under DISTINCT: solution → the time of its last emission."""
         self.complete: dict[Identity, int] = {}
@@ -155,15 +164,14 @@ class OutputStage:
             solutions = self.groups.add(grouped, end.micros, early)
             return self._group_matches(solutions, end), [result.path for result in results]
         if self._plan.output.form == "ask":
-            first = min(results, key=self._order)
-            return [self._ask(first, end)], [result.path for result in results]
+            first = self._limited([min(results, key=self._order)], end.micros)
+            return [self._ask(each, end) for each in first], [result.path for result in results]
         left = [result.path for result in results]
         if self._sorted and len(results) > 1:
             results.sort(key=self._order)
         if self._plan.output.distinct:
             results = self._unseen(results, end.micros)
-        if self._plan.output.limit is not None:
-            results = results[: self._plan.output.limit]
+        results = self._limited(results, end.micros)
         if self._plan.output.distinct:
             self.shown.update((result.solution, end.micros) for result in results)
         return [self._match(result, end) for result in results], left
@@ -189,8 +197,8 @@ class OutputStage:
             solutions = solutions[:1]
         if output.distinct:
             solutions = self._unseen(solutions, end.micros)
-        if output.limit is not None:
-            solutions = solutions[: output.limit]
+        if self.limit is not None:
+            solutions = self.limit.first(solutions, _values_of_per, end.micros)
         if output.distinct:
             self.shown.update((each.solution, end.micros) for each in solutions)
         return [
@@ -199,6 +207,20 @@ class OutputStage:
         ]
 
     # ------------------------------------------------------------------ results
+
+    def _limited(self, results: list[_Result], now: int) -> list[_Result]:
+        """The results that `LIMIT` gives, of those of one instant, which are in order."""
+        if self.limit is None:
+            return results
+        return self.limit.first(results, self._values_of_per, now)
+
+    def _values_of_per(self, result: _Result) -> Key:
+        return tuple(
+            [
+                result.solution[place] if is_column else result.bound[place]
+                for is_column, place in self._per
+            ]
+        )
 
     def _derived(self, paths: Iterable[Path], now: int, clock: WindowTimes) -> list[_Result]:
         """One result per match: a match is its witnesses and its solution.
@@ -400,6 +422,10 @@ class OutputStage:
             graph=event.name,
             bindings=_mapping(occurrence, witness),
         )
+
+
+def _values_of_per(solution: GroupSolution[Witnesses]) -> Key:
+    return solution.per
 
 
 def _mapping(occurrence: LinkedOccurrence, witness: Witnessed) -> dict[str, Term]:

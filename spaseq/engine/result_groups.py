@@ -48,6 +48,8 @@ class GroupSolution(Generic[R]):
     start: Timestamp
     count: int
     newest: R
+    per: Key = ()
+    """The values of the variables of `PER`."""
 
 
 @dataclass(slots=True)
@@ -92,6 +94,7 @@ class ResultGroups(Generic[R]):
         names = [name for name, _ in output.template_registers]
         shown = names if output.form == "construct" else [c.name for c in output.columns]
         self._shown = [self._index[name] for name in shown]
+        self._per = [self._index[name] for name in output.per]
         self._number = 0
         self.due = NEVER
         """The end of the present window in microseconds, if it has results; otherwise `NEVER`."""
@@ -207,6 +210,7 @@ class ResultGroups(Generic[R]):
                     group.starts[0][0],
                     group.count,
                     group.newest,
+                    tuple([env[index] for index in self._per]),
                 )
 
     # ------------------------------------------------------------------ state

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from spaseq.engine.compiled import CompiledQueries, selection_clause
+from spaseq.engine.compiled import CompiledQueries, limit_clause, selection_clause
 from spaseq.engine.native.dispatch_keys import Requirement, rarest, requirement_text
 from spaseq.engine.place_names import STRATEGIES, Notation, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
@@ -95,6 +95,9 @@ def _query(
             "variables": [column.name for column in output.columns],
             "distinct": output.distinct,
             "limit": output.limit,
+            "per": list(output.per),
+            "every": output.every,
+            "limit_clause": None if output.limit is None else limit_clause(output),
             "groups": None if output.grouping is None else _grouping(output.grouping),
         },
         "gpms": [
@@ -312,7 +315,7 @@ def _clauses(query: Data) -> Iterator[tuple[str, str]]:
     words += ["DISTINCT"] * output["distinct"]
     words += [f"?{name}" for name in output["variables"]]
     words += ["(no variable)"] * (output["form"] == "select" and not output["variables"])
-    words += [f"LIMIT {output['limit']}"] * (output["limit"] is not None)
+    words += [output["limit_clause"]] * (output["limit"] is not None)
     yield "result", " ".join(words)
     if output["groups"] is not None:
         yield "groups", _groups_text(output["groups"])
@@ -414,6 +417,12 @@ def _emission_cost(query: Data) -> Iterator[str]:
         yield (
             "GROUP: by Python operators: a result is added to its group once and removed once, "
             "whatever OVER is; memory: the results inside OVER"
+        )
+    if query["output"]["every"] is not None:
+        yield (
+            "EVERY: memory: a count for each value of PER that gave a result within EVERY"
+            if query["output"]["per"]
+            else "EVERY: memory: one count"
         )
     if query["chooses"] is not None:
         name = query["chooses"]["clause"]

@@ -35,7 +35,9 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
     the readers count them. `function_errors` has the functions that failed: how often since the
     run was started or resumed, and the first message. A query with a GROUP also has
-    `result_groups`, the groups with results, and `grouped_results`, the results that they hold.
+    `result_groups`, the groups with results, and `grouped_results`, the results that they hold. A
+    query whose LIMIT has PER or EVERY has `withheld_results`, the results that it withheld. With
+    EVERY it has `limited_values`, the values of PER that are counted at present.
     """
     counters_of = {query: query.counters() for query in run.distinct}
     holding_of = {query: query.held() for query in run.distinct}
@@ -56,6 +58,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
             "bytes": held.bytes,
             "shed_groups": query.shed,
             **_result_groups(query),
+            **_withheld(query),
             "places": {
                 notation.title(place): counters.places[place].groups
                 for place in notation.order
@@ -88,6 +91,15 @@ def _result_groups(query: QueryRun) -> dict[str, int]:
     if groups is None:
         return {}
     return {"result_groups": groups.count, "grouped_results": len(groups.held)}
+
+
+def _withheld(query: QueryRun) -> dict[str, int]:
+    """What a LIMIT with PER or EVERY withheld."""
+    limit = query.output.limit
+    if limit is None or query.plan.output.limits_instants:
+        return {}
+    counted = {"withheld_results": limit.withheld}
+    return counted if limit.every is None else counted | {"limited_values": len(limit.spans)}
 
 
 def _kb_counters(run: Evaluation) -> dict[str, Any]:

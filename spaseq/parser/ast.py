@@ -248,9 +248,22 @@ class GroupResults:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    count: int
+class Every:
+    """`EVERY`: for how long the results that a limit gave count."""
+
+    microseconds: int
     span: Span = no_span()
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`LIMIT n PER ?k EVERY d`."""
+
+    count: int
+    per: tuple[Var, ...] = ()
+    every: Every | None = None
+    span: Span = no_span()
+    per_span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ _CLAUSES = {
     "after_match_keep": ("after_match", "AFTER MATCH"),
     "after_match_skip": ("after_match", "AFTER MATCH"),
     "group_results": ("groups", "GROUP"),
-    "limit": ("limit", "LIMIT"),
+    "limit_results": ("limit", "LIMIT"),
 }
 
 
@@ -122,8 +122,6 @@ class QueryBuilder(PatternBuilder):
             if child.rule in several:
                 parts[several[child.rule]] += (node,)
                 continue
-            if child.rule == "limit":
-                node = ast.Limit(node, self.span(child))
             key, words = _CLAUSES.get(child.rule, ("sequence", "SEQ"))
             if key in parts:
                 self.source.report(
@@ -215,6 +213,21 @@ class QueryBuilder(PatternBuilder):
         *tumbling, number, unit = tree.children
         microseconds = self._microseconds(number, as_token(unit).text.upper().removesuffix("S"))
         return ast.Over(microseconds, bool(tumbling), self.span(tree))
+
+    def limit_results(self, tree: Tree) -> ast.Limit:
+        number, *rest = tree.children
+        parts: dict[str, Any] = {}
+        for child in map(as_tree, rest):
+            parts[child.rule] = self.build(child)
+            if child.rule == "per":
+                parts["per_span"] = self.source.span(child.start, child.start + len("PER"))
+        return ast.Limit(self.integer(as_token(number)), **parts, span=self.span(tree))
+
+    def per(self, tree: Tree) -> tuple[ast.Var, ...]:
+        return tuple(self.build(child) for child in tree.children)
+
+    def every(self, tree: Tree) -> ast.Every:
+        return ast.Every(self._duration(tree), self.span(tree))
 
     def define(self, tree: Tree) -> ast.Define:
         *heads, group = tree.children

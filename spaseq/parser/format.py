@@ -68,7 +68,7 @@ def format_query(query: ast.Query) -> str:
     if query.groups:
         lines.append(writer.groups(query.groups))
     if query.limit:
-        lines.append(f"LIMIT {query.limit.count}")
+        lines.append(limit_text(query.limit))
     return "\n".join(lines) + "\n"
 
 
@@ -135,7 +135,7 @@ class _Writer:
             words.append(f"BY {' '.join(map(self._projection, groups.keys))}")
         if groups.over:
             tumbling = "TUMBLING " if groups.over.tumbling else ""
-            words.append(f"OVER {tumbling}{_duration(groups.over.microseconds)}")
+            words.append(f"OVER {tumbling}{duration_text(groups.over.microseconds)}")
         if groups.lets:
             words.append(f"LET {' '.join(map(self._projection, groups.lets))}")
         if groups.having:
@@ -173,7 +173,7 @@ class _Writer:
     def _step(self, step: ast.Step) -> str:
         operator = _OPERATORS[step.operator] if step.operator else ""
         quantifier = _quantifier(step.quantifier) if step.quantifier else ""
-        bound = f" WITHIN {_duration(step.bound.microseconds)}" if step.bound else ""
+        bound = f" WITHIN {duration_text(step.bound.microseconds)}" if step.bound else ""
         return f"{operator}{'!' * step.negated}{self._unit(step.unit)}{quantifier}{bound}"
 
     def _unit(self, unit: ast.Unit) -> str:
@@ -404,16 +404,26 @@ def _quantifier(quantifier: ast.Quantifier) -> str:
             return f"{{{quantifier.least},{bound}}}"
 
 
+def limit_text(limit: ast.Limit) -> str:
+    """`LIMIT n PER ?k EVERY d`."""
+    words = [f"LIMIT {limit.count}"]
+    if limit.per:
+        words.append(f"PER {' '.join(f'?{name.name}' for name in limit.per)}")
+    if limit.every:
+        words.append(f"EVERY {duration_text(limit.every.microseconds)}")
+    return " ".join(words)
+
+
 def _window(within: ast.Within) -> str:
     if within.kind == "unbounded":
         return "UNBOUNDED"
     if within.kind == "events":
         return f"{within.events} EVENTS"
     word = "TUMBLING " if within.kind == "tumbling" else ""
-    return word + _duration(within.microseconds)
+    return word + duration_text(within.microseconds)
 
 
-def _duration(microseconds: int) -> str:
+def duration_text(microseconds: int) -> str:
     """The duration in the largest unit that gives a whole number."""
     for unit, size in reversed(MICROSECONDS.items()):
         number, rest = divmod(microseconds, size)

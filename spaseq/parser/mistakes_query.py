@@ -125,6 +125,49 @@ def _groups(context: ErrorContext) -> Mistake | None:
     return None
 
 
+_LIMIT_ORDER = "LIMIT 3 PER ?k EVERY 10 MINUTES"
+
+
+def _limit(context: ErrorContext) -> Mistake | None:
+    """`LIMIT n PER ?k EVERY d`."""
+    if context.open is not None:
+        return None
+    if not context.inside("LIMIT"):
+        if context.kind in ("PER", "EVERY") and "$END" in context.expected:
+            return Mistake(
+                f"{context.text.upper()} without LIMIT",
+                f"write LIMIT and a number in front of it: {_LIMIT_ORDER}",
+            )
+        return None
+    if context.previous == "LIMIT" and context.kind in ("PER", "EVERY", "VAR", "$END"):
+        return Mistake("LIMIT without a number", f"write how many results to emit: {_LIMIT_ORDER}")
+    if context.previous == "PER" and "VAR" in context.expected:
+        if context.kind == "BY":
+            return Mistake("PER takes no BY", "write PER ?k")
+        return Mistake("PER without a variable", "name what the limit holds for: LIMIT 3 PER ?k")
+    if context.kind == "COMMA" and "VAR" in context.expected:
+        return Mistake("a comma between variables", "separate them by blanks: PER ?a ?b")
+    if context.kind in ("PER", "EVERY"):
+        return Mistake(f"{context.text.upper()} is out of place", f"the order is {_LIMIT_ORDER}")
+    if context.inside("EVERY"):
+        if context.kind in ("EVENTS", "UNBOUNDED", "TUMBLING"):
+            return Mistake(
+                f"EVERY takes a length of time, not {context.text.upper()}",
+                "write for how long the limit holds, such as EVERY 10 MINUTES",
+            )
+        if "TIME_UNIT" in context.expected:
+            return Mistake(
+                "EVERY needs a unit of time",
+                f"one of {', '.join(unit + 'S' for unit in MICROSECONDS)}",
+            )
+        if context.previous == "EVERY":
+            return Mistake(
+                "EVERY without a length of time",
+                "write for how long the limit holds, such as EVERY 10 MINUTES",
+            )
+    return None
+
+
 def _clauses(context: ErrorContext) -> Mistake | None:
     named = context.kind not in ("IRIREF", "PNAME_LN", "PNAME_NS")
     if context.previous == "STREAM" and "NAME" in context.expected and not named:
@@ -152,7 +195,7 @@ def _clauses(context: ErrorContext) -> Mistake | None:
             f"EMIT cannot be {context.text}",
             f"one of {', '.join(sorted(FAMILIES['EMIT_MODE']))}",
         )
-    closed = context.expected <= {"$END"}
+    closed = context.inside("LIMIT") and "$END" in context.expected
     clauses = ("WITHIN", "PARTITION", "EMIT", "AFTER", "FROM")
     if closed and context.kind in (*clauses, "GROUP", "OVER", "LET", "HAVING"):
         return Mistake(f"{context.text} after LIMIT", "LIMIT comes last: move it to the end")
@@ -249,6 +292,7 @@ QUERY_MISTAKES: tuple[Callable[[ErrorContext], Mistake | None], ...] = (
     _address,
     _select,
     _groups,
+    _limit,
     _clauses,
     _sequence,
     _define,

@@ -17,6 +17,7 @@ from spaseq.plan.check_comparisons import check_comparisons
 from spaseq.plan.check_filters import check_filters
 from spaseq.plan.check_functions import check_functions
 from spaseq.plan.check_groups import check_groups
+from spaseq.plan.check_limit import check_limit
 from spaseq.plan.check_patterns import check_pattern
 from spaseq.plan.check_sequence import check_sequence
 from spaseq.plan.check_variables import Context, check_variables
@@ -46,6 +47,7 @@ def check(query: ast.Query) -> list[Diagnostic]:
         *check_comparisons(query),
         *check_variables(context),
         *check_groups(context),
+        *check_limit(context),
         *_vacuous_negations(query, seen),
         *check_filters(context, seen),
     ]
@@ -71,12 +73,6 @@ def _clauses(query: ast.Query) -> Iterator[Diagnostic]:
             "`REGISTER QUERY name AS`",
             query.form.span,
             "the query's form",
-        )
-    if query.limit is not None and query.limit.count == 0:
-        yield Diagnostic(
-            "LIMIT 0 emits no match at all",
-            query.limit.span,
-            "write how many matches of one instant to emit, or delete the clause",
         )
     yield from _window(query)
 

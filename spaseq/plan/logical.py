@@ -181,10 +181,20 @@ class Output:
     """(variable, register that holds it), in the order of the template."""
     distinct: bool = False
     limit: int | None = None
+    """The number of `LIMIT`: for each instant, or for each span of `every`."""
+    per: tuple[str, ...] = ()
+    """The variables of `PER`: the limit holds for each of their values."""
+    every: int | None = None
+    """`EVERY`, in microseconds."""
     order: tuple[tuple[str, str], ...] = ()
     """(variable, register that holds it) of all variables of positive GPMs, sorted by name. They
     order the results of the same events. Empty if no clause depends on that order."""
     grouping: Grouping | None = None
+
+    @property
+    def limits_instants(self) -> bool:
+        """Whether `LIMIT` counts the results of an instant, whatever their values."""
+        return self.limit is not None and not self.per and self.every is None
 
 
 @dataclass(frozen=True, slots=True)

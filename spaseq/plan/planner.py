@@ -247,9 +247,9 @@ class _Planner:
     def _output(self) -> Output:
         if self.query.groups is not None:
             order = tuple((name, self.resolver.bare(name, ())) for name in self._bound())
-            limit = self.query.limit.count if self.query.limit else None
-            return replace(grouped_output(self.query, self.resolver), limit=limit, order=order)
-        output = self._form()
+            output = self._limited(grouped_output(self.query, self.resolver))
+            return replace(output, order=order)
+        output = self._limited(self._form())
         if output.form == "ask" or not (
             output.limit is not None
             or output.distinct
@@ -259,6 +259,17 @@ class _Planner:
         order = tuple((name, self.resolver.bare(name, ())) for name in self._bound())
         return replace(output, order=order)
 
+    def _limited(self, output: Output) -> Output:
+        limit = self.query.limit
+        if limit is None:
+            return output
+        return replace(
+            output,
+            limit=limit.count,
+            per=tuple(dict.fromkeys(name.name for name in limit.per)),
+            every=None if limit.every is None else limit.every.microseconds,
+        )
+
     def _bound(self) -> list[str]:
         """The variables of positive GPMs, sorted by name."""
         positive = {p.name for p in self.places.occurrences if not p.negated}
@@ -266,17 +277,14 @@ class _Planner:
 
     def _form(self) -> Output:
         form = self.query.form
-        limit = self.query.limit.count if self.query.limit else None
         if isinstance(form, ast.Ask):
-            return Output("ask", limit=limit)
+            return Output("ask")
         if isinstance(form, ast.Construct):
             names = dict.fromkeys(
                 node.name for node in ast.walk(form.template) if isinstance(node, ast.Var)
             )
             registers = tuple((name, self.resolver.bare(name, ())) for name in names)
-            return Output(
-                "construct", template=form.template, template_registers=registers, limit=limit
-            )
+            return Output("construct", template=form.template, template_registers=registers)
         items = form.items
         if items is None:
             items = tuple(ast.Projection(ast.Var(name)) for name in self._bound())
@@ -287,7 +295,7 @@ class _Planner:
             )
             for item in items
         )
-        return Output("select", columns, distinct=form.distinct, limit=limit)
+        return Output("select", columns, distinct=form.distinct)
 
 
 def _conjuncts(expression: ast.Expr) -> Iterator[ast.Expr]:

@@ -97,7 +97,7 @@ def _not_by_any_key(plan: QueryPlan) -> str:
     """The reason why no variable can divide the work; "" if there is none."""
     if plan.window.kind == "events":
         return "WITHIN n EVENTS counts the events of all keys"
-    if plan.output.limit is not None:
+    if plan.output.limit is not None and not plan.output.per:
         return "LIMIT counts the matches of all keys"
     if plan.output.form == "ask":
         return "ASK answers once per instant, for all keys together"
@@ -114,6 +114,10 @@ def _partition(plan: QueryPlan) -> ByKey | str:
         variables = tuple(name for name in variables if name in _projected(plan))
         if not variables:
             return "not by key: DISTINCT compares solutions that do not show a partition variable"
+    if plan.output.per:
+        variables = tuple(name for name in variables if name in plan.output.per)
+        if not variables:
+            return "not by key: LIMIT … PER names no partition variable"
     # A variable that a negated pattern leaves unbound would send its events to all parts.
     closed = tuple(name for name in variables if all(name in gpm.certain for gpm in plan.gpms))
     return ByKey(closed or variables, "PARTITION BY")
@@ -137,6 +141,10 @@ def _shared(plan: QueryPlan) -> ByKey | str:
             return "not by key: no key of GROUP BY is bound by every step"
     if plan.output.distinct:
         shared &= _projected(plan)
+    if plan.output.per:
+        shared &= set(plan.output.per)
+        if not shared:
+            return "not by key: LIMIT … PER names no variable that every step binds"
     if not shared:
         return "not by key: no variable is bound by every step, and there is no PARTITION BY"
     negated = [gpm for number, gpm in enumerate(plan.gpms) if number not in used]
@@ -188,6 +196,8 @@ def _not_by_time(plan: QueryPlan) -> str:
         return "DISTINCT depends on all solutions before"
     if plan.output.grouping is not None:
         return "GROUP gathers results over time"
+    if plan.output.every is not None:
+        return "LIMIT … EVERY counts the results before"
     return ""
 
 

@@ -131,6 +131,8 @@ OWN = {
     "max": "SELECT * WITHIN 20 SECONDS EMIT MAX {s} WHERE {{ SEQ(A : B+ : C) {abc} }}",
     "next": "SELECT * WITHIN 20 SECONDS EMIT NEXT {s} WHERE {{ SEQ(A : B+ : C) {abc} }}",
     "limit": "SELECT ?x WITHIN 20 SECONDS {s} WHERE {{ SEQ(A : B+ : C) {abc} }} LIMIT 3",
+    "limit per": "SELECT ?x WITHIN 20 SECONDS {s} WHERE {{ SEQ(A : B) {ab} }} "
+    "LIMIT 1 PER ?k ?y EVERY 5 SECONDS",
     "tumbling": "SELECT DISTINCT ?k WITHIN TUMBLING 5 SECONDS {s} WHERE {{ SEQ(A : B) {ab} }}",
     "unbounded": "SELECT ?k WITHIN UNBOUNDED {s} WHERE {{ SEQ(A : B+ ; C) {abc} }}",
     "construct": "CONSTRUCT {{ ?k :p [] }} WITHIN 4 SECONDS {s} WHERE {{ SEQ(A : B ; !C) {abc} }}",

@@ -270,8 +270,12 @@ class Maker:
             self.pick(None, *map(ast.Emit, EMIT_MODES)),
             self.pick(None, ast.AfterMatch("KEEP ALL"), ast.AfterMatch("SKIP PAST LAST EVENT")),
             self.pick(None, self.result_groups()),
-            self.pick(None, ast.Limit(3)),
+            self.pick(None, self.limit()),
         )
+
+    def limit(self) -> ast.Limit:
+        per = self.several(lambda: self.one(variables), 0, 2)
+        return ast.Limit(3, per, self.pick(None, ast.Every(1_000_001), ast.Every(600_000_000)))
 
     def result_groups(self) -> ast.GroupResults:
         def item() -> ast.Projection:

@@ -36,6 +36,47 @@ def test_limit_zero() -> None:
     assert findings(query_text("A; B") + " LIMIT 1") == []
 
 
+@pytest.mark.parametrize(
+    ("form", "limit", "where", "fragment"),
+    [
+        ("SELECT *", "LIMIT 1 EVERY 0 MINUTES", "EVERY 0 MINUTES", "spans no time"),
+        ("ASK", "LIMIT 1 PER ?x", "PER", "an ASK has no PER"),
+        ("SELECT *", "LIMIT 1 PER ?a ?other", "?other", "nothing binds"),
+        ("SELECT ?a", "LIMIT 1 PER ?n", "?n", "only `N` binds it"),
+        ("SELECT DISTINCT ?a", "LIMIT 1 PER ?b", "?b", "does not show"),
+        ("SELECT ?a", "GROUP BY ?a LIMIT 1 PER ?b", "?b", "differs from result to result"),
+        ("SELECT ?a", "GROUP BY ?a LIMIT 1 PER ?c", "?c", "nothing binds"),
+        ("CONSTRUCT { :x :p ?a }", "LIMIT 1 PER ?c", "?c", "nothing binds"),
+    ],
+)
+def test_limits_per_value(form: str, limit: str, where: str, fragment: str) -> None:
+    only(findings(_limited(form, limit)), where, fragment)
+
+
+@pytest.mark.parametrize(
+    ("form", "limit"),
+    [
+        ("SELECT ?a", "LIMIT 1 PER ?b EVERY 0.5 SECONDS"),
+        ("SELECT ?a (?b + 1 AS ?c)", "LIMIT 1 PER ?c"),
+        ("SELECT DISTINCT *", "LIMIT 1 PER ?b"),
+        ("SELECT DISTINCT (?b + 1 AS ?c)", "LIMIT 1 PER ?c"),
+        ("CONSTRUCT { :x :p ?a }", "LIMIT 1 PER ?b"),
+        ("ASK", "LIMIT 1 EVERY 2 WEEKS"),
+        ("SELECT (COUNT(*) AS ?c)", "GROUP BY ?a LET (MAX(?b) AS ?m) LIMIT 2 PER ?a ?c ?m"),
+    ],
+)
+def test_limits_per_value_that_are_valid(form: str, limit: str) -> None:
+    assert findings(_limited(form, limit)) == []
+
+
+def _limited(form: str, limit: str) -> str:
+    return (
+        PREFIX + f"{form} WITHIN 1 DAY FROM STREAM s :s {{ SEQ(A; !N; B) "
+        "DEFINE GPM A ON s { [] :a ?a } DEFINE GPM B ON s { [] :b ?b } "
+        f"DEFINE GPM N ON s {{ [] :n ?n }} }} {limit}"
+    )
+
+
 def test_streams() -> None:
     text = (
         PREFIX + "SELECT * WITHIN 1 DAY FROM STREAM s :s FROM STREAM t :t FROM STREAM s :s "
