@@ -187,9 +187,8 @@ def pump(
     """
     if limit is not None and limit < 1:
         return
-    # The loop of several queries or streams orders matches that are objects.
-    if isinstance(run, Run) and all(map(run.evaluation.is_single, run.program.streams)):
-        sink.format_natively(run.queries, limit)
+    if isinstance(run, Run):
+        sink.format_natively(run.evaluation, limit)
     answers = _found(run, events, batch, close)
     try:
         _write(answers, sink, limit, _Watch(observe))

@@ -5,10 +5,13 @@ later cost, with four columns of five. Events are read and matched as `spaseq ru
 rows are written to a file, by default `/dev/null`. `writing` is the processor time beyond that of
 counting the matches in the same run, which reads and matches the same events; its rate is that of
 rows. `all` is the whole way, from the bytes of the events to the bytes of the rows. `--costs`
-says how many costs follow a reading: with more of them, more matches share their events.
+says how many costs follow a reading: with more of them, more matches share their events. With
+`--queries`, that many queries write into one file, each the same matches under its own variable;
+those that are counted alone pass through a writer that writes none.
 
     python benchmarks/writing/matches.py --matches 100000
     python benchmarks/writing/matches.py --matches 100000 --costs 10
+    python benchmarks/writing/matches.py --matches 100000 --queries 4
 """
 
 from __future__ import annotations
@@ -70,8 +73,10 @@ def write_stream(path: Path, readings: int, costs: int) -> None:
 class Bench:
     """A stream in a file, and the ways to consume its matches."""
 
-    def __init__(self, path: Path, output: str):
-        self._program = spaseq.compile(QUERY)
+    def __init__(self, path: Path, output: str, queries: int):
+        texts = [QUERY.replace("?cost", f"?cost{n}") for n in range(queries)]
+        self._program = spaseq.compile(QUERY if queries == 1 else texts)
+        self._queries = queries
         self._path = path
         self._output = output
 
@@ -80,12 +85,21 @@ class Bench:
         return run, Source(STREAM, [str(self._path)], relevance=run.relevance)
 
     def count(self) -> int:
+        if self._queries > 1:
+            return self._passed()
         run, source = self._start()
         counted = position = 0
         for batch in source.batches():
             counted += run.queries[0].native.tally(batch, position, 1 << 62)[1]
             position += len(batch)
         return counted
+
+    def _passed(self) -> int:
+        """The matches that pass through a compiled writer that writes none."""
+        run, source = self._start()
+        with open_sink("jsonl", shapes(self._program), os.devnull) as sink:
+            sink.format_natively(run.evaluation, 0)
+            return sum(1 for _ in matches(run, source))
 
     def objects(self, reads: bool) -> int:
         """Match objects, and their bindings if `reads`."""
@@ -129,10 +143,13 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Matches into every format: rows per second.")
     parser.add_argument("--matches", type=int, default=100_000)
     parser.add_argument("--costs", type=int, default=1)
+    parser.add_argument("--queries", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--output", default=os.devnull)
     parser.add_argument("--formats", nargs="+", choices=tuple(SINKS), default=list(SINKS))
     options = parser.parse_args(None if arguments is None else list(arguments))
+    if options.queries > 1:
+        options.formats = [name for name in options.formats if not SINKS[name].one_query]
     print(f"median of {options.repeat}, seconds of the processor")
     print(
         f"{'':24}{'matches':>10}{'seconds':>9}{'writing/s':>13}{'min–max':>25}"
@@ -140,10 +157,10 @@ def main(arguments: Iterable[str] | None = None) -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         for natively, share in ((True, 1), (False, PLAIN_SHARE)):
-            readings = max(1, options.matches // options.costs // share)
+            readings = max(1, options.matches // options.costs // options.queries // share)
             path = Path(folder) / f"{share}.nq"
             write_stream(path, readings, options.costs)
-            bench = Bench(path, options.output)
+            bench = Bench(path, options.output, options.queries)
             count, times = timed(bench.count, options.repeat)
             counting = statistics.median(times)
             if natively:
@@ -155,7 +172,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
             for format in options.formats:
                 if natively and format not in COMPILED:
                     continue
-                sized = Bench(path, str(Path(folder) / "out"))
+                sized = Bench(path, str(Path(folder) / "out"), options.queries)
                 sized.write(format, natively)
                 size = (Path(folder) / "out").stat().st_size
                 found, times = timed(lambda: bench.write(format, natively), options.repeat)  # noqa: B023

@@ -11,6 +11,7 @@ The caller (`spaseq.runs`) admits events in order, and treats an error of `proce
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyoxigraph as ox
@@ -18,6 +19,7 @@ import pyoxigraph as ox
 from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailment import Entailment
+from spaseq.engine.formatting import Block, Formatting, Make
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
 from spaseq.engine.multi_run import MultiRun
@@ -106,6 +108,8 @@ class Evaluation:
         """Per registered stream: the ordinal of its next event at `derived_time`."""
         self._multi: MultiRun | None = None
         self._is_shared: bool | None = None
+        self.formatting: Formatting | None = None
+        """How a sink has the matches written, if it does so without objects."""
         self._last: dict[int, list[Match]] = {}
         """Per query with equal ones: the matches that it had last."""
         self.skipped = 0
@@ -140,6 +144,35 @@ class Evaluation:
         (query, *others), (direct, *_) = self.queries, self.direct
         return not others and direct and query.reads_only(stream)
 
+    def format_with(self, block: Block, make: Make) -> bool:
+        """Have makers write the matches to a block, before the first event.
+
+        Matches that come one by one from Python, and those of queries without a maker, remain
+        objects. They come in their order, so that a sink can write both.
+
+        Returns:
+            False if no query has a maker; nothing changes then.
+        """
+        copied: dict[int, list[str]] = {}
+        for number, original in enumerate(self.originals):
+            if original < number:
+                name = self.program.queries[number].plan.name
+                copied.setdefault(original, []).append(name)
+        made = [
+            query.write_with(make, copied.get(number, ()))
+            for number, query in enumerate(self.queries)
+            if self.originals[number] == number
+        ]
+        if any(made):
+            self.formatting = Formatting(block, make, bool(copied) or not all(made))
+        return self.formatting is not None
+
+    def _in_order(self) -> AbstractContextManager[None]:
+        """Matches of several queries are listed within."""
+        if self.formatting is None:
+            return nullcontext()
+        return self.formatting.in_order()
+
     # ------------------------------------------------------------------ the compiled loop
 
     def multi(self) -> MultiRun | None:
@@ -164,6 +197,7 @@ class Evaluation:
                 self.kb,
                 self._files,
                 self._register,
+                None if self.formatting is None else self.formatting.block,
             )
         return self._multi if self._multi.driver.loaded or not self.waiting else None
 
@@ -251,6 +285,10 @@ class Evaluation:
 
     def process(self, event: Event, found: list[Match]) -> None:
         """Process an admitted and prepared event; adds the matches that are certain to `found`."""
+        with self._in_order():
+            self._process(event, found)
+
+    def _process(self, event: Event, found: list[Match]) -> None:
         loop = self.multi()
         if loop is not None:
             batch, index = self.rows.matchers.encoded(event)
@@ -259,7 +297,7 @@ class Evaluation:
         self._leave_loop()
         clock, micros = self.clock, event.time.micros
         if clock.closed is None or micros > clock.closed:
-            self.close_before(micros, found)
+            self._close_before(micros, found)
         clock.count_event(event)
         if self.rows.matchers.counted:
             # A queued event counts when it is fed. All queries read the same streams.
@@ -286,6 +324,10 @@ class Evaluation:
 
     def close_before(self, micros: int | None, found: list[Match]) -> None:
         """Close all timestamps before `micros`, or all; writers of streams precede readers."""
+        with self._in_order():
+            self._close_before(micros, found)
+
+    def _close_before(self, micros: int | None, found: list[Match]) -> None:
         self._leave_loop()
         for query in self.distinct:
             query.ending = micros is None

@@ -15,8 +15,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
+from spaseq.engine.formatting import Make
 from spaseq.engine.limit_errors import exceeded
-from spaseq.engine.native._matches import Matches
+from spaseq.engine.native._matches import Matches, MatchMaker
 from spaseq.engine.native.query_run import NativeRun, native_run
 from spaseq.engine.native.snapshot import add_counters, restore_automaton, save_automaton
 from spaseq.engine.output import OutputStage
@@ -115,6 +116,10 @@ class QueryRun:
         """The number of matches whose windows the end of input closed."""
         self.shed_before = 0
         """The number of groups that a limit dropped before the run was resumed."""
+        self._make: Make | None = None
+        self._copied: Sequence[str] = ()
+        self.copiers: Sequence[MatchMaker | None] = ()
+        """The makers of queries that equal this one, if `write_with` has set its maker."""
 
     def reads(self, stream: str) -> bool:
         """Whether the query reads a stream."""
@@ -129,6 +134,27 @@ class QueryRun:
         """The number of matches so far."""
         maker = self.native.matches
         return self.emitted + (0 if maker is None else maker.made)
+
+    def write_with(self, make: Make, copied: Sequence[str]) -> bool:
+        """Have makers write the matches from now on; False if the query has none.
+
+        Args:
+            make: Makes the maker of a query.
+            copied: The names of the queries that equal this one and share its state.
+        """
+        self._make, self._copied = make, copied
+        return self._set_makers()
+
+    def _set_makers(self) -> bool:
+        made = [self._make and self._make(self.native, name) for name in self._names]
+        if made[0] is None:
+            return False
+        self.native.matches, *self.copiers = made
+        return True
+
+    @property
+    def _names(self) -> Sequence[str]:
+        return self.plan.name, *self._copied
 
     # ------------------------------------------------------------------ state
 
@@ -216,6 +242,7 @@ class QueryRun:
         before, state, self.emitted = self.native, self.state(), self.matched
         self.shed_before = self.shed
         self.native = self._on_the_core(matchers)
+        self._set_makers()
         self.adopt(state)
         add_counters(self.native, before)
 

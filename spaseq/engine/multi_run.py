@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.formatting import Block
 from spaseq.engine.instants import QueryRun
+from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._multi_driver import MultiDriver
 from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native.dispatch_keys import dispatch_keys, rarest, reads_filters
@@ -39,6 +41,7 @@ class MultiRun:
         kb: The knowledge base.
         files: File name → its number, which all queries share.
         register: Appends the matches of a query to the stream that it registers, if any.
+        block: What the makers of matches write to, if they do not make objects.
     """
 
     def __init__(
@@ -51,15 +54,19 @@ class MultiRun:
         kb: Knowledge,
         files: dict[str, int],
         register: Callable[[QueryRun, list[Match]], list[Match]],
+        block: Block | None,
     ):
         self._places = [n for n, original in enumerate(originals) if n == original]
         self._queries = queries = [queries[number] for number in self._places]
         position = {number: n for n, number in enumerate(self._places)}
-        self._equal: dict[int, list[tuple[int, str]]] = {}
+        self._equal: dict[int, list[tuple[int, str, MatchMaker | None]]] = {}
         for number, original in enumerate(originals):
             if original < number:
-                copy = number, program.queries[number].plan.name
-                self._equal.setdefault(position[original], []).append(copy)
+                listed = self._equal.setdefault(position[original], [])
+                copiers = queries[position[original]].copiers
+                copier = copiers[len(listed)] if copiers else None
+                listed.append((number, program.queries[number].plan.name, copier))
+        self._block = block
         self._clock = clock
         self._kb = kb
         self._files = files
@@ -115,6 +122,7 @@ class MultiRun:
             self._equal,
             self._places,
             holds,
+            self._block,
         )
 
     def process(self, event: Event, batch: EventBatch, index: int, found: list[Match]) -> bool:

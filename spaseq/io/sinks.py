@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import BinaryIO, TextIO
 
-from spaseq.engine.instants import QueryRun
+from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.native.query_run import NativeRun
 from spaseq.errors import SpaseqError
 from spaseq.io.formats import Columnar, Holding, Joining, Shape, Writer, sink_format
 from spaseq.io.native._match_blocks import Block, BlockMaker, JsonLinesMaker
@@ -61,36 +62,41 @@ class Sink:
         """Whether the core makes rows of columns for the writer."""
         self.written = 0
 
-    def format_natively(self, queries: Sequence[QueryRun], most: int | None = None) -> None:
+    def format_natively(self, run: Evaluation, most: int | None = None) -> None:
         """Let compiled code format the matches of a run before its first event.
 
         The iterators over the matches then return None when `write_block` is due. The caller also
-        calls it after each batch of events. Nothing changes if the format has no compiled writer,
-        or if some query's matches are not made one by one by the core.
+        calls it after each batch of events. Matches that the core does not make one by one are
+        still written from objects. Nothing changes if the format has no compiled writer.
 
         Args:
-            queries: The queries of the run, whose matches this sink alone writes.
+            run: The run, whose matches this sink alone writes.
             most: The number of matches to write.
         """
         if isinstance(self._writer, Columnar):
-            self._has_rows = most is None and self._writer.attach(queries)
+            alone = all(map(run.is_single, run.program.streams))
+            self._has_rows = most is None and alone and self._writer.attach(run.queries)
             return
         kind: type[BlockMaker] | None = getattr(self._writer, "maker", None)
-        if kind is None or any(query.native.best is not None for query in queries):
+        if kind is None:
             return
-        makers = [query.native.made_by(kind) for query in queries]
-        if not all(makers):
-            return
-        self._block = Block(most)
-        for query, maker in zip(queries, makers, strict=True):
-            assert maker is not None
-            maker.begin(self._block, getattr(self._writer, "names", None))
-            query.native.matches = maker
+        block, names = Block(most), getattr(self._writer, "names", None)
+
+        def made(native: NativeRun, query: str) -> BlockMaker | None:
+            maker = None if native.best is not None else native.made_by(kind, query)
+            if maker is not None:
+                maker.begin(block, names)
+            return maker
+
+        if run.format_with(block, made):
+            self._block = block
 
     def write(self, match: Match) -> None:
-        """Write one match, after the ones that are formatted."""
+        """Write one match, after the ones that are formatted, unless these are enough."""
         try:
             self._write_formatted()
+            if self._block is not None and not self._block.count_object():
+                return
             self._writer.write(match)
             self.written += 1
             if self._live and not isinstance(self._writer, Holding):

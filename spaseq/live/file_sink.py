@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from spaseq.engine.instants import QueryRun
 from spaseq.errors import SpaseqError, StateError
 from spaseq.io.formats import Shape, sink_format
 from spaseq.io.sinks import Sink as Writing
@@ -106,8 +105,7 @@ class FileSink:
     def attach(self, run: Run) -> None:
         assert self._sink is not None
         if self._native(run):
-            queries: Sequence[QueryRun] = run.queries
-            self._sink.format_natively(queries, self._most)
+            self._sink.format_natively(run.evaluation, self._most)
 
     def write(self, match: Match) -> None:
         assert self._sink is not None

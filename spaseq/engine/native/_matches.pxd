@@ -65,6 +65,7 @@ cdef class Matches:
     cdef readonly bint failed   # an event or a match is unfinished after an error
 
     cdef int collect(self) except -1
+    cdef Matches repeated(self, MatchMaker maker)
     cdef int _forget(self) noexcept
     cdef object _chosen(self)
     cdef bint _advance_run(self) except -1

@@ -321,6 +321,18 @@ cdef class Matches:
         self._forget()
         return 0
 
+    cdef Matches repeated(self, MatchMaker maker):
+        """The same matches again, made by another maker of this automaton.
+
+        It is valid as long as this iterator; neither has begun, and `LIMIT` selects nothing.
+        """
+        cdef Matches found = Matches.__new__(Matches)
+        found.maker = maker
+        found.version = self.version
+        found.count, found.since = self.count, self.since
+        found.apart, found.turn = self.apart, self.turn
+        return found
+
     cdef int _forget(self) noexcept:
         if self.maker.epoch != self.maker.core.tecs.oldest:
             self.maker.forget()

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from spaseq.engine.formatting import Block
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._multi_driver import MultiDriver
 from spaseq.kb.knowledge import Knowledge
@@ -19,9 +20,10 @@ class MultiMatches:
         position: int,
         files: Sequence[int],
         kb: Knowledge,
-        equal: Mapping[int, Sequence[tuple[int, str]]],
+        equal: Mapping[int, Sequence[tuple[int, str, MatchMaker | None]]],
         places: Sequence[int],
         holds: bool,
+        block: Block | None,
     ) -> None: ...
     def __iter__(self) -> Iterator[Match]: ...
     def __next__(self) -> Match: ...

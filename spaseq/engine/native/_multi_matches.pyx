@@ -2,8 +2,10 @@
 """The matches of several queries over a sequence of events, in the order of events and queries.
 
 The matches of an event, or of the windows that close before it, are ordered by query. Each query's
-matches are made lazily if it has a `MatchMaker`.
-Invariant: events are processed only as far as the requested match needs.
+matches are made lazily if it has a `MatchMaker`. A maker may write its matches instead of returning
+them (`spaseq/io/native/_match_blocks.pyx`); the iterator then returns None when a block is full.
+Invariants: events are processed only as far as the requested match needs; matches are made in the
+order in which they are returned, except where they are made at once, and then they are objects.
 """
 
 from libc.stdint cimport int64_t, uint32_t
@@ -13,6 +15,8 @@ from spaseq.engine.native._multi_driver cimport MultiDriver, Ready
 from spaseq.rdf._sequence cimport EventSequence
 
 from operator import itemgetter
+
+cdef object _END = object()
 
 
 cdef class MultiMatches:
@@ -31,9 +35,11 @@ cdef class MultiMatches:
         position: the number of earlier events of the run.
         files: per batch of the sequence, the number of its file.
         kb: the knowledge base.
-        equal: query → (place among all queries, name) of the queries that equal it.
+        equal: query → (place among all queries, name, maker or None) of the queries that equal it.
+            With a maker, their matches are written; otherwise they are copied.
         places: per query, its place among all queries, those equal to others included.
         holds: whether events may be held until their timestamp closes.
+        block: what the makers write to, or None; its `makes_objects` lets them make objects.
     """
 
     cdef MultiDriver driver
@@ -48,6 +54,7 @@ cdef class MultiMatches:
     cdef dict equal
     cdef list places
     cdef bint holds
+    cdef object block
     cdef readonly uint32_t after
     cdef list found             # per ready query, its Matches or its list of matches
     cdef list queries           # the number of each of these queries
@@ -60,14 +67,14 @@ cdef class MultiMatches:
     def __cinit__(
         self, MultiDriver driver not None, collect, list makers not None, list skips not None,
         EventSequence events not None, uint32_t first, uint32_t end, int64_t position,
-        list files not None, kb, dict equal not None, list places not None, bint holds,
+        list files not None, kb, dict equal not None, list places not None, bint holds, block,
     ):
         self.driver = driver
         self.collect = collect
         self.makers, self.skips = makers, skips
         self.events, self.first, self.after, self.end = events, first, first, end
         self.position, self.files, self.kb = position, files, kb
-        self.equal, self.places, self.holds = equal, places, holds
+        self.equal, self.places, self.holds, self.block = equal, places, holds, block
         self.found, self.queries = [], []
 
     def invalidate(self):
@@ -90,9 +97,9 @@ cdef class MultiMatches:
                             self._refuse()
                         self.failing = self.queries[self.at]
                         self.failed = True
-                        match = next(lazy, None)
+                        match = next(lazy, _END)
                         self.failed = False
-                        if match is not None:
+                        if match is not _END:
                             return match
                 else:
                     made = <list>some
@@ -157,14 +164,32 @@ cdef class MultiMatches:
                         query, bool(flags & Ready.COMPLETE), bool(flags & Ready.DUE), self.events,
                         self.after if self.after > self.first else 0,
                     )
-                if self.driver.in_closing or query in self.equal:
-                    some = list(some)
+                if self.driver.in_closing or (
+                    query in self.equal and not self._can_repeat(query, some)
+                ):
+                    some = self._objects(some)
             except BaseException as error:
                 self.error, self.failing = error, query
                 return 0
             self.found.append(some)
             self.queries.append(query)
         return 0
+
+    cdef bint _can_repeat(self, uint32_t query, some) except -1:
+        """Whether the queries that equal one have makers, which can make its matches again."""
+        _, _, maker = self.equal[query][0]
+        return maker is not None and type(some) is Matches
+
+    cdef list _objects(self, some):
+        """All of some matches at once, as objects."""
+        if self.block is None or not some:
+            return list(some)
+        before = self.block.makes_objects
+        self.block.makes_objects = True
+        try:
+            return list(some)
+        finally:
+            self.block.makes_objects = before
 
     cdef int _add_copies(self) except -1:
         """Add the matches of equal queries, in the order of all queries.
@@ -173,17 +198,21 @@ cdef class MultiMatches:
         """
         cdef uint32_t i, query
         cdef list order = [], copied = []
-        if len(self.found) == 1 and self.error is None:
-            for _, name in self.equal.get(self.queries[0], ()):
+        if len(self.found) == 1 and self.error is None and type(self.found[0]) is list:
+            for _, name, _ in self.equal.get(self.queries[0], ()):
                 add_copies(<list>self.found[0], name, copied)
             self.found.append(copied)
             self.queries.append(self.queries[0])
             return 0
         for i in range(<uint32_t>len(self.found)):
-            query = self.queries[i]
-            order.append((self.places[query], query, self.found[i]))
-            for place, name in self.equal.get(query, ()):
-                order.append((place, query, copies(<list>self.found[i], name)))
+            query, some = self.queries[i], self.found[i]
+            order.append((self.places[query], query, some))
+            for place, name, maker in self.equal.get(query, ()):
+                if type(some) is Matches:
+                    again = (<Matches>some).repeated(<MatchMaker?>maker)
+                else:
+                    again = copies(<list>some, name)
+                order.append((place, query, again))
         order.sort(key=itemgetter(0))
         self.found.clear()
         self.queries.clear()

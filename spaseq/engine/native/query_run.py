@@ -338,8 +338,13 @@ class NativeRun:
                 self._events[instant, stream] = known
         return known
 
-    def made_by(self, kind: type[Maker]) -> Maker | None:
-        """A maker of matches, or None if the columns are not plain registers (`_projected`)."""
+    def made_by(self, kind: type[Maker], name: str | None = None) -> Maker | None:
+        """A maker of matches, or None if the columns are not plain registers (`_projected`).
+
+        Args:
+            kind: The class of the maker.
+            name: The name of the query in the matches, if it is not the plan's.
+        """
         if self._projected is None:
             return None
         automaton, plan = self.compiled.automaton, self._plan
@@ -349,7 +354,9 @@ class NativeRun:
             for edge in place.edges
         ]
         steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in occurrences]
-        reading = MatchDecoder(plan.name, self.tables, self._projected, steps, plan.streams)
+        reading = MatchDecoder(
+            plan.name if name is None else name, self.tables, self._projected, steps, plan.streams
+        )
         ordering = MatchDecoder(plan.name, self.tables, self._order, steps, plan.streams)
         return kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
 

@@ -22,7 +22,8 @@ cdef class Names:
 cdef class Block:
     cdef Text text
     cdef readonly uint64_t rows     # formatted since the last `clear`
-    cdef uint64_t rest              # rows that are still accepted
+    cdef uint64_t rest              # matches that are still accepted
+    cdef public bint makes_objects  # its makers make objects, which the sink writes in their order
 
 
 cdef class BlockMaker(MatchMaker):

@@ -4,7 +4,8 @@
 A sink replaces the maker of matches of a query (`spaseq.engine.native._matches`) by one of the
 makers below. It appends each match to the block of the sink, from the records of its terms, and the
 iterator over the matches returns None when a block is full. The caller writes the rest after each
-batch of events, so no match waits for later events.
+batch of events, so no match waits for later events. Where matches are made in another order than
+they are written in, `Block.makes_objects` is set and the makers make objects.
 
 Invariant: the bytes are those that the writers in `spaseq.io` make of `Match` objects; the tests
 compare both. A match that cannot be appended as a whole is not appended. Cost: linear in the bytes.
@@ -141,6 +142,13 @@ cdef class Block:
         self.text.size = 0
         self.rows = 0
 
+    def count_object(self) -> bool:
+        """Count a match that is written as an object; False if there are enough without it."""
+        if self.rest == 0:
+            return False
+        self.rest -= 1
+        return True
+
 
 cdef class BlockMaker(MatchMaker):
     """Appends the matches of one query to a block. A subclass defines the format."""
@@ -161,6 +169,8 @@ cdef class BlockMaker(MatchMaker):
     cdef Match match(self, object version):
         cdef Block block = self.block
         cdef size_t size = block.text.size
+        if block.makes_objects:
+            return MatchMaker.match(self, version)
         self.made += 1
         if block.rest == 0:
             return None

@@ -1,0 +1,59 @@
+"""Makers that write the matches of a run, in place of those that make objects.
+
+A sink gives a run a block and a function that makes a maker for a query
+(`Evaluation.format_with`). A query whose matches the core does not make one by one has no such
+maker, and its matches remain objects. Matches must be written in their order. The compiled loop
+makes them in that order, so queries of both kinds can be mixed. Code in Python lists the matches of
+an event before they are written: `in_order` lets the makers make objects there, if there are
+matches of both kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from spaseq.engine.native._matches import MatchMaker
+
+if TYPE_CHECKING:
+    from spaseq.engine.native.query_run import NativeRun
+
+
+class Block(Protocol):
+    """What makers write to."""
+
+    makes_objects: bool
+    """Whether they make objects at present."""
+
+
+Make: TypeAlias = "Callable[[NativeRun, str], MatchMaker | None]"
+"""The maker of a query's matches under a name; None if these must be objects."""
+
+
+class Formatting:
+    """The block and the makers of one run.
+
+    Args:
+        block: What the makers write to.
+        make: Makes the maker of a query.
+        mixed: Whether some matches of the run are objects, as those of some query, or of queries
+            that equal another one.
+    """
+
+    def __init__(self, block: Block, make: Make, mixed: bool):
+        self.block = block
+        self.make = make
+        self.mixed = mixed
+
+    @contextmanager
+    def in_order(self) -> Iterator[None]:
+        """Matches that are made within are listed before they are written."""
+        if not self.mixed:
+            yield
+            return
+        self.block.makes_objects = True
+        try:
+            yield
+        finally:
+            self.block.makes_objects = False
