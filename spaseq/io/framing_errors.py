@@ -8,6 +8,7 @@ which raises, or counts it and returns, and then the reader continues.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import pyoxigraph as ox
@@ -45,6 +46,8 @@ class Questions:
         self._troubles = troubles
         self.given: int | None = None
         """The time that a channel gives to the message being read, in microseconds."""
+        self.times: Iterator[int] | None = None
+        """The times that a channel gives to several messages, one event each."""
         self._line: int | None = None
         self._clock: int | None = None
         self._parsed: tuple[RawTerm, Timestamp] | None = None  # consecutive stamps are often equal
@@ -164,6 +167,8 @@ class Questions:
 
     def now(self) -> int:
         """The time of the clock, never before the time returned last; or the given time."""
+        if self.times is not None:
+            return next(self.times)
         if self.given is not None:
             return self.given
         now = self._options.clock()

@@ -11,8 +11,8 @@ message.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io.formats import STREAM_SYNTAXES, StreamSyntax, stream_syntax
@@ -24,6 +24,12 @@ from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.formats import N_QUADS
 from spaseq.rdf.native._minting import Minter
 
+Message: TypeAlias = tuple[bytes, str | None, int | None]
+"""(text, media type, time in microseconds since 1970)."""
+_BEGINNINGS = (b"<", b"_")
+"""The first byte of a message in N-Quads that surely has a statement."""
+_ENDS = (b".", b".\n")
+"""How a message in N-Quads ends that has no unfinished statement."""
 GENERIC_TYPES = ("", "application/octet-stream", "text/plain")
 """Media types that do not name a syntax."""
 
@@ -53,13 +59,85 @@ class PushedMessages:
         self._troubles = Troubles(options.on_error, source.counters, source.log)
         self._reading = Reading(source, relevance, self._troubles, minter)
         self._default = stream_syntax(options.syntax or N_QUADS.name)
+        # Under "skip" a message may lose its only statement, and then takes no time.
+        self._joins = (
+            self._kind == "message"
+            and self._default.syntax is N_QUADS
+            and options.on_error == "stop"
+        )
         self._by_type = _by_media_type()
         # The channel's time counts unless an option names another one.
         self._takes_times = options.time_predicate is None and not options.arrival_time
         self._timed_by_channel: bool | None = None
         self._count = 0
+        self._batches: list[EventBatch] = []
         self.failure: InputError | None = None
         """The error that ends the stream, after the events returned so far."""
+
+    def feed_all(self, messages: Sequence[Message]) -> None:
+        """Read several messages, as `feed` does one by one.
+
+        Successive messages in N-Quads that are plain are read as one RDF Messages log, because
+        preparing the reader takes far longer than reading a short message.
+        """
+        at, count = 0, len(messages)
+        while at < count and self.failure is None:
+            end = at
+            while end < count and self._is_plain(messages[end], messages[at]):
+                end += 1
+            if end - at > 1:
+                self._feed_log(messages[at:end])
+                at = end
+            else:
+                self.feed(*messages[at])
+                at += 1
+
+    def _is_plain(self, message: Message, first: Message) -> bool:
+        """Whether a message can follow another one in a log: it is one event, whose syntax and kind
+        of time are those of the first.
+        """
+        data, media_type, time = message
+        return (
+            self._joins
+            and data[:1] in _BEGINNINGS
+            and data.endswith(_ENDS)
+            and media_type == first[1]
+            and (time is None) == (first[2] is None)
+            and b"MESSAGE" not in data
+            and self._is_default(media_type)
+        )
+
+    def _is_default(self, media_type: str | None) -> bool:
+        if media_type is None:
+            return True
+        essence = _essence(media_type)
+        return essence in GENERIC_TYPES or self._by_type.get(essence) is self._default
+
+    def _feed_log(self, messages: Sequence[Message]) -> None:
+        """Read plain messages; an error names the message and the line in it."""
+        text = b"MESSAGE\n".join(
+            [data if data.endswith(b"\n") else data + b"\n" for data, _, _ in messages]
+        )
+        by_channel = self._begin(messages[0][2])
+        questions = self._reading.questions
+        questions.times = iter([t or 0 for _, _, t in messages]) if by_channel else None
+        try:
+            self._read(text, self._channel, self._default)
+        except InputError as error:
+            self.failure = self._reading.failed(self._placed(error, messages))
+        finally:
+            questions.times = None
+        self._count += len(messages)
+
+    def _placed(self, error: InputError, messages: Sequence[Message]) -> InputError:
+        """An error in a log, with the number of the message and the line in it."""
+        line, number = error.line or 1, self._count + 1
+        for data, _, _ in messages:
+            count = data.count(b"\n") + (not data.endswith(b"\n")) + 1
+            if line < count:
+                break
+            line, number = line - count, number + 1
+        return InputError(error.message, f"{self._channel}, message {number}", line, error.unit)
 
     def feed(self, data: bytes, media_type: str | None, time: int | None) -> None:
         """Read a message; its events are in the next batch.
@@ -71,42 +149,53 @@ class PushedMessages:
         """
         self._count += 1
         name = f"{self._channel}, message {self._count}"
-        events = self._reading.events
         try:
             syntax = self._syntax(media_type, name)
-            self._begin(name, time)
-            lines = Lines(STDIN, io.BytesIO(data))
-            lines.name, lines.options = name, self._source.options
-            self._reading.questions.at(name, None)
-            for _ in self._reading.steps(lines, syntax, self._kind):
-                pass
-            events.finish()
+            by_channel = self._begin(time)
+            self._reading.questions.given = time if by_channel else None
+            self._read(data, name, syntax)
         except InputError as error:
             self.failure = self._reading.failed(error)
 
-    def _begin(self, name: str, time: int | None) -> None:
-        """Prepare the reader for the first message; set the time of this one."""
+    def _read(self, data: bytes, name: str, syntax: StreamSyntax) -> None:
+        """Read a document."""
+        lines = Lines(STDIN, io.BytesIO(data))
+        lines.name, lines.options = name, self._source.options
+        self._reading.questions.at(name, None)
+        for _ in self._reading.steps(lines, syntax, self._kind):
+            pass
+        self._reading.events.finish()
+
+    def _begin(self, time: int | None) -> bool:
+        """Prepare the reader, if it is not. Returns whether the channel gives the times."""
         by_channel = self._takes_times and time is not None
         if by_channel != self._timed_by_channel:
             self._timed_by_channel = by_channel
+            self._complete()
             self._reading.start_messages(self._channel, self._kind, timed=not by_channel)
-        self._reading.questions.given = time if by_channel else None
+        return by_channel
 
     def _syntax(self, media_type: str | None, name: str) -> StreamSyntax:
-        essence = (media_type or "").partition(";")[0].strip().lower()
+        essence = _essence(media_type or "")
         if essence in GENERIC_TYPES or self._source.options.syntax is not None:
             return self._default
         if essence not in self._by_type:
             raise InputError(f"the media type {essence} names no RDF syntax", name)
         return self._by_type[essence]
 
-    def batch(self) -> EventBatch | None:
+    def batches(self) -> Sequence[EventBatch]:
         """The events of the messages since the last call."""
-        events = self._reading.events
-        found = events.fresh() if len(events.batch) else None
+        self._complete()
         if self.failure is None:
-            events.refresh()
+            self._reading.events.refresh()
+        found, self._batches = self._batches, []
         return found
+
+    def _complete(self) -> None:
+        """Put the events read so far aside."""
+        events = self._reading.events
+        if len(events.batch):
+            self._batches.append(events.fresh())
 
     def open(self, point: Mapping[str, Any]) -> None:
         """Continue after the messages before a restart point."""
@@ -122,6 +211,10 @@ class PushedMessages:
             "minter": None if self._minter is None else self._minter.state(),
             "count": self._count,
         }
+
+
+def _essence(media_type: str) -> str:
+    return media_type.partition(";")[0].strip().lower()
 
 
 def _by_media_type() -> dict[str, StreamSyntax]:

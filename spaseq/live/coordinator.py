@@ -66,6 +66,15 @@ class Input:
     failure: BaseException | None = None
     warned: bool = field(default=False, repr=False)
 
+    def saved(self) -> dict[str, Any] | None:
+        """The position of the stream, completed by its source."""
+        saved = self.stream.position()
+        complete = getattr(self.source, "order_after", None)
+        if saved is None or complete is None:
+            return saved
+        point = saved["point"]
+        return {**saved, "point": {**point, "source": complete(point["source"])}}
+
 
 class Coordinator:
     """One live run.
@@ -364,7 +373,7 @@ class Coordinator:
         if self._is_full():
             return
         token = self._sink.prepare()
-        positions = {one.stream.source.stream: one.stream.position() for one in self.inputs}
+        positions = {one.stream.source.stream: one.saved() for one in self.inputs}
         header = {**self._header(), "positions": positions, "token": token}
         self._state.store(self.number + 1, header, self._run.save())
         self.number += 1

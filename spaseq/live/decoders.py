@@ -88,11 +88,15 @@ class MessageDecoder:
 
     def take(self, chunk: Chunk) -> Iterator[EventBatch]:
         """The events of a message."""
-        self._pushed.feed(chunk.data, chunk.media_type, chunk.time)
+        if chunk.mark:
+            self._position = chunk.position
+            return
+        if chunk.together:
+            self._pushed.feed_all(chunk.together)
+        else:
+            self._pushed.feed(chunk.data, chunk.media_type, chunk.time)
         self._position = chunk.position
-        batch = self._pushed.batch()
-        if batch is not None:
-            yield batch
+        yield from self._pushed.batches()
 
     def end(self) -> EventBatch | None:
         """Each message has ended already."""

@@ -43,7 +43,7 @@ class Inbox:
             ):
                 self._changed.wait()
             self._chunks[number].extend(chunks)
-            self._bytes[number] += sum(len(chunk.data) for chunk in chunks)
+            self._bytes[number] += sum([chunk.size for chunk in chunks])
             if number in self._wanted:
                 self._changed.notify_all()
 
@@ -69,10 +69,10 @@ class Inbox:
         taken: list[Chunk] = []
         with self._changed:
             chunks = self._chunks[number]
-            while chunks and (not taken or len(chunks[0].data) <= most):
+            while chunks and (not taken or chunks[0].size <= most):
                 taken.append(chunks.popleft())
-                most -= len(taken[-1].data)
-                self._bytes[number] -= len(taken[-1].data)
+                most -= taken[-1].size
+                self._bytes[number] -= taken[-1].size
             if taken:
                 self._changed.notify_all()
         return taken

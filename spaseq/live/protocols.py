@@ -10,7 +10,7 @@ checkpoints and passed back, possibly to another process.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from spaseq.results import Match
@@ -21,12 +21,16 @@ Position: TypeAlias = Mapping[str, Any]
 number of bytes; the coordinator may replace it by a smaller number."""
 
 
+Message: TypeAlias = tuple[bytes, str | None, int | None]
+"""(text, media type or None, time in microseconds since 1970 or None)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Bytes of a source.
 
     A source of documents passes each document on in chunks of any length. A chunk of a source of
-    messages is one message.
+    messages is one message, or several (`together`).
     """
 
     data: bytes
@@ -42,6 +46,18 @@ class Chunk:
     """The media type of a message; None if the channel does not say it."""
     time: int | None = None
     """The time of a message according to the channel, in microseconds since 1970."""
+    mark: bool = False
+    """Whether this is no message, only a position: the next message is read from there."""
+    together: Sequence[Message] = ()
+    """Several messages, instead of `data`, `media_type` and `time`: they cost less together."""
+    size: int = field(default=0, init=False)
+    """The number of bytes."""
+
+    def __post_init__(self) -> None:
+        size = len(self.data)
+        if self.together:
+            size += sum([len(message[0]) for message in self.together])
+        object.__setattr__(self, "size", size)
 
 
 class Source(Protocol):
@@ -59,7 +75,12 @@ class Source(Protocol):
         """The next chunks: none after `timeout` seconds without any, None at the end."""
 
     def acknowledge(self, position: Position) -> None:
-        """A checkpoint has this position, so nothing before it will be asked for again."""
+        """A checkpoint has this position, so nothing before it will be asked for again.
+
+        A source that reads several queues at once may also have `order_after(position)`, which
+        returns the position with what `open` needs to repeat the order of the chunks after it. The
+        coordinator calls it for each checkpoint.
+        """
 
     def close(self) -> None:
         """Release what `open` acquired."""

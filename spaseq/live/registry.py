@@ -18,11 +18,17 @@ from importlib.metadata import entry_points
 from typing import Any, cast
 
 from spaseq.errors import SpaseqError
+from spaseq.live.addresses import redacted
 from spaseq.live.protocols import Sink, Source
 
-SOURCES: Mapping[str, str] = {}
+SOURCES: Mapping[str, str] = {
+    "kafka": "spaseq.live.kafka_source:KafkaSource",
+}
 """Scheme → `module:function` of the sources in this package."""
-SINKS: Mapping[str, str] = {"sqlite": "spaseq.live.sqlite_sink:SqliteSink"}
+SINKS: Mapping[str, str] = {
+    "kafka": "spaseq.live.kafka_sink:KafkaSink",
+    "sqlite": "spaseq.live.sqlite_sink:SqliteSink",
+}
 """Scheme → `module:function` of the sinks in this package."""
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
@@ -70,4 +76,6 @@ def _maker(url: str, group: str, built_in: Mapping[str, str]) -> Callable[..., A
         if entry.name == scheme:
             return cast(Callable[..., Any], entry.load())
     known = ", ".join(sorted({*built_in, *(entry.name for entry in found)})) or "none"
-    raise SpaseqError(f"{url}: there is no {group[:-1]} for {scheme}: (known are {known})")
+    raise SpaseqError(
+        f"{redacted(url)}: there is no {group[:-1]} for {scheme}: (known are {known})"
+    )

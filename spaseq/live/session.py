@@ -19,6 +19,7 @@ from spaseq.io.formats import AUTO, fitting_format
 from spaseq.io.read_options import COLLECTED, ReadOptions, TimeDomain
 from spaseq.io.source import Source as Reader
 from spaseq.live import registry
+from spaseq.live.addresses import redacted
 from spaseq.live.coordinator import Coordinator, Input, Timing
 from spaseq.live.decoders import DocumentDecoder, MessageDecoder
 from spaseq.live.file_sink import FileSink
@@ -184,13 +185,14 @@ class Session:
                 f"the stream <{iri}> cannot be read again: after a crash, its events since the "
                 "last checkpoint are missing"
             )
-        reader = Reader(iri, list(urls), self._reading, place, self._domain, self._log)
+        shown = list(map(redacted, urls))
+        reader = Reader(iri, shown, self._reading, place, self._domain, self._log)
         self.sources.append(reader)
         keeps = self._state is not None
 
         def decode(reader: Reader, relevance: Relevance, minter: Minter | None) -> Decoder:
             if source.messages:
-                return MessageDecoder(reader, relevance, minter, urls[0])
+                return MessageDecoder(reader, relevance, minter, shown[0])
             return DocumentDecoder(reader, relevance, minter, keeps)
 
         stream = Stream(reader, self.run.relevance, decode, self._take_late, keeps)
@@ -202,8 +204,8 @@ class Session:
         special = [url for url in urls if _is_special(url)]
         if special and len(urls) > 1:
             raise SpaseqError(
-                f"the stream <{iri}> has {special[0]} and other sources; only files can be read "
-                "one after the other"
+                f"the stream <{iri}> has {redacted(special[0])} and other sources; only files can "
+                "be read one after the other"
             )
         url = urls[0]
         if registry.is_known(url, "sources"):
@@ -218,6 +220,11 @@ class Session:
     def _opened_sink(self) -> Sink:
         options, keeps = self._options, self._state is not None
         if options.output is not None and registry.is_known(options.output, "sinks"):
+            if options.format not in (AUTO, "jsonl"):
+                raise SpaseqError(
+                    f"--format {options.format} is for files: {redacted(options.output)} takes "
+                    "matches as JSON"
+                )
             return registry.open_sink(options.output, keeps)
         results = shapes(self._program)
         format = options.format
@@ -251,8 +258,8 @@ class Session:
         for name in ("clock", "max_memory", "on_error"):
             del reading[name]
         found = {
-            "streams": {iri: list(urls) for iri, urls in self._streams.items()},
-            "output": self._options.output,
+            "streams": {iri: list(map(redacted, urls)) for iri, urls in self._streams.items()},
+            "output": None if self._options.output is None else redacted(self._options.output),
             "format": self._options.format,
             "reading": reading,
         }

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from spaseq.errors import SpaseqError, StateError
+from spaseq.errors import SpaseqError
 from spaseq.io.identity import match_digest, plain, witness_shown
+from spaseq.live.commits import agreed
 from spaseq.rdf.time import json_value
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -79,17 +80,7 @@ class SqliteSink:
             "SELECT number FROM spaseq_checkpoints WHERE state = ?", (state,)
         ).fetchone()
         number = 0 if row is None else int(row[0])
-        if not tokens and number == 0:
-            return 0
-        if number in tokens:
-            return number
-        if number == 0 and min(tokens) == 1:
-            # The first checkpoint was stored, and the process ended before the commit.
-            return 0
-        raise StateError(
-            f"{self._url}: the table is at checkpoint {number}, and the state folder has "
-            f"{', '.join(map(str, sorted(tokens))) or 'none'}: they do not belong together"
-        )
+        return agreed(self._url, number, tokens)
 
     def attach(self, run: Run) -> None:
         """Rows are made of matches that are objects."""

