@@ -61,6 +61,16 @@ def test_overlapped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(counts.values())
 
 
+def test_live_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    script = ROOT / "benchmarks" / "live" / "checkpoints.py"
+    command = [sys.executable, str(script), "--groups", "2000", "--repeat", "2"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("2,000 groups: ")
+    lines = [line.partition("  ")[0] for line in result.stdout.splitlines()[1:]]
+    assert lines[-4:] == ["copy in memory", "saved state", "save", "load"]
+
+
 def test_writing_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     script = ROOT / "benchmarks" / "writing" / "matches.py"

@@ -122,14 +122,20 @@ class Sink:
         except OSError as error:
             raise self._named(error) from error
 
-    def synced(self) -> int:
-        """Write all matches to the disk. Returns the length of the file in bytes."""
+    def flushed(self) -> int:
+        """Pass all matches to the operating system. Returns the length of the file in bytes."""
         try:
             self._write_formatted()
             self._out.flush()
             self._file.flush()
-            os.fsync(self._file.fileno())
             return self._file.tell()
+        except OSError as error:
+            raise self._named(error) from error
+
+    def sync(self) -> None:
+        """Write what `flushed` has passed on to the disk."""
+        try:
+            os.fsync(self._file.fileno())
         except OSError as error:
             raise self._named(error) from error
 

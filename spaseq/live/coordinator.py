@@ -3,7 +3,7 @@
 Each turn takes the chunks that have arrived, decodes them, releases the events up to the least
 frontier of the streams, runs the queries over them and writes the matches. Checkpoints are made
 between two turns, so a checkpoint never divides a batch. All of this is one thread; sources read in
-threads of their own.
+threads of their own. A copy of the process writes the checkpoint (`spaseq.live.checkpoints`).
 
 A stream that is quiet for longer than `idle` no longer holds the others back. When it continues,
 its events before the time that the run has reached are late.
@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spaseq.errors import InputError
+from spaseq.live.checkpoints import Checkpoints
 from spaseq.live.feeder import Feeder, Inbox
 from spaseq.live.protocols import Position, Sink, Source
 from spaseq.live.state import StateFolder
@@ -110,18 +111,19 @@ class Coordinator:
         self.inputs = list(inputs)
         self._sink = sink
         self._timing = timing
-        self._state = state
-        self.number = number
-        self._header = header
+        self.checkpoints: Checkpoints | None = None
+        """What makes checkpoints; None without a state folder."""
+        if state is not None:
+            self.checkpoints = Checkpoints(
+                state, sink, run.save, self._positions, header, self._acknowledge, number,
+                timing.checkpoint, log,
+            )  # fmt: skip
         self._limit = limit
         self._log = log
         self._observe: Observer | None = None
         self._events = 0
         self._inbox = Inbox(len(self.inputs))
-        self._due = time.monotonic() + timing.checkpoint
         self._stopping = False
-        self.checkpointed: float | None = None
-        """When the last checkpoint was made, on the monotonic clock."""
 
     def stop(self) -> None:
         """Take no more events, finish the batch and make a checkpoint. A signal may call this."""
@@ -142,10 +144,12 @@ class Coordinator:
                 feeder.start()
             if self._loop():
                 self._finish()
-            if self._state is not None:
-                self._checkpoint()
+            if self.checkpoints is not None:
+                self.checkpoints.make_last()
         finally:
             self._inbox.stop()
+            if self.checkpoints is not None:
+                self.checkpoints.cancel()
             for feeder in feeders:
                 feeder.join(2.0)
 
@@ -162,8 +166,8 @@ class Coordinator:
             if all(one.stream.ended for one in self.inputs):
                 return True
             now = time.monotonic()
-            if self._state is not None and now >= self._due:
-                self._checkpoint()
+            if self.checkpoints is not None:
+                self.checkpoints.turn(now)
             self._report_holder(now)
             self._wait(now)
         return False
@@ -327,14 +331,19 @@ class Coordinator:
 
     def _write(self, found: Iterable[Match | None]) -> None:
         sink, limit = self._sink, self._limit
+        held = self.checkpoints is not None and self.checkpoints.holds
         for match in found:
-            if match is None:
+            if held:
+                assert self.checkpoints is not None
+                held = self.checkpoints.hold(match)
+            elif match is None:
                 sink.write_block()
             else:
                 sink.write(match)
             if limit is not None and sink.written >= limit:
                 return
-        sink.write_block()
+        if not held:
+            sink.write_block()
 
     def _is_full(self) -> bool:
         return self._limit is not None and self._sink.written >= self._limit
@@ -367,20 +376,11 @@ class Coordinator:
 
     # ------------------------------------------------------------ checkpoints
 
-    def _checkpoint(self) -> None:
-        """Store the state of everything, then commit the output."""
-        assert self._state is not None
-        if self._is_full():
-            return
-        token = self._sink.prepare()
-        positions = {one.stream.source.stream: one.saved() for one in self.inputs}
-        header = {**self._header(), "positions": positions, "token": token}
-        self._state.store(self.number + 1, header, self._run.save())
-        self.number += 1
-        self._sink.commit(self.number)
+    def _positions(self) -> dict[str, Any]:
+        return {one.stream.source.stream: one.saved() for one in self.inputs}
+
+    def _acknowledge(self, positions: Mapping[str, Any]) -> None:
         for one in self.inputs:
             saved = positions[one.stream.source.stream]
             if saved is not None:
                 one.source.acknowledge(saved["point"]["source"])
-        self.checkpointed = time.monotonic()
-        self._due = self.checkpointed + self._timing.checkpoint

@@ -116,10 +116,19 @@ class FileSink:
         self._sink.write_block()
 
     def prepare(self) -> Any:
+        token = self.mark()
+        self.sync()
+        return token
+
+    def mark(self) -> Any:
         self.write_block()
         if self._path is None or self._sink is None:
             return {}
-        return {"length": self._sink.synced()}
+        return {"length": self._sink.flushed()}
+
+    def sync(self) -> None:
+        if self._path is not None and self._sink is not None:
+            self._sink.sync()
 
     def commit(self, number: int) -> None:
         """The length is part of the checkpoint."""

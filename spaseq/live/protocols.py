@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -90,7 +90,8 @@ class Sink(Protocol):
     """Writes matches. All calls come from the thread of the coordinator.
 
     A checkpoint is made in this order: `prepare`, storage of the token in a file, `commit`.
-    So a sink can be one checkpoint behind the newest one, but never ahead of it.
+    So a sink can be one checkpoint behind the newest one, but never ahead of it. No match is
+    written between `prepare` and `commit`.
     """
 
     @property
@@ -128,3 +129,14 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Write the rest; without `commit` it counts only in a run without state."""
+
+
+@runtime_checkable
+class ContinuousSink(Sink, Protocol):
+    """A sink that writes on while a checkpoint is stored, since `resume` discards what follows."""
+
+    def mark(self) -> Any:
+        """As `prepare`, but nothing has to be durable yet."""
+
+    def sync(self) -> None:
+        """Make the output up to the last `mark` durable. A copy of the process may call it."""

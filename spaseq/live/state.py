@@ -3,8 +3,9 @@
 A checkpoint is a file: `MAGIC`; the version of the format (2 bytes, big-endian, as all numbers
 here); the size of the header (8); the header, which is JSON; the saved state of the run
 (`spaseq.engine.envelope`); BLAKE2b-128 of all that (16). It is written under another name, synced
-and renamed, so a checkpoint exists as a whole or not at all. The last two are kept, because a sink
-may be one behind. A damaged checkpoint is reported, and the one before it is used.
+and renamed, so a checkpoint exists as a whole or not at all. The process that writes it may be a
+copy (`spaseq.live.background`); the one that holds the lock renames it. The last two are kept,
+because a sink may be one behind. A damaged checkpoint is reported, and the one before it is used.
 
 The header says what the checkpoint belongs to: the queries, the sources and the options that
 determine the events.
@@ -18,17 +19,22 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import IO, Any
 
 from spaseq.errors import SpaseqError, StateError
+from spaseq.live.background import Written
 
 MAGIC = b"spaseq-checkpoint\0"
 VERSION = 1
 KEPT = 2
 """How many checkpoints are kept."""
 _DIGEST = 16
+_LOCK_ATTEMPTS = 10
+_ASIDE = ".new"
+"""How the names of unfinished files end."""
 _HEAD = len(MAGIC) + 2 + 8
 _NAME = re.compile(r"checkpoint-([0-9]{1,18})")
 
@@ -61,6 +67,7 @@ class StateFolder:
         try:
             os.makedirs(path, exist_ok=True)
             self._lock = self._locked()
+            self._clear()
             self.identifier = self._identified()
         except OSError as error:
             raise SpaseqError(
@@ -74,15 +81,21 @@ class StateFolder:
         import fcntl
 
         lock = open(os.path.join(self.path, "lock"), "a+", encoding="utf-8")  # noqa: SIM115
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        # A copy of a process that was just killed may have the lock for some milliseconds.
+        for attempt in range(_LOCK_ATTEMPTS):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if attempt < _LOCK_ATTEMPTS - 1:
+                    time.sleep(0.05)
+        else:
             lock.seek(0)
             owner = lock.read().strip() or "unknown"
             lock.close()
             raise SpaseqError(
                 f"--state {self.path}: another run uses this folder (process {owner})"
-            ) from None
+            )
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
@@ -152,15 +165,57 @@ class StateFolder:
         """Store a checkpoint, and remove those that are not kept.
 
         Raises:
-            OSError: if it cannot be written; the earlier checkpoints are intact.
+            SpaseqError: if it cannot be written; the earlier checkpoints are intact.
+        """
+        try:
+            self.adopt(number, self.write_aside(number, header, run))
+        except OSError as error:
+            raise self.failed(number, error.strerror or str(error)) from error
+
+    def failed(self, number: int, reason: str) -> SpaseqError:
+        """The error for a checkpoint that cannot be written."""
+        return SpaseqError(f"--state {self.path}: checkpoint {number} cannot be written: {reason}")
+
+    def write_aside(self, number: int, header: Mapping[str, Any], run: bytes) -> Written:
+        """Write and sync the file of a checkpoint under a name of its own.
+
+        Raises:
+            OSError: if it cannot be written; nothing remains.
         """
         text = json.dumps({"number": number, "written": time.time(), **header}).encode()
         size = len(text).to_bytes(8, "big")
-        data = b"".join((MAGIC, VERSION.to_bytes(2, "big"), size, text, run))
-        self._write_synced(f"checkpoint-{number}", data + _digest(data))
-        self.size = len(data) + _DIGEST
+        parts = (MAGIC, VERSION.to_bytes(2, "big"), size, text, run)
+        digest = blake2b(digest_size=_DIGEST)
+        for part in parts:
+            digest.update(part)
+        path = f"{self._path(number)}.{os.getpid()}{_ASIDE}"
+        try:
+            with open(path, "wb") as file:
+                for part in (*parts, digest.digest()):
+                    file.write(part)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                os.unlink(path)
+            raise
+        return Written(path, sum(map(len, parts)) + _DIGEST)
+
+    def adopt(self, number: int, written: Written) -> None:
+        """Make a written file a checkpoint, and remove those that are not kept.
+
+        Raises:
+            OSError: if it cannot be renamed.
+        """
+        os.replace(written.path, self._path(number))
+        self._sync_folder()
+        self.size = written.size
         for other in self._numbers()[KEPT:]:
             self._remove(other)
+
+    def leave_lock(self) -> None:
+        """In a copy of the process: do not hold the lock when the other process has ended."""
+        os.close(self._lock.fileno())
 
     def discard_after(self, number: int) -> None:
         """Remove the checkpoints after one that is resumed."""
@@ -170,16 +225,25 @@ class StateFolder:
 
     def _write_synced(self, name: str, data: bytes) -> None:
         path = os.path.join(self.path, name)
-        with open(f"{path}.new", "wb") as file:
+        with open(path + _ASIDE, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(f"{path}.new", path)
+        os.replace(path + _ASIDE, path)
+        self._sync_folder()
+
+    def _sync_folder(self) -> None:
         folder = os.open(self.path, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+    def _clear(self) -> None:
+        """Remove what processes that were killed have not finished."""
+        for name in os.listdir(self.path):
+            if name.endswith(_ASIDE):
+                os.unlink(os.path.join(self.path, name))
 
     def _path(self, number: int) -> str:
         return os.path.join(self.path, f"checkpoint-{number}")
