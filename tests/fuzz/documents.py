@@ -5,9 +5,10 @@ changed, and pieces of one file are put into another. It is read in several ways
 events, times, labels, lines, errors, the log and all counters must be those of the plain reader
 (tests/unit/io/plain_reader.py), which lets pyoxigraph parse everything.
 
-As a script it runs for a while and prints what it has tried:
+As a script it runs for a while and prints what it has tried. With `--whole` it takes real files
+only, does not shorten them, and changes them in many places, so that it gets through many bytes:
 
-    python tests/fuzz/documents.py --seconds 600 --seed 7 --files /path/to/data
+    python tests/fuzz/documents.py --seconds 600 --seed 7 --files /path/to/data --whole
 """
 
 from __future__ import annotations
@@ -171,10 +172,10 @@ class Drawn:
         return "(" + self.space() + self.gap().join(some) + self.space() + ")"
 
 
-def mutated(draw: random.Random, data: bytes, other: bytes) -> bytes:
-    """A document with a few changes; some come from another document."""
+def mutated(draw: random.Random, data: bytes, other: bytes, changes: int | None = None) -> bytes:
+    """A document with a few changes, or so many; some come from another document."""
     text = bytearray(data)
-    for _ in range(draw.choice([0, 1, 1, 2, 5])):
+    for _ in range(draw.choice([0, 1, 1, 2, 5]) if changes is None else changes):
         place = draw.randrange(len(text) + 1)
         change = draw.randrange(6)
         if change == 0:
@@ -251,6 +252,17 @@ def _without_lines(outcome: Outcome) -> None:
     outcome.log = [_PLACE.sub("", line) for line in outcome.log]
 
 
+def whole(folder: Path, draw: random.Random, files: Sequence[bytes]) -> tuple[Outcome, int]:
+    """Damage a whole real file and check it. Returns its outcome and its bytes."""
+    data = draw.choice(files)
+    # Without `on_error=skip` the first change would end the reading, so there is one at most.
+    way = draw.choice(WAYS)
+    most = 1 + len(data) // 2000 if way.get("on_error") == "skip" else 1
+    data = mutated(draw, data, draw.choice(files), draw.randrange(most + 1))
+    name = "s.trig" if draw.random() < 0.6 else "s.ttl"
+    return check(folder, name, data, way, draw.choice([0, 0, 4096, 300])), len(data)
+
+
 def one(folder: Path, draw: random.Random, files: Sequence[bytes]) -> tuple[Outcome, int]:
     """Draw a document and check it. Returns its outcome and its bytes."""
     named = draw.random() < 0.6
@@ -287,14 +299,18 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=60)
     arguments.add_argument("--seed", default="0")
     arguments.add_argument("--files", default=os.environ.get("SPASEQ_DATA"))
+    arguments.add_argument("--whole", action="store_true")
     given = arguments.parse_args()
     draw = random.Random(given.seed)
     files = real_files(given.files)
+    if given.whole and not files:
+        arguments.error("--whole needs real files: --files FOLDER")
+    step = whole if given.whole else one
     tried: Counter[str] = Counter()
     end = time.monotonic() + given.seconds
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < end:
-            model, size = one(Path(folder), draw, files)
+            model, size = step(Path(folder), draw, files)
             tried["documents"] += 1
             tried["bytes"] += size
             tried["events"] += len(model.events)
