@@ -22,10 +22,16 @@ from spaseq.live.addresses import redacted
 from spaseq.live.protocols import Sink, Source
 
 SOURCES: Mapping[str, str] = {
+    "http": "spaseq.live.sse_source:SseSource",
+    "https": "spaseq.live.sse_source:SseSource",
     "kafka": "spaseq.live.kafka_source:KafkaSource",
+    "ws": "spaseq.live.websocket_source:WebSocketSource",
+    "wss": "spaseq.live.websocket_source:WebSocketSource",
 }
 """Scheme → `module:function` of the sources in this package."""
 SINKS: Mapping[str, str] = {
+    "http": "spaseq.live.webhook_sink:WebhookSink",
+    "https": "spaseq.live.webhook_sink:WebhookSink",
     "kafka": "spaseq.live.kafka_sink:KafkaSink",
     "sqlite": "spaseq.live.sqlite_sink:SqliteSink",
 }

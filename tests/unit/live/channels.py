@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 from kafka_log import committed
 from servers import PATIENCE, tansu
+from web_servers import EventFeed, Sockets, answer, http_server, websocket_server
 
 TRADES = [(1, 10), (2, 12), (9, 15)]
 """(time, price) of the trades that the documents name first."""
@@ -67,4 +69,44 @@ def kafka(folder: Path) -> Iterator[Channel]:
         yield Channel({"localhost:9092": address}, taken)
 
 
-CHANNELS: dict[str, Callable[[Path], AbstractContextManager[Channel]]] = {"kafka": kafka}
+@contextmanager
+def https(folder: Path) -> Iterator[Channel]:
+    """A stream of events, and a receiver of webhooks."""
+    feed, posted = EventFeed(), list[bytes]()
+    feed.add([trade(*each) for each in TRADES])
+
+    def handle(request: BaseHTTPRequestHandler) -> None:
+        if request.command == "GET":
+            feed.handle(request)
+            return
+        posted.append(request.rfile.read(int(request.headers["Content-Length"])))
+        answer(request, 200 if "webhook-signature" in request.headers else 401)
+
+    with http_server(handle) as address:
+        try:
+            yield Channel(
+                {"https://feeds.example": address, "https://hooks.example": address},
+                lambda: [body.decode() for body in posted],
+                environment={"HOOK_SECRET": "key"},
+            )
+        finally:
+            feed.close()
+
+
+@contextmanager
+def wss(folder: Path) -> Iterator[Channel]:
+    sockets = Sockets()
+    with websocket_server(sockets) as url:
+
+        def send() -> None:
+            sockets.wait_for_connection()
+            sockets.send([trade(*each) for each in TRADES])
+
+        yield Channel({"wss://feeds.example/trades": url}, after_start=send)
+
+
+CHANNELS: dict[str, Callable[[Path], AbstractContextManager[Channel]]] = {
+    "https": https,
+    "kafka": kafka,
+    "wss": wss,
+}

@@ -53,11 +53,12 @@ class Running:
 
     def _run(self) -> None:
         try:
-            self.session.go()
+            try:
+                self.session.go()
+            finally:
+                self.session.close()
         except BaseException as error:
             self.failure = error
-        finally:
-            self.session.close()
 
     @property
     def found(self) -> list[str]:

@@ -1,0 +1,147 @@
+"""HTTP for sources: addresses, authorization and redirections.
+
+A redirection is followed only to the same host, or to a host whose addresses are all public: a
+server must not make the run read what only this machine can reach. Credentials are sent to the host
+of the URL alone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit, urlunsplit
+
+from spaseq.errors import InputError
+from spaseq.live.addresses import Address, address, redacted, secret
+
+if TYPE_CHECKING:
+    import httpx
+
+TIMEOUT = 30.0
+MAX_REDIRECTIONS = 5
+RETRIED = (408, 425, 429)
+"""Statuses below 500 after which a request is repeated."""
+_REDIRECTED = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, slots=True)
+class WebAddress:
+    """An HTTP or WebSocket URL in parts."""
+
+    url: str
+    """The URL that is requested, without user, password and options."""
+    parts: Address
+    headers: Mapping[str, str]
+    """The authorization, if there is one."""
+
+    @property
+    def shown(self) -> str:
+        """The URL in messages."""
+        return redacted(self.url)
+
+
+def web_address(url: str, options: Sequence[str]) -> WebAddress:
+    """The parts of a URL whose options are in its fragment; all have `token-env`.
+
+    Raises:
+        SpaseqError: for a URL without a host, an unknown option or a missing variable.
+    """
+    found = address(url, (*options, "token-env"), in_fragment=True)
+    parts = urlsplit(url)
+    _, _, host = parts.netloc.rpartition("@")
+    headers: dict[str, str] = {}
+    variable = found.options.get("token-env")
+    if variable is not None:
+        headers["Authorization"] = f"Bearer {secret(found.shown, variable)}"
+    elif found.user is not None:
+        from base64 import b64encode
+
+        pair = f"{found.user}:{found.password or ''}".encode()
+        headers["Authorization"] = f"Basic {b64encode(pair).decode()}"
+    return WebAddress(urlunsplit(parts._replace(netloc=host, fragment="")), found, headers)
+
+
+def http_client(timeout: float = TIMEOUT, read: float | None = None) -> httpx.Client:
+    """A client that follows no redirection by itself; `read`: seconds between two reads."""
+    import httpx
+
+    return httpx.Client(
+        timeout=httpx.Timeout(timeout, read=read or timeout),
+        follow_redirects=False,
+        headers={"User-Agent": "spaseq"},
+    )
+
+
+@contextmanager
+def opened(
+    http: Any, url: str, headers: Mapping[str, str], authorization: Mapping[str, str]
+) -> Iterator[httpx.Response]:
+    """The response to a GET, after redirections; its body has not been read.
+
+    Args:
+        http: The client.
+        url: The URL.
+        headers: Headers for every host.
+        authorization: Headers for the host of the URL alone.
+
+    Raises:
+        InputError: for a redirection that is not followed.
+        httpx.HTTPError: if there is no response.
+    """
+    at = url
+    for _ in range(MAX_REDIRECTIONS + 1):
+        own = authorization if _origin(at) == _origin(url) else {}
+        with http.stream("GET", at, headers={**headers, **own}) as response:
+            target = response.headers.get("location")
+            if response.status_code not in _REDIRECTED or target is None:
+                yield response
+                return
+            there = urljoin(at, target)
+        check_redirection(at, there)
+        at = there
+    raise InputError(f"more than {MAX_REDIRECTIONS} redirections", redacted(url))
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def check_redirection(url: str, there: str) -> None:
+    """Refuse a redirection to a private address, or away from HTTPS.
+
+    Raises:
+        InputError: if it must not be followed.
+    """
+    before, after = urlsplit(url), urlsplit(there)
+    if after.scheme not in ("http", "https") or (before.scheme, after.scheme) == ("https", "http"):
+        raise InputError(f"it redirects to {redacted(there)}, which is not followed", redacted(url))
+    if (before.hostname, before.port) == (after.hostname, after.port):
+        return
+    if not _is_public(after.hostname or ""):
+        raise InputError(
+            f"it redirects to {redacted(there)}, a private address, which is not followed; use "
+            "that URL",
+            redacted(url),
+        )
+
+
+def _is_public(host: str) -> bool:
+    """Whether all addresses of a host are public."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return all(ipaddress.ip_address(str(each[4][0]).split("%")[0]).is_global for each in found)
+
+
+def refusal(response: Any, shown: str) -> InputError | None:
+    """The error of a response after which trying again is useless."""
+    status = response.status_code
+    if status < 400 or status >= 500 or status in RETRIED:
+        return None
+    return InputError(f"it answered {status} {response.reason_phrase}", shown)
