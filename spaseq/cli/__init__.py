@@ -15,7 +15,7 @@ from spaseq.cli.commands import check, completion, explain, generate, run
 from spaseq.cli.convert import convert
 from spaseq.cli.groups import QuietGroup
 from spaseq.cli.map_command import map_command
-from spaseq.cli.reports import discard_output, log
+from spaseq.cli.reports import discard_output, log, use_json
 from spaseq.cli.stopping import Stopped, stoppable
 from spaseq.errors import EventError, InputError, LimitExceeded, QueryError, SpaseqError
 
@@ -61,6 +61,7 @@ for _command in (run, check, explain, convert, map_command, generate, completion
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; `arguments` default to `sys.argv[1:]`."""
+    use_json(False)
     try:
         with stoppable():
             status = command_line.main(
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log(f"error: {error.format_message()}")
         return UNUSABLE
     except QueryError as error:
-        log(str(error), prefix="")
+        log(str(error), prefix="", level="error")
         return UNUSABLE
     except InputError as error:
         log(f"error: {error}")

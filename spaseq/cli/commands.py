@@ -12,6 +12,8 @@ import click
 
 from spaseq.cli import arguments, reasons, reports
 from spaseq.cli.arguments import QueryFile
+from spaseq.cli.checking import check_all
+from spaseq.cli.config import config_options, config_queries, printed, settings_of
 from spaseq.cli.groups import CommandWithExamples
 from spaseq.cli.live_command import RunOptions, check_paths, live_options, run_live, taken
 from spaseq.io.formats import AUTO, SINKS, STREAM_SYNTAXES, fitting_format
@@ -218,7 +220,13 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     "before are matched; pipes are not. auto: the number of processors.",
 )
 @live_options
-@click.option("--progress", is_flag=True, help="Show a progress bar on a terminal.")
+@config_options
+@click.option(
+    "--progress",
+    is_flag=True,
+    help="Show the progress: a bar on a terminal; of a live run, rates, watermarks and partial "
+    "matches.",
+)
 @click.option("--stats", is_flag=True, help="Print statistics to standard error at the end.")
 @click.option(
     "--stats-json", is_flag=True, help="Print statistics as one line of JSON on standard error."
@@ -250,12 +258,20 @@ def run(
     max_steps: int | None,
     max_memory: int | None,
     on_limit: str,
+    print_config: bool,
+    check_config: bool,
     **reading: Any,
-) -> None:
+) -> int | None:
     """Run queries over streams and print their matches.
 
     Several queries share work, and can read streams that other queries register.
     """
+    context = click.get_current_context()
+    queries, texts = config_queries(context, queries, texts)
+    if print_config:
+        held = {**context.params, "queries": queries, "texts": texts}
+        reports.output(printed(context, held).rstrip("\n"))
+        return None
     wanted = taken(reading)
     arguments.load_functions(functions)
     options = read_options(max_memory=max_memory, **reading)
@@ -263,7 +279,9 @@ def run(
     program = compiled(read, arguments.bound_values(bound, read))
     files = arguments.stream_files(streams, program, queries)
     is_live = wanted.is_live(files, output)
-    if is_live:
+    if check_config:
+        pass  # `check_all` reports what is missing
+    elif is_live:
         check_paths(files, wanted.follow)
     else:
         arguments.check_files(files)
@@ -283,6 +301,13 @@ def run(
 
     for warning in kb_warnings(read, program.sources, graphs, entail is not None):
         reports.log(warning, prefix="")
+    if check_config:
+        sink = None if output == arguments.STDIN else output
+        settings = settings_of(context)
+        secrets = {} if settings is None else settings.secrets
+        return check_all(
+            program, graphs, files, wanted.follow, sink, wanted.state, wanted.late, secrets
+        )
     limits = {
         "max_groups": max_groups,
         "max_steps": max_steps,
@@ -296,9 +321,10 @@ def run(
         if mappings:
             raise click.UsageError("--map reads finished files, so --follow and --state exclude it")
         run_live(program, graphs, files, options, wanted, shown)
-        return
+        return None
     sources = file_sources(files, options, reports.log, mappings)
     _run(program, graphs, sources, shown)
+    return None
 
 
 def _run(

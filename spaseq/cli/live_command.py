@@ -13,9 +13,12 @@ import click
 
 from spaseq.cli import arguments, reasons, reports
 from spaseq.cli.stopping import ending
+from spaseq.cli.watching import monitored, several, shown_progress
 
 if TYPE_CHECKING:
     from spaseq.io.read_options import ReadOptions
+    from spaseq.live.monitoring import Monitor
+    from spaseq.live.session import LiveOptions
     from spaseq.pipeline import AtEnd
     from spaseq.program import Program
 
@@ -68,6 +71,21 @@ _OPTIONS = (
         metavar="FILE",
         help="Write events that are too late to this file, as JSON lines with the reason.",
     ),
+    click.option(
+        "--metrics",
+        metavar="HOST:PORT",
+        help="Serve /metrics for Prometheus, /healthz and /readyz; :PORT is at 127.0.0.1.",
+    ),
+    click.option(
+        "--log-format",
+        type=click.Choice(("text", "json")),
+        default="text",
+        show_default=True,
+        is_eager=True,
+        expose_value=False,
+        callback=lambda context, parameter, value: reports.use_json(value == "json"),
+        help="The format of messages on standard error.",
+    ),
 )
 
 
@@ -98,6 +116,7 @@ class Wanted:
     idle: str | None
     graph_quiet: str
     late: str | None
+    metrics: str | None
 
     def is_live(self, files: Mapping[str, Sequence[str]], output: str | None) -> bool:
         """Whether the live stage runs the command."""
@@ -107,6 +126,7 @@ class Wanted:
             or self.state is not None
             or self.idle is not None
             or self.late is not None
+            or self.metrics is not None
             or any(map(arguments.is_source_url, urls))
             or (output is not None and arguments.is_sink_url(output))
         )
@@ -133,9 +153,8 @@ def run_live(
     shown: RunOptions,
 ) -> None:
     """Run until the sources end or a signal arrives."""
-    from spaseq.errors import QueryWarning
     from spaseq.live.coordinator import Timing
-    from spaseq.live.session import LiveOptions, Session
+    from spaseq.live.session import LiveOptions
 
     quiet = None if wanted.graph_quiet == NEVER else _seconds(wanted.graph_quiet, "--graph-quiet")
     idle = None if wanted.idle is None else _seconds(wanted.idle, "--idle")
@@ -153,6 +172,22 @@ def run_live(
         Timing(quiet, idle, every),
         shown.at_end == "close",
     )
+    with monitored(wanted.metrics) as monitor:
+        _run(program, kb, files, reading, options, shown, monitor)
+
+
+def _run(
+    program: Program,
+    kb: Mapping[str, str],
+    files: Mapping[str, Sequence[str]],
+    reading: ReadOptions,
+    options: LiveOptions,
+    shown: RunOptions,
+    monitor: Monitor | None,
+) -> None:
+    from spaseq.errors import QueryWarning
+    from spaseq.live.session import Session
+
     elapsed = reports.stopwatch()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)  # `kb_warnings` has reported them
@@ -164,14 +199,15 @@ def run_live(
         with (
             ending(session.stop),
             reasons.shown_on_signal(run) as answer,
-            reports.progress_bar(shown.progress, session.sources) as bar,
+            shown_progress(shown.progress) as progress,
         ):
-            session.go(reasons.both(bar, answer))
+            watch = several(progress, None if monitor is None else monitor.show)
+            session.go(answer, watch)
     finally:
         written = session.written
         session.close()
         shed = sum(query.shed for query in run.queries)
-        reports.report_left_out(session.sources, shed, wanted.late)
+        reports.report_left_out(session.sources, shed, options.late)
         reports.report_closed(sum(query.closed_by_end for query in run.queries))
         reports.report_failures(run.rows.matchers.calls.failures)
         if shown.stats:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,10 +21,33 @@ if TYPE_CHECKING:
     from spaseq.pipeline import Progress
 
 
-def log(message: str, prefix: str = "spaseq: ") -> None:
-    """Print a message to standard error."""
-    if sys.stderr is not None:
+_as_json = False
+
+
+def use_json(wanted: bool) -> None:
+    """Whether messages are JSON objects from now on (`--log-format json`)."""
+    global _as_json
+    _as_json = wanted
+
+
+def is_json() -> bool:
+    """Whether messages are JSON objects."""
+    return _as_json
+
+
+def log(message: str, prefix: str = "spaseq: ", **fields: Any) -> None:
+    """Print a message to standard error; `fields` are further keys of its JSON object."""
+    if sys.stderr is None:
+        return
+    if not _as_json:
         print(f"{prefix}{message}", file=sys.stderr, flush=True)
+        return
+    import json
+
+    level = "error" if message.startswith("error: ") else "info"
+    stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    entry = {"time": stamp, "level": level, "message": message.removeprefix("error: "), **fields}
+    print(json.dumps(entry, ensure_ascii=False), file=sys.stderr, flush=True)
 
 
 def output(text: str) -> None:
@@ -154,6 +178,9 @@ def print_statistics(
     sources: Sequence[Source], stats: Mapping[str, Any], written: int, seconds: float
 ) -> None:
     """Print two tables to standard error: the input per stream, and the run's counters."""
+    if _as_json:
+        print_json_statistics(sources, stats, written, seconds)
+        return
     if sys.stderr is None:
         return
     from rich.console import Console
@@ -201,6 +228,9 @@ def print_json_statistics(
         for source in sources
     }
     counters = {"written": written, "seconds": round(seconds, 6), "read": read, "run": stats}
+    if _as_json:
+        log("statistics", statistics=counters)
+        return
     log(json.dumps(counters), prefix="")
 
 

@@ -84,7 +84,7 @@ class Checkpoints:
         self._positions = positions
         self._header = header
         self._acknowledge = acknowledge
-        self._interval = interval
+        self.interval = interval
         self._log = log
         self._in_copy = in_copy
         self._due = time.monotonic() + interval
@@ -127,7 +127,7 @@ class Checkpoints:
             if self._pending is None:
                 self._count_pause(begun, more=True)
         elif now >= self._due:
-            self._due = now + self._interval
+            self._due = now + self.interval
             if self._in_copy:
                 self._begin()
             else:

@@ -24,6 +24,7 @@ from spaseq.live.checkpoints import Checkpoints
 from spaseq.live.feeder import Feeder, Inbox
 from spaseq.live.protocols import Position, Sink, Source
 from spaseq.live.state import StateFolder
+from spaseq.live.status import INTERVAL_SECONDS, Status, StatusTaker
 from spaseq.live.streams import Stream
 from spaseq.pipeline import Observer, Progress
 from spaseq.rdf._batch import EventBatch
@@ -106,7 +107,7 @@ class Coordinator:
         log: Callable[[str], None] = lambda text: None,
         close: bool = True,
     ):
-        self._run = run
+        self.run = run
         self._close = close
         self.inputs = list(inputs)
         self._sink = sink
@@ -121,40 +122,54 @@ class Coordinator:
         self._limit = limit
         self._log = log
         self._observe: Observer | None = None
-        self._events = 0
-        self._inbox = Inbox(len(self.inputs))
+        self._watch: Callable[[Status], None] | None = None
+        self.events = 0
+        self.inbox = Inbox(len(self.inputs))
         self._stopping = False
 
     def stop(self) -> None:
         """Take no more events, finish the batch and make a checkpoint. A signal may call this."""
         self._stopping = True
 
-    def go(self, observe: Observer | None = None) -> None:
+    @property
+    def written(self) -> int:
+        """The number of matches written."""
+        return self._sink.written
+
+    def go(
+        self,
+        observe: Observer | None = None,
+        watch: Callable[[Status], None] | None = None,
+    ) -> None:
         """Run until the sources end, `stop` is called or the limit is reached.
 
-        `observe` is called after each batch of events.
+        `observe` is called after each batch of events; `watch` twice a second, and at the end.
         """
-        self._observe = observe
+        self._observe, self._watch = observe, watch
+        taker = StatusTaker(self) if watch is not None else None
         feeders = []
         for number, one in enumerate(self.inputs):
-            feeders.append(Feeder(one.source, number, self._inbox, one.position))
-        self._sink.attach(self._run)
+            feeders.append(Feeder(one.source, number, self.inbox, one.position))
+        self._sink.attach(self.run)
         try:
             for feeder in feeders:
                 feeder.start()
-            if self._loop():
+            if self._loop(taker):
                 self._finish()
             if self.checkpoints is not None:
                 self.checkpoints.make_last()
+            if taker is not None and watch is not None:
+                watch(taker.take())
         finally:
-            self._inbox.stop()
+            self.inbox.stop()
             if self.checkpoints is not None:
                 self.checkpoints.cancel()
             for feeder in feeders:
                 feeder.join(2.0)
 
-    def _loop(self) -> bool:
+    def _loop(self, taker: StatusTaker | None) -> bool:
         """Process events. Returns whether all sources have ended."""
+        shown = 0.0
         while not self._stopping:
             self._take()
             bound, is_known = self._bound()
@@ -169,6 +184,9 @@ class Coordinator:
             if self.checkpoints is not None:
                 self.checkpoints.turn(now)
             self._report_holder(now)
+            if taker is not None and self._watch is not None and now - shown >= INTERVAL_SECONDS:
+                shown = now
+                self._watch(taker.take())
             self._wait(now)
         return False
 
@@ -176,7 +194,7 @@ class Coordinator:
 
     def _take(self) -> None:
         """Decode what has arrived."""
-        inbox, now = self._inbox, time.monotonic()
+        inbox, now = self.inbox, time.monotonic()
         for number, one in enumerate(self.inputs):
             stream = one.stream
             if stream.ended:
@@ -235,8 +253,8 @@ class Coordinator:
                 continue
             wanted.append(number)
             if quiet is not None and not stream.was_quiet:
-                timeout = min(timeout, max(0.001, quiet - self._inbox.silence(number, now)))
-        self._inbox.wait(wanted, timeout)
+                timeout = min(timeout, max(0.001, quiet - self.inbox.silence(number, now)))
+        self.inbox.wait(wanted, timeout)
 
     # ------------------------------------------------------------ time
 
@@ -271,7 +289,7 @@ class Coordinator:
         if self._timing.idle is not None or len(self.inputs) < 2:
             return
         for number, one in enumerate(self.inputs):
-            silent = self._inbox.silence(number, now)
+            silent = self.inbox.silence(number, now)
             if one.warned or one.stream.ended or silent < HELD_BACK_SECONDS:
                 continue
             if self.holder() is one.stream:
@@ -315,19 +333,19 @@ class Coordinator:
                 if batch is not None:
                     stream.advance(index)
         self._pass_watermark(bound)
-        closed = self._run.clock.closed
+        closed = self.run.clock.closed
         for stream in streams:
             stream.floor = closed
 
     def _push(self, events: EventBatch | EventSequence, count: int) -> None:
-        self._write(self._run.push_batch(events))
-        self._events += count
+        self._write(self.run.push_batch(events))
+        self.events += count
         if self._observe is not None:
             if isinstance(events, EventBatch):
                 last = EncodedEvent(events, count - 1)
             else:
                 last = EncodedEvent(*events.position(count - 1))
-            self._observe(Progress(self._events, self._sink.written, last))
+            self._observe(Progress(self.events, self._sink.written, last))
 
     def _write(self, found: Iterable[Match | None]) -> None:
         sink, limit = self._sink, self._limit
@@ -350,7 +368,7 @@ class Coordinator:
 
     def _pass_watermark(self, bound: int | None) -> None:
         """Close the time before the bound, if no event has come to it."""
-        clock = self._run.clock
+        clock = self.run.clock
         if (
             bound is None
             or clock.domain is None
@@ -358,14 +376,14 @@ class Coordinator:
         ):
             return
         if clock.closed is None or bound > clock.closed:
-            self._write(self._run.advance(from_micros(bound, clock.domain)))
+            self._write(self.run.advance(from_micros(bound, clock.domain)))
 
     def _lateness(self) -> bool:
         return any(one.stream.lateness for one in self.inputs)
 
     def _finish(self) -> None:
         """The end of all streams."""
-        self._write(self._run.finish(self._close))
+        self._write(self.run.finish(self._close))
 
     def _raise_failure(self) -> None:
         for one in self.inputs:

@@ -31,6 +31,7 @@ class Inbox:
         self._ended = [False] * count
         self._failures: list[BaseException | None] = [None] * count
         self._silent: list[float | None] = [None] * count
+        self._open = [False] * count
         self._wanted = frozenset(range(count))
         self.stopped = False
 
@@ -51,6 +52,14 @@ class Inbox:
         """A source has had nothing since a moment of the monotonic clock; None: it has bytes."""
         if since is None or self._silent[number] is None:
             self._silent[number] = since
+
+    def has_opened(self, number: int) -> None:
+        """A source has been opened."""
+        self._open[number] = True
+
+    def is_open(self, number: int) -> bool:
+        """Whether a source has been opened."""
+        return self._open[number]
 
     def silence(self, number: int, now: float) -> float:
         """For how many seconds a source has had nothing."""
@@ -121,6 +130,7 @@ class Feeder(threading.Thread):
         try:
             try:
                 self._source.open(self._position)
+                inbox.has_opened(number)
                 while not inbox.stopped:
                     begun = time.monotonic()
                     chunks = self._source.poll(POLL_SECONDS)

@@ -86,6 +86,15 @@ class Source(Protocol):
         """Release what `open` acquired."""
 
 
+@runtime_checkable
+class ReportingSource(Protocol):
+    """A source that can lose its connection, and reconnects."""
+
+    @property
+    def problem(self) -> str | None:
+        """What keeps it from reading, for `/readyz`; None: nothing. Any thread may ask."""
+
+
 class Sink(Protocol):
     """Writes matches. All calls come from the thread of the coordinator.
 

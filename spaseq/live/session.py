@@ -27,6 +27,7 @@ from spaseq.live.follow import Folder, FollowedFiles, Listed, Pipe
 from spaseq.live.late import LateLines
 from spaseq.live.protocols import Sink, Source
 from spaseq.live.state import Checkpoint, StateFolder
+from spaseq.live.status import Status
 from spaseq.live.streams import Decoder, LateEvent, Stream
 from spaseq.pipeline import Observer, shapes
 from spaseq.program import Program
@@ -317,12 +318,17 @@ class Session:
         """Take no more events, finish the batch and make a checkpoint. A signal may call this."""
         self.coordinator.stop()
 
-    def go(self, observe: Observer | None = None) -> None:
-        """Run until the sources end, or `stop` is called; `observe` is called after each batch."""
+    def go(
+        self, observe: Observer | None = None, watch: Callable[[Status], None] | None = None
+    ) -> None:
+        """Run until the sources end, or `stop` is called.
+
+        `observe` is called after each batch, `watch` twice a second; see `Coordinator.go`.
+        """
         if self.is_finished:
             self._log("the run came to its end before; nothing is left to do")
             return
-        self.coordinator.go(observe)
+        self.coordinator.go(observe, watch)
 
     def close(self) -> None:
         """Close the sink, the file of late events and the state folder."""

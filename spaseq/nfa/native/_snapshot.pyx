@@ -162,6 +162,15 @@ cdef class CoreParts:
                 taken = group.joined_at == self.window.now and self.instant.touched_count > 0
                 yield i, values, group.members, taken, dates
 
+    def live_groups(self, uint32_t place):
+        """The number of groups of a place, in constant time.
+
+        Includes those that the window has passed, until an event finds them.
+        """
+        if not self.tables.places[place].operator:
+            return 0
+        return (<Groups>self.instant.groups_at[place]).live_count
+
     cdef tuple _dates(self, Dates* dates, bint over):
         cdef InstantMembers* stretch = dates.newest
         cdef instant_t start = self.window.now + 1 if over else self.window.timestamp_start

@@ -123,7 +123,7 @@ def test_a_transaction_has_no_match_after_its_checkpoint(
         run.wait_for(lambda: len(made._held) > 0)
         number = made.number
         assert rows(table) == numbers(1)
-        made._interval, made._due = 1e9, 1e18
+        made.interval, made._due = 1e9, 1e18
         flag.unlink()
         run.wait_for(lambda: made.number == number + 1)
         time.sleep(0.05)

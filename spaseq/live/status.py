@@ -1,0 +1,213 @@
+"""What a live run is doing, as numbers: taken by the coordinator, read by any thread.
+
+A `Status` is immutable. The coordinator takes one between two batches, at most every
+`INTERVAL_SECONDS`, so that reading one never waits for the run nor disturbs it. Cost: linear in the
+places of the queries and the streams, not in the state.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from spaseq.engine.place_names import Notation
+from spaseq.live.protocols import ReportingSource
+from spaseq.rdf.event import DATE_TIME
+from spaseq.rdf.time import from_micros
+
+if TYPE_CHECKING:
+    from spaseq.live.coordinator import Coordinator, Input
+
+INTERVAL_SECONDS = 0.5
+"""The least time between two statuses."""
+OVERDUE_INTERVALS = 3
+"""After so many intervals without a checkpoint, the run is not ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """One stream.
+
+    Args:
+        iri: The stream.
+        events: Events read.
+        late: Those that were too late.
+        rejected: Errors that were skipped.
+        watermark: The time before which no further event comes, in seconds (since 1970, if times
+            are dates); None if it is not known.
+        shown: The watermark as it is written in the data.
+        lag: Seconds of the watermark behind the clock; None if times are not dates.
+        waiting: Events that wait for other streams or for late events.
+        queued: Bytes in the queue between the source and the run.
+        silent: Seconds since the source had something.
+        is_open: Whether the source has been opened.
+        is_idle: Whether it no longer holds the others back.
+        has_ended: Whether the source has ended.
+        holds_back: Whether other streams wait for it.
+        problem: What keeps the source from reading, if it says so.
+    """
+
+    iri: str
+    events: int
+    late: int
+    rejected: int
+    watermark: float | None
+    shown: str | None
+    lag: float | None
+    waiting: int
+    queued: int
+    silent: float
+    is_open: bool
+    is_idle: bool
+    has_ended: bool
+    holds_back: bool
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStatus:
+    """One query: matches found, groups dropped by a limit, and groups by the title of the place."""
+
+    name: str
+    matches: int
+    shed: int
+    groups: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointStatus:
+    """The checkpoints: number, size in bytes and age in seconds of the last complete one.
+
+    `age` counts from the start of this process while it has made none. `pause` and `longest_pause`
+    are the seconds for which one stopped the run; `failed` counts those that were not written.
+    """
+
+    number: int
+    size: int
+    age: float
+    interval: float
+    pause: float
+    longest_pause: float
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The run at the moment `taken`, on the monotonic clock."""
+
+    taken: float
+    events: int
+    written: int
+    streams: Sequence[StreamStatus]
+    queries: Sequence[QueryStatus]
+    checkpoint: CheckpointStatus | None
+    kb: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The counters of requests (`spaseq.kb.client.Counters`), by graph or service."""
+
+    @property
+    def groups(self) -> int:
+        """The number of groups of partial matches."""
+        return sum(sum(query.groups.values()) for query in self.queries)
+
+    def obstacles(self) -> list[str]:
+        """What is not ready, as texts."""
+        found = []
+        for stream in self.streams:
+            if stream.has_ended:
+                continue
+            if stream.problem is not None:
+                found.append(f"stream <{stream.iri}>: {stream.problem}")
+            elif not stream.is_open:
+                found.append(f"stream <{stream.iri}>: its source is not open yet")
+            if stream.holds_back and stream.silent >= 1.0:
+                found.append(
+                    f"stream <{stream.iri}>: quiet for {stream.silent:.0f} s, holds others back"
+                )
+        made = self.checkpoint
+        if made is not None and made.age > OVERDUE_INTERVALS * made.interval + 1.0:
+            found.append(f"checkpoint: the last one is {made.age:.0f} s old")
+        return found
+
+
+class StatusTaker:
+    """Takes statuses of one coordinator."""
+
+    def __init__(self, coordinator: Coordinator):
+        self._coordinator = coordinator
+        run = coordinator.run.evaluation
+        self._places = [
+            (
+                query,
+                [
+                    (place, notation.title(place))
+                    for place in notation.order
+                    if not notation.automaton.places[place].start
+                ],
+            )
+            for query, compiled in zip(run.queries, run.program.queries, strict=True)
+            for notation in (Notation(compiled),)
+        ]
+        self._begun = time.monotonic()
+
+    def take(self) -> Status:
+        """The status now; call it from the thread of the coordinator, between two batches."""
+        coordinator, now = self._coordinator, time.monotonic()
+        holder = coordinator.holder()
+        made, checkpoint = coordinator.checkpoints, None
+        if made is not None:
+            checkpoint = CheckpointStatus(
+                made.number, made.size, now - (made.made_at or self._begun), made.interval,
+                made.pause, made.longest_pause, made.failed,
+            )  # fmt: skip
+        return Status(
+            now,
+            coordinator.events,
+            coordinator.written,
+            [
+                self._stream(number, one, now, one.stream is holder)
+                for number, one in enumerate(coordinator.inputs)
+            ],
+            [
+                QueryStatus(
+                    query.plan.name,
+                    query.matched,
+                    query.shed,
+                    {title: query.native.parts.live_groups(place) for place, title in places},
+                )
+                for query, places in self._places
+            ],
+            checkpoint,
+            coordinator.run.kb.statistics,
+        )
+
+    def _stream(self, number: int, one: Input, now: float, holds_back: bool) -> StreamStatus:
+        stream, inbox = one.stream, self._coordinator.inbox
+        counters = stream.source.counters
+        frontier, domain = stream.frontier, stream.domain
+        seconds = shown = lag = None
+        if frontier is not None and domain:
+            seconds, shown = frontier / 1e6, from_micros(frontier, domain).term.value
+            if domain == DATE_TIME:
+                lag = time.time() - seconds
+        problem: Any = None
+        if isinstance(one.source, ReportingSource):
+            problem = one.source.problem
+        return StreamStatus(
+            stream.source.stream,
+            counters.events,
+            counters.late,
+            counters.skipped,
+            seconds,
+            shown,
+            lag,
+            stream.pending,
+            inbox.size(number),
+            inbox.silence(number, now),
+            inbox.is_open(number),
+            stream.is_idle,
+            stream.ended,
+            holds_back,
+            problem,
+        )
