@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from spaseq.errors import InputError
-from spaseq.live.receiving import Background, Pauses
 from spaseq.live.protocols import Chunk, Position
+from spaseq.live.receiving import Background, Pauses
 from spaseq.live.web import http_client, opened, refusal, web_address
 
 SILENCE_SECONDS = 120.0

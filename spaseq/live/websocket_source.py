@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from spaseq.errors import InputError
 from spaseq.live.addresses import client
-from spaseq.live.receiving import Pauses, together
 from spaseq.live.protocols import Chunk, Position
+from spaseq.live.receiving import Pauses, together
 from spaseq.live.web import web_address
 
 AT_ONCE = 1000
