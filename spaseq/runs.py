@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-import pyoxigraph as ox
-
 from spaseq.engine._alone import Alone, alone
 from spaseq.engine.checkpoint import save
 from spaseq.engine.compiled import CompiledQueries
@@ -34,7 +32,7 @@ from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.checked import LEAST
 from spaseq.rdf.encoded import EncodedEvent
-from spaseq.rdf.event import Event
+from spaseq.rdf.event import Event, Parameter
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.rdf.time import mixed_domains
 from spaseq.results import Match
@@ -57,7 +55,7 @@ class Run:
         self,
         program: CompiledQueries,
         kb: Mapping[str, Any] | Any = None,
-        bound: Mapping[str, ox.NamedNode | ox.Literal] | None = None,
+        bound: Mapping[str, Parameter] | None = None,
         entail: str | None = None,
         limits: Limits = NO_LIMITS,
     ):

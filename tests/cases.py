@@ -19,13 +19,14 @@ from typing import TypeVar
 
 import pyoxigraph as ox
 
-from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp, with_nodes
 
 T = TypeVar("T")
 SUITE = Path(__file__).parent / "suite"
 EXAMPLE = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
-PREFIXES = f"@prefix : <{EXAMPLE}> . @prefix xsd: <{XSD}> . "
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+PREFIXES = f"@prefix : <{EXAMPLE}> . @prefix xsd: <{XSD}> . @prefix rdf: <{RDF}> . "
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 KEYS = {
     "name", "section", "query", "queries", "events", "kb", "matches", "alternatives",
@@ -253,8 +254,7 @@ def turtle(text: str) -> list[Fact]:
 
 def _relabel(fact: Fact, scope: str) -> Fact:
     subject, predicate, object_ = (
-        ox.BlankNode(f"{scope}x{term.value}") if isinstance(term, ox.BlankNode) else term
-        for term in fact
+        with_nodes(term, lambda node: ox.BlankNode(f"{scope}x{node.value}")) for term in fact
     )
     return (subject, predicate, object_)
 
@@ -383,6 +383,8 @@ def _same(wanted: Result, seen: Result) -> bool:
 def _agrees(wanted: Term, seen: Term, loose: bool) -> bool:
     if isinstance(wanted, ox.BlankNode):
         return isinstance(seen, ox.BlankNode)
+    if isinstance(wanted, ox.Triple) and isinstance(seen, ox.Triple):
+        return all(_agrees(a, b, loose) for a, b in zip(wanted, seen, strict=True))
     if loose and isinstance(wanted, ox.Literal) and isinstance(seen, ox.Literal):
         return abs(float(wanted.value) - float(seen.value)) < 1e-9
     return wanted == seen
@@ -428,6 +430,8 @@ def _seconds(micros: int) -> str:
 
 
 def _shown(term: Term) -> str:
+    if isinstance(term, ox.Triple):
+        return f"<<( {' '.join(map(_shown, term))} )>>"
     text = str(term)
     if isinstance(term, ox.Literal) and term.datatype.value == XSD + "integer":
         return term.value

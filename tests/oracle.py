@@ -489,6 +489,8 @@ def shown(value: Any) -> object:
 def _shown(term: Term) -> str:
     if isinstance(term, ox.BlankNode):
         return "_:"
+    if isinstance(term, ox.Triple):
+        return f"<<( {' '.join(map(_shown, term))} )>>"
     if isinstance(term, ox.Literal) and term.datatype.value == XSD + "double":
         return str(canonical(term))
     return str(term)

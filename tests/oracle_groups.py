@@ -169,21 +169,27 @@ def _name(item: ast.Projection) -> str:
 
 def instance(template: Sequence[ast.Triple], value: Callable[[str], Term | None]) -> Iterator[Fact]:
     """The triples of a template, without those that are no RDF triples."""
-    fresh: dict[str, Term] = {}
+    fresh: dict[str, Term | None] = {}
     seen = set()
     for triple in template:
         fact = tuple(
             _filled(term, value, fresh)
             for term in (triple.subject, triple.predicate, triple.object)
         )
-        subject, predicate, _ = fact
-        proper = not isinstance(subject, ox.Literal) and isinstance(predicate, ox.NamedNode)
-        if None not in fact and proper and fact not in seen:
+        subject, predicate, value_of_it = fact
+        proper = isinstance(subject, ox.NamedNode | ox.BlankNode)
+        proper = proper and isinstance(predicate, ox.NamedNode) and value_of_it is not None
+        if triple.of is not None:
+            # It describes the parts of a triple term of another triple.
+            fresh[triple.of.label] = ox.Triple(*fact) if proper else None  # type: ignore[arg-type]
+        elif proper and fact not in seen:
             seen.add(fact)
             yield fact  # type: ignore[misc]
 
 
-def _filled(term: Any, value: Callable[[str], Term | None], fresh: dict[str, Term]) -> Term | None:
+def _filled(
+    term: Any, value: Callable[[str], Term | None], fresh: dict[str, Term | None]
+) -> Term | None:
     match term:
         case ast.Var():
             return value(term.name)
@@ -191,6 +197,11 @@ def _filled(term: Any, value: Callable[[str], Term | None], fresh: dict[str, Ter
             return fresh.setdefault(term.label, ox.BlankNode())
         case ast.Iri():
             return ox.NamedNode(term.value)
+        case ast.TripleTerm():
+            parts: Any = (
+                _filled(part, value, fresh) for part in (term.subject, term.predicate, term.object)
+            )
+            return ox.Triple(*parts)
         case ast.Literal(lexical, datatype, language, direction):
             if language is not None:
                 base = None if direction is None else ox.BaseDirection(direction)

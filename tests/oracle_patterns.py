@@ -172,6 +172,11 @@ class Graphs:
             yield found
 
     def _as_written(self, term: Term, spelled: Mapping[Term, set[Term]]) -> Term:
+        if isinstance(term, ox.Triple):
+            value = self._as_written(term.object, spelled)
+            term = ox.Triple(term.subject, term.predicate, value)
+            written = spelled.get(term, {term})
+            return term if term in written else next(iter(written))
         if not isinstance(term, ox.Literal):
             return term
         if term.datatype.value.startswith(HIDDEN):
@@ -181,9 +186,9 @@ class Graphs:
         written = spelled.get(term, {term})
         return term if term in written else next(iter(written))
 
-    def _literals(self, event: Event) -> list[ox.Literal]:
+    def _literals(self, event: Event) -> list[Term]:
         objects = [fact[2] for fact in event.facts] + [quad.object for quad in self._kb]
-        return [term for term in objects if isinstance(term, ox.Literal)]
+        return [term for term in objects if isinstance(term, ox.Literal | ox.Triple)]
 
     def _store(self, event: Event, odd: frozenset[Term] = frozenset()) -> ox.Store:
         key = (id(event), odd)
@@ -258,10 +263,10 @@ class Graphs:
 
 def _row(store: ox.Store, text: str, values: Sequence[tuple[str, Term]]) -> Term | None:
     """One expression over one row; blank nodes, which `VALUES` cannot hold, are substituted."""
-    blank = {n: t for n, t in values if isinstance(t, ox.BlankNode)}
+    blank = {n: t for n, t in values if has_node(t)}
     named = [(n, t) for n, t in values if n not in blank]
     columns = " ".join(f"?{name}" for name, _ in named)
-    row = " ".join(str(term) for _, term in named)
+    row = " ".join(written(term) for _, term in named)
     given = "".join(f"?{name} " for name in blank)
     data = f"VALUES ({columns}) {{ ({row}) }}" if named else ""
     result = store.query(
@@ -282,7 +287,9 @@ def constants(pattern: ast.GroupGraphPattern) -> list[ox.Literal]:
     ]
 
 
-def hidden(literal: Any) -> ox.Literal:
+def hidden(literal: Any) -> ox.Literal | ox.Triple:
+    if isinstance(literal, ox.Triple):
+        return ox.Triple(literal.subject, literal.predicate, hidden(literal.object))
     return ox.Literal(literal.value, datatype=ox.NamedNode(HIDDEN + literal.datatype.value))
 
 
@@ -316,13 +323,29 @@ def _hidden_in(node: Any, odd: set[Term]) -> Any | None:
     return replace(node, datatype=HIDDEN + node.datatype) if literal in odd else None
 
 
+def has_node(term: Term) -> bool:
+    """Whether a term is a blank node, or a triple term with one."""
+    if isinstance(term, ox.Triple):
+        return any(map(has_node, term))
+    return isinstance(term, ox.BlankNode)
+
+
+def written(term: Term) -> str:
+    """A term as a query writes it."""
+    if isinstance(term, ox.Triple):
+        return f"<<( {term.subject} {term.predicate} {written(term.object)} )>>"
+    return str(term)
+
+
 _CANONICAL: dict[Term, Term] = {}
 
 
 def canonical(literal: Term) -> Term:
     """The literal as pyoxigraph gives it back."""
     if literal not in _CANONICAL:
-        text = f"SELECT ?v {{ VALUES ?v {{ {literal} }} }}"
+        if has_node(literal):
+            return literal
+        text = f"SELECT ?v {{ VALUES ?v {{ {written(literal)} }} }}"
         _CANONICAL[literal] = next(ox.Store().query(text))["v"]  # type: ignore[arg-type]
     return _CANONICAL[literal]
 
@@ -334,10 +357,12 @@ def ordered(terms: Sequence[Term], descending: bool = False) -> list[Term]:
     """The terms in SPARQL's ORDER BY order, equals in the order given."""
     blank = sorted((t for t in terms if isinstance(t, ox.BlankNode)), key=str)
     other = [t for t in terms if not isinstance(t, ox.BlankNode)]
+    if any(has_node(term) for term in other):
+        raise NotImplementedError("the order of triple terms with blank nodes")
     exactly = oracle_numbers.ordered(other, descending)
     if exactly is not None and not blank:
         return exactly
-    rows = " ".join(f"({number} {term})" for number, term in enumerate(other))
+    rows = " ".join(f"({number} {written(term)})" for number, term in enumerate(other))
     by = "DESC(?v)" if descending else "?v"
     text = f"SELECT ?n {{ VALUES (?n ?v) {{ {rows} }} }} ORDER BY {by} ?n"
     found = [other[int(row["n"].value)] for row in ox.Store().query(text)]  # type: ignore[union-attr]
@@ -359,7 +384,7 @@ def aggregate(node: ast.Aggregate, values: Sequence[Term]) -> Term | None:
         case "MIN" | "MAX":
             return next(iter(ordered(values, node.name == "MAX")), None)
         case "GROUP_CONCAT":
-            if any(isinstance(term, ox.BlankNode) for term in values):
+            if any(isinstance(term, ox.BlankNode | ox.Triple) for term in values):
                 return None
             separator = " " if node.separator is None else node.separator
             return ox.Literal(separator.join(term.value for term in values))
@@ -370,7 +395,7 @@ def aggregate(node: ast.Aggregate, values: Sequence[Term]) -> Term | None:
 
 def _arithmetic(name: str, values: tuple[Term, ...]) -> Term | None:
     if (name, values) not in _SUMS:
-        if any(isinstance(term, ox.BlankNode) for term in values):
+        if any(isinstance(term, ox.BlankNode | ox.Triple) for term in values):
             return None
         try:
             return oracle_numbers.total(name, values)

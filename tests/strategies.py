@@ -122,6 +122,8 @@ def local(name: str) -> str:
 def short(term: Term) -> str:
     if isinstance(term, ox.NamedNode) and term.value.startswith(EXAMPLE):
         return ":" + local(term.value)
+    if isinstance(term, ox.Triple):
+        return f"<<( {' '.join(map(short, term))} )>>"
     text = str(term)
     return term.value if text.endswith("#integer>") else text
 

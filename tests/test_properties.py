@@ -15,6 +15,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 from bounds import bounded
+from drawn_terms import starred
 from hypothesis import HealthCheck, given, settings
 from oracle import Reference, comparable, evaluate
 from strategies import EXAMPLE, Case, cases, random_case, random_chain, smaller
@@ -102,6 +103,19 @@ def test_batches_do_not_matter(seed: int) -> None:
     sizes = [chance.randint(1, 4) for _ in range(9)]
     found = objection(case, sizes)
     assert not found, report(case, found)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))
+def test_triple_terms_change_nothing(seed: int) -> None:
+    case = random_case(seed)
+    star = starred(case, seed)
+    results = [
+        [match for answer in pushed(each, (1,)) for match in answer] for each in (case, star)
+    ]
+    plain, found = map(comparable, results)
+    assert found == plain, star
+    reference = Reference(parse(star.query), star.streams, star.kb)
+    assert not reference.objection(found), star
 
 
 def read(case: Case, folder: Path, workers: int) -> list[str]:

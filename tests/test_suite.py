@@ -41,7 +41,7 @@ from spaseq.io.merge import merge
 from spaseq.io.source import Source
 from spaseq.parser import format_query, parse
 from spaseq.pipeline import matches
-from spaseq.rdf.event import Event, Fact, Term
+from spaseq.rdf.event import Event, Fact, Term, n_triples
 from spaseq.results import Match
 
 CASES = load()
@@ -201,7 +201,7 @@ def _position(case: Case, arrival: Arrival) -> int:
 
 
 def _n_triples(facts: Iterable[Fact]) -> bytes:
-    return "".join(f"{s} {p} {o} .\n" for s, p, o in facts).encode()
+    return "".join(f"{s} {p} {n_triples(o)} .\n" for s, p, o in facts).encode()
 
 
 def _results(case: Case, matches: Iterable[Match]) -> list[Result]:
@@ -273,7 +273,7 @@ def _n_quads(case: Case, stream: str) -> Iterator[str]:
             kind = "integer"
         yield f'{graph} {GENERATED_AT} "{arrival.text}"^^<{XSD}{kind}> .\n'
         for subject, predicate, object_ in arrival.facts:
-            yield f"{subject} {predicate} {object_} {graph} .\n"
+            yield f"{subject} {predicate} {n_triples(object_)} {graph} .\n"
 
 
 def _from_json(case: Case, line: dict[str, Any]) -> Result:
@@ -292,7 +292,11 @@ def _from_json(case: Case, line: dict[str, Any]) -> Result:
     return _result(case, line["query"], witnesses, end, solution, group)
 
 
-def _json_term(term: dict[str, str]) -> Term:
+def _json_term(term: dict[str, Any]) -> Term:
+    if term["type"] == "triple":
+        names = ("subject", "predicate", "object")
+        parts: Any = (_json_term(term["value"][name]) for name in names)
+        return ox.Triple(*parts)
     if term["type"] == "uri":
         return ox.NamedNode(term["value"])
     if term["type"] == "bnode":

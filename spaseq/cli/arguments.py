@@ -14,15 +14,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 if TYPE_CHECKING:
-    import pyoxigraph as ox
-
     from spaseq.io.rows.mapping import RowMapping
     from spaseq.program import Program
+    from spaseq.rdf.event import Parameter
 
 STDIN = "-"
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -341,11 +340,9 @@ def _why_not(path: str) -> str:
     return "is a folder, not a file" if os.path.isdir(path) else "there is no such file"
 
 
-def bound_values(
-    given: Iterable[str], queries: Sequence[QueryFile]
-) -> dict[str, ox.NamedNode | ox.Literal]:
+def bound_values(given: Iterable[str], queries: Sequence[QueryFile]) -> dict[str, Parameter]:
     """Variable name → term, from `NAME=TERM`, with the prefixes that the queries declare."""
-    values: dict[str, ox.NamedNode | ox.Literal] = {}
+    values: dict[str, Parameter] = {}
     prefixes: Mapping[str, set[str]] | None = None
     for argument in given:
         name, sign, text = argument.partition("=")
@@ -379,11 +376,11 @@ def _prefixes(queries: Sequence[QueryFile]) -> dict[str, set[str]]:
     return {prefix: {iri} for prefix, iri in _PREFIXES.items()} | prefixes
 
 
-def _bound_term(
-    text: str, argument: str, prefixes: Mapping[str, set[str]]
-) -> ox.NamedNode | ox.Literal:
+def _bound_term(text: str, argument: str, prefixes: Mapping[str, set[str]]) -> Parameter:
     """A term in Turtle syntax, including bare numbers and booleans; any other text is a string."""
     import pyoxigraph as ox
+
+    from spaseq.rdf.event import nodes_of
 
     if text[0] not in "<\"'" and not _NUMBER.fullmatch(text) and text not in ("true", "false"):
         name = _PREFIXED.fullmatch(text)
@@ -400,9 +397,9 @@ def _bound_term(
         (quad,) = ox.parse(f"{known}<urn:s> <urn:p> {text} .", format=ox.RdfFormat.TURTLE)
     except (SyntaxError, ValueError) as error:
         raise click.UsageError(f"--bind {argument}: {text} is not an RDF term") from error
-    if not isinstance(quad.object, ox.NamedNode | ox.Literal):
-        raise click.UsageError(f"--bind {argument}: the value must be an IRI or a literal")
-    return quad.object
+    if any(nodes_of(quad.object)):
+        raise click.UsageError(f"--bind {argument}: the value must not have a blank node")
+    return cast("Parameter", quad.object)
 
 
 def _check_prefix(prefix: str, text: str, argument: str, prefixes: Mapping[str, set[str]]) -> None:

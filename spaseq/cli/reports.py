@@ -133,12 +133,16 @@ def _finished_files(source: Source) -> list[str]:
 
 
 def report_left_out(sources: Sequence[Source], shed: int = 0, late_file: str | None = None) -> None:
-    """Report skipped errors, late events, unused streams and shed groups at the end.
+    """Report skipped errors, late events, empty messages, unused streams and shed groups.
 
     `late_file` is the file that has the late events, if they were written to one.
     """
     skipped = sum(source.counters.skipped for source in sources)
     late = sum(source.counters.late for source in sources)
+    empty = sum(source.counters.empty for source in sources)
+    if empty:
+        were = "messages without a time were" if empty > 1 else "message without a time was"
+        log(f"{empty:,} empty {were} left out (--arrival-time gives them the time of the clock)")
     if skipped:
         log(f"{skipped} error{'s' if skipped > 1 else ''} skipped (--on-error skip)")
     if late:
@@ -224,6 +228,7 @@ def print_json_statistics(
             "skipped": source.counters.skipped,
             "late": source.counters.late,
             "unused_triples": source.counters.without_use(),
+            "empty_messages": source.counters.empty,
         }
         for source in sources
     }

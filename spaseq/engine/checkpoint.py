@@ -43,7 +43,7 @@ from spaseq.rdf.checked import (
     whole,
 )
 from spaseq.rdf.codec import Reader, Writer
-from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Term, Timestamp
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Parameter, Term, Timestamp, nodes_of
 from spaseq.rdf.schema import REGIMES
 
 _OF_RUN = (
@@ -190,8 +190,8 @@ def _named(names: Sequence[str]) -> str:
     return f"the quer{'y' if len(names) == 1 else 'ies'} {', '.join(names)}"
 
 
-def _fixed(term: Term) -> ox.NamedNode | ox.Literal:
-    if isinstance(term, ox.BlankNode):
+def _fixed(term: Term) -> Parameter:
+    if isinstance(term, ox.BlankNode) or any(nodes_of(term)):
         refuse("bound", "a variable is fixed to a blank node")
     return term
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import pyoxigraph as ox
-
 from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailment import Entailment
@@ -31,7 +29,7 @@ from spaseq.kb.knowledge import Knowledge
 from spaseq.parser import ast
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
-from spaseq.rdf.event import Event, fact_of
+from spaseq.rdf.event import Event, Parameter, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
 
@@ -63,7 +61,7 @@ class Evaluation:
         self,
         program: CompiledQueries,
         kb: Mapping[str, Any] | Any = None,
-        bound: Mapping[str, ox.NamedNode | ox.Literal] | None = None,
+        bound: Mapping[str, Parameter] | None = None,
         entail: str | None = None,
         limits: Limits = NO_LIMITS,
     ):

@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import pyoxigraph as ox
-
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.gpm.bind_join import BindJoin
 from spaseq.gpm.named_graphs import KbKey
+from spaseq.rdf.event import Term, nodes_of
 
 PREFETCH_MAX_GROUPS = 4096
 """The greatest number of groups of a place that one request reads, newest first."""
@@ -65,7 +64,7 @@ class Ahead:
                 source.place, source.registers, source.seen, PREFETCH_MAX_GROUPS
             )
             for values in reversed(found):
-                key = tuple([v for v in values if isinstance(v, ox.NamedNode | ox.Literal)])
+                key = tuple([v for v in values if isinstance(v, Term) and not any(nodes_of(v))])
                 if len(key) == len(values):
                     known[key] = None
         while len(known) > DEFERRED_MAX_KEYS:

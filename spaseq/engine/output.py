@@ -29,7 +29,8 @@ from spaseq.nfa.selection import Contiguous, choose
 from spaseq.nfa.window import WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Output, Projected, QueryPlan
-from spaseq.rdf.event import Fact, Term, Timestamp, triple_of
+from spaseq.rdf.event import Fact, Term, Timestamp, depth_of, triple_of
+from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
 from spaseq.results import Match, Witness
 
 
@@ -440,15 +441,18 @@ def _instantiate(
     template: tuple[ast.Triple, ...], values: Mapping[str, Term | None], number: int
 ) -> tuple[Fact, ...]:
     """The template's triples under a solution, without the ones that are no RDF triples."""
-    labels = dict.fromkeys(n.label for n in ast.walk(template) if isinstance(n, ast.BlankNode))
-    blanks = {label: ox.BlankNode(f"m{number}n{n}") for n, label in enumerate(labels)}
+    wholes = {triple.of.label for triple in template if triple.of is not None}
+    nodes = (node.label for node in ast.walk(template) if isinstance(node, ast.BlankNode))
+    labels = dict.fromkeys(label for label in nodes if label not in wholes)
+    known: dict[str, Term] = {}
+    known |= {label: ox.BlankNode(f"m{number}n{n}") for n, label in enumerate(labels)}
 
     def term(node: object) -> Term | None:
         if isinstance(node, ast.Var):
             return values.get(node.name)
         if isinstance(node, ast.BlankNode):
-            return blanks[node.label]
-        assert isinstance(node, ast.Iri | ast.Literal)
+            return known.get(node.label)
+        assert isinstance(node, ast.Constant)
         return constant(node)
 
     facts: dict[Fact, None] = {}
@@ -457,8 +461,12 @@ def _instantiate(
         if (
             subject is not None
             and object_ is not None
-            and not isinstance(subject, ox.Literal)
+            and not isinstance(subject, ox.Literal | ox.Triple)
             and isinstance(predicate, ox.NamedNode)
         ):
-            facts[(subject, predicate, object_)] = None
+            if triple.of is None:
+                facts[(subject, predicate, object_)] = None
+            elif depth_of(object_) < MAX_NESTED_TRIPLES:
+                # A triple term stands before the triples that it is part of.
+                known[triple.of.label] = ox.Triple(subject, predicate, object_)
     return tuple(facts)

@@ -11,6 +11,7 @@ import pyoxigraph as ox
 
 from spaseq.parser import ast
 from spaseq.rdf._values import integer
+from spaseq.rdf.event import Parameter, Term, nodes_of
 
 DECIMAL = ox.NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
 
@@ -20,7 +21,7 @@ def bind_parameters(
 ) -> tuple[ast.Query, ...]:
     """The queries with each named variable replaced by its value.
 
-    Values are pyoxigraph or rdflib terms (no blank nodes), or Python numbers, strings and
+    Values are pyoxigraph or rdflib terms (without blank nodes), or Python numbers, strings and
     booleans. A variable that a query assigns cannot be bound.
 
     Raises:
@@ -38,7 +39,7 @@ def bind_parameters(
     return tuple(_replaced(query, constants) for query in queries)
 
 
-def parameter_terms(values: Mapping[str, object]) -> dict[str, ox.NamedNode | ox.Literal]:
+def parameter_terms(values: Mapping[str, object]) -> dict[str, Parameter]:
     """The values as terms, under the variables' bare names.
 
     Raises:
@@ -47,15 +48,21 @@ def parameter_terms(values: Mapping[str, object]) -> dict[str, ox.NamedNode | ox
     return {name.lstrip("?$"): _term(value) for name, value in values.items()}
 
 
-def _constant(term: ox.NamedNode | ox.Literal) -> ast.Iri | ast.Literal:
+def _constant(term: Term) -> ast.Constant:
     if isinstance(term, ox.NamedNode):
         return ast.Iri(term.value)
+    if isinstance(term, ox.Triple):
+        parts: Any = map(_constant, term)
+        return ast.TripleTerm(*parts)
+    assert isinstance(term, ox.Literal)
     direction = None if term.direction is None else term.direction.value
     return ast.Literal(term.value, term.datatype.value, term.language, direction)
 
 
-def _term(value: object) -> ox.NamedNode | ox.Literal:
+def _term(value: object) -> Parameter:
     if isinstance(value, ox.NamedNode | ox.Literal):
+        return value
+    if isinstance(value, ox.Triple) and not any(nodes_of(value)):
         return value
     if isinstance(value, bool | float):
         return ox.Literal(value)
@@ -97,7 +104,7 @@ def _assigned(query: ast.Query) -> set[str]:
     return names
 
 
-def _replaced(query: ast.Query, constants: Mapping[str, ast.Iri | ast.Literal]) -> ast.Query:
+def _replaced(query: ast.Query, constants: Mapping[str, ast.Constant]) -> ast.Query:
     def change(node: Any) -> Any:
         if isinstance(node, ast.Projection) and isinstance(node.expression, ast.Var):
             constant = constants.get(node.expression.name)

@@ -8,8 +8,8 @@ from typing import Any
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
-from spaseq.rdf.event import Fact, Term
-from spaseq.rdf.syntax import PARSER_ERRORS, LimitError, nesting, parser_failure
+from spaseq.rdf.event import Fact, Term, depth_of
+from spaseq.rdf.syntax import MAX_NESTED_TRIPLES, PARSER_ERRORS, LimitError, nesting, parser_failure
 
 
 def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
@@ -49,7 +49,7 @@ def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
             subject, predicate, object_ = (_term(part, blanks, scope) for part in _parts(item))
         except ValueError as error:
             raise EventError(f"{item!r} holds a term that RDF does not know: {error}") from error
-        if isinstance(subject, ox.Literal) or not isinstance(predicate, ox.NamedNode):
+        if isinstance(subject, ox.Literal | ox.Triple) or not isinstance(predicate, ox.NamedNode):
             raise EventError(f"{item!r} is no RDF triple: look at its subject and predicate")
         facts[(subject, predicate, object_)] = None
     return tuple(facts)
@@ -67,6 +67,11 @@ def _parts(item: Any) -> tuple[Any, Any, Any]:
 def _term(part: Any, blanks: dict[Any, ox.BlankNode], scope: str) -> Term:
     if isinstance(part, ox.NamedNode | ox.Literal):
         return part
+    if isinstance(part, ox.Triple):
+        if depth_of(part) > MAX_NESTED_TRIPLES:
+            raise EventError(f"triple terms are nested more than {MAX_NESTED_TRIPLES} deep")
+        parts: Any = (_term(inner, blanks, scope) for inner in part)
+        return ox.Triple(*parts)
     if isinstance(part, ox.BlankNode):
         return blanks.setdefault(part, ox.BlankNode(f"{scope}b{len(blanks)}"))
     n3 = getattr(part, "n3", None)
@@ -77,6 +82,8 @@ def _term(part: Any, blanks: dict[Any, ox.BlankNode], scope: str) -> Term:
         return blanks.setdefault(str(part), ox.BlankNode(f"{scope}b{len(blanks)}"))
     if kind == "URIRef":
         return ox.NamedNode(str(part))
+    if not hasattr(part, "datatype"):
+        raise EventError(f"{part!r} is neither an IRI nor a blank node nor a literal of RDF")
     language = getattr(part, "language", None)
     if language:
         return ox.Literal(str(part), language=language)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from spaseq.engine.place_names import Notation
 from spaseq.nfa.native.register_tables import FAILED, NEVER_BOUND, OPENED
-from spaseq.rdf.event import Term
+from spaseq.rdf.event import Term, n_triples
 
 if TYPE_CHECKING:
     from spaseq.engine.native.query_run import NativeRun
@@ -82,7 +82,7 @@ class Tracer:
 
 
 def _shortened(term: Term | None) -> str:
-    text = str(term)
+    text = "None" if term is None else n_triples(term)
     if len(text) <= TERM_MAX_CHARACTERS:
         return text
     half = (TERM_MAX_CHARACTERS - 1) // 2

@@ -155,7 +155,7 @@ class _PatternDiagnosis:
 
     def _alone(self, triple: ast.Triple) -> Iterator[str]:
         """What a triple pattern is missing, whatever the rest of the pattern."""
-        if not isinstance(triple.predicate, ast.Iri):
+        if not isinstance(triple.predicate, ast.Iri) or triple.of is not None:
             return
         predicate = ox.NamedNode(triple.predicate.value)
         name = term_text(triple.predicate, self._prefixes)
@@ -171,14 +171,16 @@ class _PatternDiagnosis:
             (triple.subject, Counter(subject for subject, _ in pairs)),
             (triple.object, Counter(object for _, object in pairs)),
         ):
-            if isinstance(node, ast.Iri | ast.Literal) and constant(node) not in terms:
+            if isinstance(node, ast.Constant) and constant(node) not in terms:
                 line = _line(triple, self._prefixes)
                 yield f"{none} has {line}{self._instead(constant(node), terms)}"
 
-    def _instead(self, wanted: ox.NamedNode | ox.Literal, seen: Counter[Term]) -> str:
+    def _instead(self, wanted: Term, seen: Counter[Term]) -> str:
         """The values that the events have in place of a constant."""
         for term in seen:
-            if not isinstance(term, ox.BlankNode) and term.value == wanted.value:
+            if isinstance(wanted, ox.Triple) or not isinstance(term, ox.NamedNode | ox.Literal):
+                continue
+            if term.value == wanted.value:
                 ours, theirs = kind_of(wanted), kind_of(term)
                 kinds = f", {theirs} instead of {ours}" if ours != theirs else ""
                 shown = term_text(as_node(term), self._prefixes)
@@ -207,17 +209,17 @@ class _PatternDiagnosis:
 
     def _together(self) -> list[str] | None:
         """Which element leaves no solution; an empty list if that is unknown."""
-        elements = self._gpm.pattern.elements
-        for count in range(1, len(elements) + 1):
-            if self._is_remote(elements[count - 1]):
+        units = _units(self._gpm.pattern.elements)
+        for count in range(1, len(units) + 1):
+            *terms, element = units[count - 1]
+            if self._is_remote(element):
                 return []
             try:
-                if self._has_row(elements[:count]):
+                if self._has_row([each for unit in units[:count] for each in unit]):
                     continue
             except LimitReached:
                 continue
-            element = elements[count - 1]
-            line = _line(element, self._prefixes)
+            line = _line(element, self._prefixes, terms)
             kb = self._kb_cause(element)
             if kb is not None:
                 return [kb]
@@ -338,9 +340,21 @@ class _PatternDiagnosis:
         return text
 
 
-def _line(element: ast.Element, prefixes: Mapping[str, str]) -> str:
+def _line(
+    element: ast.Element, prefixes: Mapping[str, str], terms: Sequence[ast.Element] = ()
+) -> str:
     """An element in the words of the query; `[]` stands for its blank nodes."""
-    return re.sub(r"_:b[0-9]+\b", "[]", element_line(element, prefixes))
+    return re.sub(r"_:b[0-9]+\b", "[]", element_line(element, prefixes, terms))
+
+
+def _units(elements: Sequence[ast.Element]) -> list[list[ast.Element]]:
+    """The elements, each behind the triples that describe its triple terms."""
+    units: list[list[ast.Element]] = [[]]
+    for element in elements:
+        units[-1].append(element)
+        if not isinstance(element, ast.Triple) or element.of is None:
+            units.append([])
+    return units[:-1]
 
 
 def required(group: ast.GroupGraphPattern) -> Iterator[ast.Triple]:

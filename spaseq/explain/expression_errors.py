@@ -10,6 +10,7 @@ Source: SPARQL 1.1 section 17.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pyoxigraph as ox
 
@@ -22,6 +23,7 @@ from spaseq.rdf import _values
 from spaseq.rdf.event import Term
 
 _KINDS = {
+    _values.TRIPLE: "a triple term",
     _values.IRI: "an IRI",
     _values.BLANK: "a blank node",
     _values.STRING: "a string",
@@ -55,13 +57,17 @@ def shown_term(term: Term, prefixes: Mapping[str, str] = NO_PREFIXES) -> str:
     return text if len(text) <= LONGEST_TERM else f"{text[: LONGEST_TERM - 2]} …"
 
 
-def as_node(term: Term) -> ast.Iri | ast.Literal | ast.BlankNode:
-    """A term of the data as a node of the syntax tree."""
+def as_node(term: Term) -> ast.Constant | ast.BlankNode:
+    """A term of the data as a node of the syntax tree, for messages."""
     if isinstance(term, ox.NamedNode):
         return ast.Iri(term.value)
     if isinstance(term, ox.BlankNode):
         return ast.BlankNode(term.value)
-    return ast.Literal(term.value, term.datatype.value, term.language)
+    if isinstance(term, ox.Triple):
+        parts: Any = map(as_node, term)
+        return ast.TripleTerm(*parts)
+    direction = None if term.direction is None else term.direction.value
+    return ast.Literal(term.value, term.datatype.value, term.language, direction)
 
 
 def values_text(

@@ -246,10 +246,10 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def steps_of(node: Node) -> tuple[Step, ...]:
-    """The triples that an operator matches itself."""
+    """The triples that an operator matches itself; not the steps that take a term apart."""
     match node:
         case Basic(_, steps):
-            return steps
+            return tuple(step for step in steps if step.whole is None)
         case Alternatives(_, chains):
             return tuple(step for chain in chains for step in chain)
         case Reach():

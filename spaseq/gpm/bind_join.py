@@ -31,6 +31,7 @@ from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast
 from spaseq.plan.scope import certain_variables, expression_variables
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.event import nodes_of
 
 BATCHES_REMEMBERED = 16
 _NO_KEY = "it shares no variable with the event (let a step look it up whose events bind one)"
@@ -89,7 +90,7 @@ class BindJoin:
         keys = []
         for numbers in self.probe.bindings(batch, first, end, self.slots):
             key = tuple(map(batch.term, numbers))
-            if not any(isinstance(term, ox.BlankNode) for term in key):
+            if not any(True for term in key for _ in nodes_of(term)):
                 keys.append(key)
         return keys
 

@@ -24,7 +24,7 @@ from spaseq.rdf.entailment import EVERYTHING, Part, Rules, Target, View
 from spaseq.rdf.event import Term
 from spaseq.rdf.schema import TYPE
 
-_VOCABULARIES = ("http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#")
+_VOCABULARIES = ("<http://www.w3.org/2000/01/rdf-schema#", "<http://www.w3.org/2002/07/owl#")
 """Rules about these vocabularies are part of every regime, and not counted."""
 
 
@@ -75,6 +75,8 @@ def widened(pattern: Pattern, rules: Rules) -> Pattern:
     wide = rules.widened
 
     def change(step: Step) -> Step:
+        if step.whole is not None:
+            return step
         target = target_of(step, rules)
         return replace(step, view=View(rules, target)) if target in wide else step
 
@@ -161,12 +163,12 @@ def _counts(rules: Rules) -> Mapping[Target, Counter[str]]:
         if number < len(rules.targets):
             target = rules.targets[number]
             kind = _kind(where, end, symbols)
-            if kind and not where.value.startswith(_VOCABULARIES):
+            if kind and not str(where).startswith(_VOCABULARIES):
                 sources[target][kind, end or where] = None
             results = (
                 join
                 for join in rules.joins
-                if join.result == where and not join.result.value.startswith(_VOCABULARIES)
+                if join.result == where and not str(join.result).startswith(_VOCABULARIES)
             )
             sources[target] |= {("chain", join): None for join in results}
     return {target: Counter(kind for kind, _ in found) for target, found in sources.items()}

@@ -151,6 +151,8 @@ class _Describing:
 
     def _access(self, step: Step, known: frozenset[int]) -> str:
         """The ends by which the matcher looks up the triples of a step."""
+        if step.whole is not None:
+            return f"by {self._names((step.whole,))}"
         ends = dict.fromkeys((step.subject, step.object))
         by = [self._names((end,)) for end in ends if isinstance(end, int) and end in known]
         if any(not isinstance(end, int) for end in ends):

@@ -14,6 +14,7 @@ from spaseq.gpm.python.functions import by_reference
 from spaseq.parser import ast
 from spaseq.parser.format import element_line
 from spaseq.plan.scope import certain_variables, possible_variables
+from spaseq.rdf.event import Parameter
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
@@ -74,10 +75,16 @@ def _relabelled(pattern: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
 # ------------------------------------------------------------------ terms and texts of the query
 
 
-def constant(node: ast.Iri | ast.Literal) -> ox.NamedNode | ox.Literal:
-    """The RDF term of an IRI or literal of the query."""
+def constant(node: ast.Constant) -> Parameter:
+    """The RDF term of a constant of the query."""
     if isinstance(node, ast.Iri):
         return ox.NamedNode(node.value)
+    if isinstance(node, ast.TripleTerm):
+        return ox.Triple(
+            ox.NamedNode(node.subject.value),
+            ox.NamedNode(node.predicate.value),
+            constant(node.object),
+        )
     if node.language is not None:
         direction = None if node.direction is None else ox.BaseDirection(node.direction)
         return ox.Literal(node.lexical, language=node.language, direction=direction)

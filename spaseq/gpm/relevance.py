@@ -9,9 +9,9 @@ import pyoxigraph as ox
 
 from spaseq.gpm.program import constant
 from spaseq.parser import ast
-from spaseq.rdf.event import Term
+from spaseq.rdf.event import Parameter, Term
 
-Use: TypeAlias = tuple[ox.NamedNode, ox.NamedNode | ox.Literal | None]
+Use: TypeAlias = tuple[ox.NamedNode, Parameter | None]
 """A predicate, and the object if the pattern names it."""
 Uses: TypeAlias = "frozenset[tuple[Term, Term | None]] | None"
 """Predicates, each with an object or with None for all objects; None: any triple."""
@@ -52,10 +52,12 @@ def outside(wanted: Uses, known: Uses) -> tuple[Term | None, Term | None] | None
 
 def _of_triple(triple: ast.Triple) -> set[Use] | None:
     predicate, value = triple.predicate, triple.object
+    if triple.of is not None:
+        return set()
     if isinstance(predicate, ast.Var):
         return None
     if isinstance(predicate, ast.Iri):
-        named = constant(value) if isinstance(value, ast.Iri | ast.Literal) else None
+        named = constant(value) if isinstance(value, ast.Constant) else None
         return {(ox.NamedNode(predicate.value), named)}
     found: set[Use] = set()
     for part in ast.walk(predicate):

@@ -26,7 +26,7 @@ from spaseq.io.identity import (
 from spaseq.io.native._building import Numbers, Strings
 from spaseq.io.native._rows import RowMaker
 from spaseq.io.time_column import TimeKind
-from spaseq.rdf.event import Term
+from spaseq.rdf.event import Term, n_triples
 from spaseq.results import Match, triples_text
 
 ROWS_AT_ONCE = 1024
@@ -96,7 +96,7 @@ class Rows:
             if known[2]:
                 names |= known[2]
         match = relabelled(match, parts, names)
-        texts = list(map(str, match.bindings.values()))
+        texts = list(map(n_triples, match.bindings.values()))
         self._ids.append(match_digest(match, parts, texts))
         self._queries.append(match.query)
         self._ends.append(shown_time(match.end, kind))

@@ -17,7 +17,7 @@ from spaseq.errors import EventError, input_place
 from spaseq.io.read_options import GENERATED_AT, Malformed, ReadOptions, TimeDomain, Troubles
 from spaseq.io.statements import RawTerm
 from spaseq.rdf import time
-from spaseq.rdf.event import DATE_TIME, NUMBER, Term, Timestamp
+from spaseq.rdf.event import DATE_TIME, NUMBER, Term, Timestamp, n_triples
 
 _BEGUN = re.compile(rb"\s*(<[^>]*>|_:\S+)\s+(<\S*)")
 """The beginning of a statement: its subject, and the beginning of its predicate."""
@@ -194,7 +194,7 @@ class Questions:
     def _parse(self, term: RawTerm) -> Timestamp:
         if self._parsed is None or self._parsed[0] != term:
             if not isinstance(term, ox.Literal):
-                raise EventError(f"{term} is not a timestamp: it is not a literal")
+                raise EventError(f"{n_triples(term)} is not a timestamp: it is not a literal")
             self._parsed = (term, self._read(term))
         return self._parsed[1]
 
@@ -205,12 +205,10 @@ class Questions:
         """The domain of the run's times: 0 for numbers, 1 for dates, -1 before the first event."""
         return _DOMAINS.index(self._domain.kind) if self._domain.kind else -1
 
-    def is_usable(self, domain: int, is_strange: bool, line: int) -> bool:
-        """Whether an event with a time of this domain is valid; `is_strange`: with triple terms."""
+    def is_usable(self, domain: int, line: int) -> bool:
+        """Whether an event with a time of this domain is valid."""
         place = input_place(self.file, line, self._troubles.unit)
         conflict = self._domain.conflict(_DOMAINS[domain], place)
-        if not conflict and is_strange:
-            conflict = "a triple term (<<( )>>): RDF 1.2 triple terms are not supported"
         if conflict:
             self.report(conflict, line)
         return not conflict

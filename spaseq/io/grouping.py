@@ -29,6 +29,7 @@ from spaseq.io.read_options import Troubles
 from spaseq.io.statements import RawTerm, Statement
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf.event import with_nodes
 from spaseq.rdf.native._collector import Collector
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._minting import Minter
@@ -300,8 +301,8 @@ def _too_large(max_bytes: int, file: str, line: int) -> Exception:
 def _scoped(quad: ox.Quad, scope: str) -> ox.Quad:
     """The quad with labels of blank nodes that no other file has."""
     subject, predicate, value, graph = quad
-    terms = [
-        ox.BlankNode(scope + term.value) if isinstance(term, ox.BlankNode) else term
+    terms: Any = [
+        with_nodes(term, lambda node: ox.BlankNode(scope + node.value))
         for term in (subject, value, graph)
     ]
     return ox.Quad(terms[0], predicate, terms[1], terms[2])

@@ -15,7 +15,7 @@ import pyoxigraph as ox
 
 from spaseq.io import time_column
 from spaseq.io.time_column import TimeKind
-from spaseq.rdf.event import Term, Timestamp
+from spaseq.rdf.event import Term, Timestamp, n_triples, nodes_of, with_nodes
 from spaseq.results import Match, Witness
 
 _MINTED = re.compile(r"s[0-9]+e[0-9]+b([0-9]+)")
@@ -27,8 +27,10 @@ Shown: TypeAlias = tuple[str, str, Any, int, "str | None", Iterable[str], Iterab
 
 
 def plain(term: Term) -> str:
-    """A term without delimiters: an IRI, a lexical form, or `_:label`."""
-    return str(term) if isinstance(term, ox.BlankNode) else term.value
+    """A term without delimiters: an IRI, a lexical form, `_:label`; a triple term in N-Triples."""
+    if isinstance(term, ox.NamedNode | ox.Literal):
+        return term.value
+    return n_triples(term)
 
 
 def shown_time(time: Timestamp, kind: TimeKind) -> Any:
@@ -43,7 +45,7 @@ def witness_shown(witness: Witness, kind: TimeKind) -> tuple[Shown, str, Mapping
     bound, nodes = witness.bindings, _nodes(witness)
     if nodes:
         bound = _renamed(bound, nodes)
-    texts = list(map(str, bound.values()))
+    texts = list(map(n_triples, bound.values()))
     pairs = "".join([f" {name} {text}" for name, text in sorted(zip(bound, texts, strict=True))])
     place = f"\n{witness.gpm} {witness.stream} {witness.time.micros} {witness.ordinal}{pairs}"
     time, name = shown_time(witness.time, kind), _name(witness)
@@ -57,22 +59,23 @@ def decoded(witness: Witness) -> tuple[Shown, str, Mapping[str, str], Mapping[st
     """
     shown, place, nodes = witness_shown(witness, "timestamp")
     bound = _renamed(witness.bindings, nodes)
-    texts = {name: str(term) for name, term in bound.items()}
+    texts = {name: n_triples(term) for name, term in bound.items()}
     return shown, place, texts, {name: plain(term) for name, term in bound.items()}
 
 
 def _nodes(witness: Witness) -> Mapping[Term, Term]:
     for term in witness.bindings.values():
-        if isinstance(term, ox.BlankNode):
+        if isinstance(term, ox.BlankNode | ox.Triple):
             break
     else:
         return _NONE
     names: dict[Term, Term] = {}
     event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
     for term in witness.bindings.values():
-        found = _MINTED.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
-        if found is not None:
-            names[term] = ox.BlankNode(f"e{event}b{found[1]}")
+        for node in nodes_of(term):
+            found = _MINTED.fullmatch(node.value)
+            if found is not None:
+                names[node] = ox.BlankNode(f"e{event}b{found[1]}")
     return names
 
 
@@ -91,19 +94,29 @@ def relabelled(match: Match, parts: Sequence[str], names: Mapping[Term, Term]) -
     if names:
         match = match.__replace__(bindings=_renamed(match.bindings, names))
     if match.graph is not None:
-        own = f"m{match_digest(match, parts, list(map(str, match.bindings.values())))}n"
+        own = f"m{match_digest(match, parts, list(map(n_triples, match.bindings.values())))}n"
         graph = tuple((_named(s, own, names), p, _named(o, own, names)) for s, p, o in match.graph)
         match = match.__replace__(graph=graph)
     return match
 
 
 def _named(term: Term, own: str, names: Mapping[Term, Term]) -> Term:
-    made = _CONSTRUCTED.fullmatch(term.value) if isinstance(term, ox.BlankNode) else None
-    return names.get(term, term) if made is None else ox.BlankNode(own + made[1])
+    def change(node: ox.BlankNode) -> ox.BlankNode:
+        made = _CONSTRUCTED.fullmatch(node.value)
+        return _of(names, node) if made is None else ox.BlankNode(own + made[1])
+
+    return with_nodes(term, change)
 
 
 def _renamed(bindings: Mapping[str, Term], names: Mapping[Term, Term]) -> dict[str, Term]:
-    return {variable: names.get(term, term) for variable, term in bindings.items()}
+    return {
+        variable: with_nodes(term, lambda node: _of(names, node))
+        for variable, term in bindings.items()
+    }
+
+
+def _of(names: Mapping[Term, Term], node: ox.BlankNode) -> ox.BlankNode:
+    return names.get(node, node)  # type: ignore[return-value]
 
 
 def event_digest(stream: str, micros: int, ordinal: int) -> str:

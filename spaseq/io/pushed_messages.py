@@ -2,7 +2,8 @@
 
 A message is one event, the union of its graphs, or an RDF Messages log with several. Under
 `--events graph` each named graph in it is an event. Its syntax is that of its media type, and
-N-Quads without one. Its time is that of a predicate, as in files, or the one of the channel.
+N-Quads without one. Its time is that of a predicate, as in files, or the one of the channel. An
+empty message is an event with an empty graph if the channel gives its time.
 
 An error in a message names the channel, the number of the message and the line in it. Memory: one
 message.
@@ -71,6 +72,7 @@ class PushedMessages:
         self._timed_by_channel: bool | None = None
         self._count = 0
         self._batches: list[EventBatch] = []
+        self._untimed = 0
         self.failure: InputError | None = None
         """The error that ends the stream, after the events returned so far."""
 
@@ -154,6 +156,11 @@ class PushedMessages:
             by_channel = self._begin(time)
             self._reading.questions.given = time if by_channel else None
             self._read(data, name, syntax)
+            events = self._reading.events
+            if self._kind == "message" and not data.strip():
+                events.heartbeat()
+            self._source.counters.empty += events.untimed - self._untimed
+            self._untimed = events.untimed
         except InputError as error:
             self.failure = self._reading.failed(error)
 
@@ -172,6 +179,7 @@ class PushedMessages:
         if by_channel != self._timed_by_channel:
             self._timed_by_channel = by_channel
             self._complete()
+            self._untimed = 0
             self._reading.start_messages(self._channel, self._kind, timed=not by_channel)
         return by_channel
 

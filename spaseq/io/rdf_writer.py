@@ -22,8 +22,9 @@ from typing import Any, TextIO
 
 import pyoxigraph as ox
 
+from spaseq.errors import SpaseqError
 from spaseq.io.native._match_blocks import MessagesMaker, Names, NQuadsMaker, TriGMaker
-from spaseq.rdf.event import Fact, Term, Timestamp, fact_of
+from spaseq.rdf.event import Fact, Term, Timestamp, fact_of, n_triples
 from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match, triples_text
 from spaseq.results.data import XSD_STRING
@@ -156,14 +157,19 @@ def _nodes(facts: Iterable[Fact]) -> list[dict[str, Any]]:
     nodes: dict[Term, dict[str, Any]] = {}
     for subject, predicate, value in facts:
         node = nodes.setdefault(subject, {"@id": _json_ld_id(subject)})
-        if predicate == TYPE and not isinstance(value, ox.Literal):
+        if predicate == TYPE and not isinstance(value, ox.Literal | ox.Triple):
             node.setdefault("@type", []).append(_json_ld_id(value))
         else:
+            assert isinstance(predicate, ox.NamedNode)
             node.setdefault(predicate.value, []).append(_json_ld_value(value))
     return list(nodes.values())
 
 
 def _json_ld_id(term: Term) -> str:
+    if isinstance(term, ox.Triple):
+        raise SpaseqError(
+            f"JSON-LD cannot hold the triple term {n_triples(term)}; use TriG, N-Quads or messages"
+        )
     return str(term) if isinstance(term, ox.BlankNode) else term.value
 
 
@@ -209,7 +215,7 @@ def short(term: Term) -> str:
         name = term.datatype.value.removeprefix(_XSD)
         if _is_local(name) and name not in ("string", term.datatype.value):
             return f"{ox.Literal(term.value)}^^xsd:{name}"
-    return str(term)
+    return n_triples(term)
 
 
 def _is_local(name: str) -> bool:

@@ -172,6 +172,8 @@ class Counters:
     """Triples of no event: under the `graph` framing, in the default graph and no timestamp."""
     pruned: int = 0
     """Triples of events that no query can use."""
+    empty: int = 0
+    """Empty messages without a time, which are no events."""
 
     def without_use(self) -> int:
         """Triples that were read without use."""

@@ -168,7 +168,7 @@ class Source:
                 batch, read, self.lines = step
                 counters = self.counters
                 counters.skipped, counters.late = read.skipped, read.late
-                counters.unused = read.unused
+                counters.unused, counters.empty = read.unused, read.empty
                 if batch is not None:
                     yield batch
         finally:
@@ -298,7 +298,7 @@ class Reading:
         """The events of one file, including those before the error that ends it."""
         events, counters = self._events, self._source.counters
         kind = self.start(file, syntax)
-        unused = 0
+        unused = untimed = 0
         failure: InputError | None = None
         steps = self.steps(file, syntax, kind)
         while failure is None:
@@ -311,7 +311,8 @@ class Reading:
                 failure = self.failed(error)
                 more = False
             counters.unused += events.unused - unused
-            unused = events.unused
+            counters.empty += events.untimed - untimed
+            unused, untimed = events.unused, events.untimed
             if len(events.batch):
                 yield events.fresh()
             if not more:

@@ -17,8 +17,9 @@ from typing import TextIO
 import pyoxigraph as ox
 
 from spaseq.errors import SpaseqError
+from spaseq.io.identity import plain
 from spaseq.io.native._match_blocks import CsvMaker, ResultsJsonMaker, TsvMaker
-from spaseq.rdf.event import Term
+from spaseq.rdf.event import Term, n_triples
 from spaseq.results import Match, solution_to_json
 from spaseq.results.data import XSD_STRING
 
@@ -132,6 +133,12 @@ def _xml_term(term: Term) -> str:
         return f"<uri>{_xml_text(term.value)}</uri>"
     if isinstance(term, ox.BlankNode):
         return f"<bnode>{term.value}</bnode>"
+    if isinstance(term, ox.Triple):
+        names = ("subject", "predicate", "object")
+        parts = [
+            f"<{name}>{_xml_term(part)}</{name}>" for name, part in zip(names, term, strict=True)
+        ]
+        return f"<triple>{''.join(parts)}</triple>"
     kind = ""
     if term.language:
         kind = f' xml:lang="{term.language}"'
@@ -159,11 +166,11 @@ def _xml_text(text: str) -> str:
 def _csv_cell(term: Term | None) -> str:
     if term is None:
         return ""
-    text = str(term) if isinstance(term, ox.BlankNode) else term.value
+    text = plain(term)
     if any(mark in text for mark in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
 
 
 def _tsv_cell(term: Term | None) -> str:
-    return "" if term is None else str(term)
+    return "" if term is None else n_triples(term)

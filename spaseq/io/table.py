@@ -104,6 +104,9 @@ class Table:
             return "", False
         if isinstance(term, ox.BlankNode):
             return str(term), False
+        if isinstance(term, ox.Triple):
+            subject, predicate, value = (self._cell(part)[0] for part in term)
+            return f"<<( {subject} {predicate} {value} )>>", False
         if isinstance(term, ox.NamedNode):
             return printable(self._shortened(term.value)), False
         tag = f"@{term.language}" if term.language else ""

@@ -15,7 +15,7 @@ from typing import IO, Any, TypeAlias, cast
 
 import pyoxigraph as ox
 
-from spaseq.rdf.event import Term
+from spaseq.rdf.event import Term, with_nodes
 from spaseq.rdf.syntax import parser_message
 
 Row: TypeAlias = "tuple[Term | None, ...]"
@@ -151,9 +151,9 @@ def read_rows(
 
 
 def _own(term: Term | None, prefix: str) -> Term | None:
-    if isinstance(term, ox.BlankNode):
-        return ox.BlankNode(f"{prefix}.{term.value}")
-    return term
+    if term is None:
+        return None
+    return with_nodes(term, lambda node: ox.BlankNode(f"{prefix}.{node.value}"))
 
 
 def _parsed(

@@ -98,5 +98,5 @@ def _equalled(facts: Iterable[Fact], same: Iterable[tuple[Term, ...]]) -> tuple[
 
 def _replaced(fact: Fact, equals: Mapping[Term, tuple[Term, ...]]) -> Iterator[Fact]:
     for subject, predicate, object in product(*(equals.get(term, (term,)) for term in fact)):
-        if not isinstance(subject, ox.Literal) and isinstance(predicate, ox.NamedNode):
+        if isinstance(subject, ox.NamedNode | ox.BlankNode) and isinstance(predicate, ox.NamedNode):
             yield subject, predicate, object

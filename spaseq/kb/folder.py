@@ -16,7 +16,7 @@ from spaseq.errors import EndpointError, KbError
 from spaseq.kb.answer import Row, TooManyRows
 from spaseq.kb.client import Counters
 from spaseq.kb.endpoint import Endpoint
-from spaseq.rdf.event import Term
+from spaseq.rdf.event import Term, with_nodes
 
 
 class StoreFolder:
@@ -69,6 +69,6 @@ class StoreFolder:
         return rows
 
     def _own(self, term: Any) -> Term | None:
-        if isinstance(term, ox.BlankNode):
-            return ox.BlankNode(f"{self._prefix}.{term.value}")
+        if isinstance(term, ox.BlankNode | ox.Triple):
+            return with_nodes(term, lambda node: ox.BlankNode(f"{self._prefix}.{node.value}"))
         return cast("Term | None", term)

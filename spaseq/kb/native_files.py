@@ -24,6 +24,7 @@ from spaseq.rdf.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, RdfSyntax, pars
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._nquads import LineReader
 from spaseq.rdf.native._turtle import DocumentReader
+from spaseq.rdf.syntax import LimitError, nesting
 from spaseq.rdf.turtle_strings import statement_end
 
 _BLOCK_BYTES = 1 << 18
@@ -41,7 +42,7 @@ class _Questions:
     def delimiter(self, *_: object) -> None:
         raise NotSureError
 
-    triple_term = among_triples = delimiter
+    among_triples = delimiter
 
     def known_domain(self) -> int:
         """The times of events: there are none."""
@@ -101,10 +102,13 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 def _parsed(events: EventReader, text: bytes, syntax: RdfSyntax, base: str | None) -> ox.QuadParser:
     """Read statements with pyoxigraph, which raises an exception at an error.
 
-    Triple terms are refused, as terms; pyoxigraph must not see deeply nested ones.
+    Raises:
+        NotSureError: for triple terms nested so deeply that pyoxigraph must not see them.
     """
-    if b"<<" in text:
-        raise NotSureError
+    try:
+        nesting(text)
+    except LimitError:
+        raise NotSureError from None
     parser = ox.parse(text, format=parser_format(syntax), base_iri=base)
     for quad in parser:
         events.statement(quad, 0)

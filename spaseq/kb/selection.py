@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from spaseq.parser import ast
 from spaseq.parser.format import format_pattern
-from spaseq.rdf.event import Term
+from spaseq.rdf.event import Term, n_triples
 
 ANY = "spaseq_any"
 """The result column for patterns without variables."""
@@ -35,7 +35,7 @@ def select_text(
     select = "SELECT"
     if names:
         listed = " ".join(f"?{name}" for name in names)
-        once = [tuple(map(str, row)) for row in values]
+        once = [tuple(map(n_triples, row)) for row in values]
         twice = [typed for row in once if (typed := tuple(map(_typed, row))) != row]
         if twice:
             select = "SELECT DISTINCT"

@@ -29,8 +29,9 @@ from spaseq.kb.folder import StoreFolder
 from spaseq.kb.native_files import read_table
 from spaseq.kb.relation import Relation, Respondent
 from spaseq.parser import ast
-from spaseq.rdf.event import Fact, Term
+from spaseq.rdf.event import Fact, Term, depth_of, with_nodes
 from spaseq.rdf.graph import EMPTY, Graph, StoredGraph
+from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
 
 Source: TypeAlias = str | Path | ox.Store | Endpoint | Iterable[Any]
 """A path, a URL, an `Endpoint`, a store, an `rdflib.Graph`, or any iterable of triples."""
@@ -272,6 +273,12 @@ def _fact(iri: str, item: Any) -> Fact:
 def _term(iri: str, part: Any) -> Term:
     if isinstance(part, ox.NamedNode | ox.BlankNode | ox.Literal):
         return part
+    if isinstance(part, ox.Triple):
+        if depth_of(part) > MAX_NESTED_TRIPLES:
+            raise KbError(
+                f"the KB graph <{iri}> has triple terms nested more than {MAX_NESTED_TRIPLES} deep"
+            )
+        return part
     # rdflib's terms are recognised by their class names, so that rdflib need not be installed.
     kind = type(part).__name__
     if kind == "URIRef":
@@ -297,9 +304,7 @@ def _distinct(facts: Iterable[Fact], prefix: str) -> Iterator[Fact]:
     def one(term: Term) -> Term:
         known = terms.get(term)
         if known is None:
-            known = term
-            if isinstance(term, ox.BlankNode):
-                known = ox.BlankNode(f"{prefix}.{term.value}")
+            known = with_nodes(term, lambda node: ox.BlankNode(f"{prefix}.{node.value}"))
             terms[term] = known
         return known
 

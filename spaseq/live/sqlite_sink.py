@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from spaseq.errors import SpaseqError
 from spaseq.io.identity import match_digest, plain, witness_shown
 from spaseq.live.commits import agreed
+from spaseq.rdf.event import n_triples
 from spaseq.rdf.time import json_value
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -28,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 def match_id(match: Match) -> str:
     """The identifier of a match, which is the same whenever the match is found."""
     parts = [witness_shown(witness, "timestamp")[1] for witness in match.events]
-    return match_digest(match, parts, list(map(str, match.bindings.values())))
+    return match_digest(match, parts, list(map(n_triples, match.bindings.values())))
 
 
 class SqliteSink:

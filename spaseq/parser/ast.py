@@ -23,6 +23,7 @@ from spaseq.parser.sparql_ast import Binary as Binary
 from spaseq.parser.sparql_ast import Bind as Bind
 from spaseq.parser.sparql_ast import BlankNode as BlankNode
 from spaseq.parser.sparql_ast import Call as Call
+from spaseq.parser.sparql_ast import Constant as Constant
 from spaseq.parser.sparql_ast import Element as Element
 from spaseq.parser.sparql_ast import Exists as Exists
 from spaseq.parser.sparql_ast import Expr as Expr
@@ -49,6 +50,7 @@ from spaseq.parser.sparql_ast import SubGroup as SubGroup
 from spaseq.parser.sparql_ast import SubSelect as SubSelect
 from spaseq.parser.sparql_ast import Term as Term
 from spaseq.parser.sparql_ast import Triple as Triple
+from spaseq.parser.sparql_ast import TripleTerm as TripleTerm
 from spaseq.parser.sparql_ast import Unary as Unary
 from spaseq.parser.sparql_ast import Union as Union
 from spaseq.parser.sparql_ast import Values as Values
@@ -144,10 +146,11 @@ Unit: TypeAlias = GpmRef | Sequence | Conjunction | Disjunction | AnyOrder
 
 @dataclass(frozen=True, slots=True)
 class Prologue:
-    """`BASE` and `PREFIX`, stored for formatting only: IRIs in the tree are absolute."""
+    """`BASE`, `PREFIX` and `VERSION`, stored for formatting only: IRIs in the tree are absolute."""
 
     base: str | None = None
     prefixes: tuple[tuple[str, str], ...] = ()
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ _CLAUSES = {
     "limit_results": ("limit", "LIMIT"),
 }
 
+_VERSIONS = ("1.1", "1.2", "1.2-basic")
+"""The versions of SPARQL that a query may announce."""
+
 
 class QueryBuilder(PatternBuilder):
     """The complete builder; one instance builds the tree of one text."""
@@ -63,15 +66,30 @@ class QueryBuilder(PatternBuilder):
 
     def prologue(self, tree: Tree) -> ast.Prologue:
         declared: dict[str, str] = {}
+        version: str | None = None
         for child in tree.children:
             child = as_tree(child)
+            if child.rule == "version_decl":
+                version = self._version(as_token(child.children[0]))
+                continue
             iri = self.absolute(as_token(child.children[-1]))
             if child.rule == "base_decl":
                 self.base = iri
             else:
                 prefix = as_token(child.children[0]).text[:-1]
                 declared[prefix] = self.prefixes[prefix] = iri
-        return ast.Prologue(self.base, tuple(declared.items()))
+        return ast.Prologue(self.base, tuple(declared.items()), version)
+
+    def _version(self, token: Token) -> str:
+        """The version of SPARQL that a query announces; it changes nothing."""
+        version = self.string(token)
+        if version not in _VERSIONS:
+            self.source.report(
+                f"{token.text} is not a known version of SPARQL",
+                self.span(token),
+                f"the versions are {', '.join(_VERSIONS)}; the declaration may be left out",
+            )
+        return version
 
     def register_query(self, tree: Tree) -> ast.Register:
         return ast.Register("QUERY", as_token(tree.children[0]).text, self.span(tree))

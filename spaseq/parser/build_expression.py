@@ -194,6 +194,23 @@ class ExpressionBuilder:
             )
         return ast.Literal(text, RDF + "dirLangString", language, direction, span)
 
+    def triple_expression(self, tree: Tree) -> ast.Expr:
+        """A triple term in an expression: a constant, or a call of `TRIPLE`."""
+        subject, predicate, value = map(self._part, tree.children[1:-1])
+        constants = (ast.Iri, ast.Literal, ast.TripleTerm)
+        if (
+            isinstance(subject, ast.Iri)
+            and isinstance(predicate, ast.Iri)
+            and isinstance(value, constants)
+        ):
+            return ast.TripleTerm(subject, predicate, value, self.span(tree))
+        return ast.Call("TRIPLE", (subject, predicate, value), self.span(tree))
+
+    def _part(self, part: Part) -> ast.Expr:
+        if isinstance(part, Token) and part.kind == "A":
+            return ast.Iri(RDF + "type", self.span(part))
+        return self.build(part)  # type: ignore[no-any-return]
+
     def string(self, token: Token) -> str:
         """The value of a quoted string; wrong escapes are reported."""
         width = 3 if token.text[:3] in ('"""', "'''") else 1

@@ -1,6 +1,8 @@
 """Parse tree → graph patterns (SPARQL 1.1, productions [7] to [103]).
 
 Lists and `[...]` become triples with fresh blank nodes, whose labels occur nowhere in the text.
+Reified triples and annotations (SPARQL 1.2) become triples with `rdf:reifies`. A triple term with
+variables or blank nodes becomes a blank node, and a triple that describes its parts (`Triple.of`).
 A path of one predicate becomes that predicate.
 """
 
@@ -26,6 +28,7 @@ class PatternBuilder(ExpressionBuilder):
         while f"_:{self._fresh}" in source.lexed:
             self._fresh += "b"
         self._fresh_count = 0
+        self._whole_count = 0
         self._triples: list[ast.Triple] = []
 
     # -------------------------------------------------------------- groups
@@ -105,7 +108,7 @@ class PatternBuilder(ExpressionBuilder):
             column = tuple((self._datum(child),) for child in tree.children[1:])
             return ast.Values((self.var(first),), column, span)
         variables = tuple(self.build(child) for child in first.children)
-        rows: list[tuple[ast.Iri | ast.Literal | None, ...]] = []
+        rows: list[tuple[ast.Constant | None, ...]] = []
         for row in tree.children[1:]:
             row = as_tree(row)
             if len(row.children) != len(variables):
@@ -120,7 +123,7 @@ class PatternBuilder(ExpressionBuilder):
             rows.append((*cells, *[None] * (len(variables) - len(cells))))
         return ast.Values(variables, tuple(rows), span)
 
-    def _datum(self, part: Part) -> ast.Iri | ast.Literal | None:
+    def _datum(self, part: Part) -> ast.Constant | None:
         return None if isinstance(part, Token) else self.build(part)  # a token is UNDEF
 
     # -------------------------------------------------------------- triples
@@ -137,11 +140,69 @@ class PatternBuilder(ExpressionBuilder):
         tree = as_tree(tree)
         for verb, objects in zip(tree.children[::2], tree.children[1::2], strict=True):
             predicate = self._verb(verb)
-            for child in as_tree(objects).children:
-                term = self._node(as_tree(child).children[0])
+            term: ast.Term = subject
+            reifier: ast.Term | None = None
+            for part in as_tree(objects).children:
+                child = as_tree(part)
                 span = start.to(self.span(child))
-                self._triples.append(ast.Triple(subject, predicate, term, span))
+                if child.rule == "object":
+                    term, reifier = self._node(child.children[0]), None
+                    self._triples.append(ast.Triple(subject, predicate, term, span))
+                    continue
+                if not isinstance(predicate, ast.Var | ast.Iri):
+                    self.source.report(
+                        "an annotation of a property path",
+                        self.span(child),
+                        "only triples have annotations: write a predicate or a variable in place "
+                        "of the path",
+                    )
+                    continue
+                if child.rule == "reifier" or reifier is None:
+                    reifier = self._reify((subject, predicate, term), child, span)
+                if child.rule == "annotation":
+                    self._properties(reifier, child.children[1], self.span(child))
+                    reifier = None
             start = self.span(tree)
+
+    # -------------------------------------------------------------- triple terms
+
+    def triple_term(self, tree: Tree) -> ast.Term:
+        subject, predicate, value = map(self._verb_or_node, _inner(tree))
+        return self._term_of(subject, predicate, value, self.span(tree))
+
+    def _verb_or_node(self, part: Part) -> Any:
+        if isinstance(part, Token) and part.kind == "A":
+            return self._verb(part)
+        return self._node(part)
+
+    def _term_of(self, subject: Any, predicate: Any, term: Any, span: Span) -> ast.Term:
+        """A triple term: a constant, or a blank node whose parts a triple describes."""
+        constants = (ast.Iri, ast.Literal, ast.TripleTerm)
+        parts = (subject, predicate, term)
+        if isinstance(subject, ast.Iri) and all(isinstance(part, constants) for part in parts):
+            return ast.TripleTerm(subject, predicate, term, span)
+        # No label of a text has a space.
+        whole = ast.BlankNode(f"term {self._whole_count}", span)
+        self._whole_count += 1
+        self._triples.append(ast.Triple(subject, predicate, term, span, whole))
+        return whole
+
+    def reified(self, tree: Tree) -> ast.Term:
+        subject, predicate, value, *reifier = _inner(tree)
+        parts = tuple(map(self._verb_or_node, (subject, predicate, value)))
+        return self._reify(parts, as_tree(reifier[0]) if reifier else tree, self.span(tree))
+
+    def _reify(self, parts: tuple[Any, Any, Any], by: Tree, span: Span) -> ast.Term:
+        """The reifier of a triple: the one that `by` names, else a fresh blank node."""
+        named = by.children if by.rule == "reifier" else []
+        node = self._node(named[1]) if len(named) == 2 else self.anonymous(by)
+        whole = self._term_of(*parts, span)
+        self._triples.append(ast.Triple(node, ast.Iri(RDF + "reifies"), whole, span))
+        return node
+
+    def data_triple(self, tree: Tree) -> ast.TripleTerm:
+        subject, predicate, value = map(self._verb_or_node, _inner(tree))
+        return ast.TripleTerm(subject, predicate, value, self.span(tree))
 
     def _node(self, part: Part) -> ast.Term:
         if isinstance(part, Token) and part.kind == "BLANK_NODE_LABEL":
@@ -269,3 +330,8 @@ class PatternBuilder(ExpressionBuilder):
             )
             return _MAX_COUNT
         return value
+
+
+def _inner(tree: Tree) -> list[Part]:
+    """The parts of a triple term or a reified triple, without the brackets."""
+    return tree.children[1:-1]

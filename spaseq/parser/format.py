@@ -10,7 +10,7 @@ Cost: linear in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from spaseq.parser import ast
 from spaseq.parser.build_expression import PREDECLARED, RDF
@@ -53,7 +53,8 @@ def format_query(query: ast.Query) -> str:
     prologue = query.prologue
     prefixes = PREDECLARED | dict(prologue.prefixes)
     writer = _Writer(prefixes)
-    lines = [f"BASE <{prologue.base}>"] if prologue.base is not None else []
+    lines = [f"VERSION {_quoted(prologue.version)}"] if prologue.version is not None else []
+    lines += [f"BASE <{prologue.base}>"] if prologue.base is not None else []
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in prologue.prefixes]
     if lines:
         lines.append("")
@@ -77,9 +78,17 @@ def expression_line(expression: ast.Expr, prefixes: Mapping[str, str] = NO_PREFI
     return re.sub(r"\s*\n\s*", " ", _Writer(prefixes).expression(expression, _OR))
 
 
-def element_line(element: ast.Element, prefixes: Mapping[str, str] = NO_PREFIXES) -> str:
-    """An element of a graph pattern on one line, without a final dot."""
-    text = _Writer(prefixes).group(ast.GroupGraphPattern((element,)), "").strip("{} \n")
+def element_line(
+    element: ast.Element,
+    prefixes: Mapping[str, str] = NO_PREFIXES,
+    terms: Sequence[ast.Element] = (),
+) -> str:
+    """An element of a graph pattern on one line, without a final dot.
+
+    `terms` are the triples that describe its triple terms (`Triple.of`).
+    """
+    group = ast.GroupGraphPattern((*terms, element))
+    text = _Writer(prefixes).group(group, "").strip("{} \n")
     return re.sub(r"\s*\n\s*", " ", text).removesuffix(".").rstrip()
 
 
@@ -101,6 +110,8 @@ def format_expression(expression: ast.Expr) -> str:
 class _Writer:
     def __init__(self, prefixes: Mapping[str, str]):
         self._abbreviate = bool(prefixes)
+        self._wholes: dict[str, ast.Triple] = {}
+        """The parts of a triple term by the label of the blank node that stands for it."""
         # The longest namespace first, so that the shortest local name wins.
         self._namespaces = sorted(
             ((iri, prefix) for prefix, iri in prefixes.items()), key=lambda pair: -len(pair[0])
@@ -198,9 +209,22 @@ class _Writer:
     def _elements(self, elements: Iterable[ast.Element], indent: str) -> list[str]:
         lines: list[str] = []
         subject: ast.Term | None = None
+        elements = tuple(elements)
+        self._wholes |= {
+            element.of.label: element
+            for element in elements
+            if isinstance(element, ast.Triple) and element.of is not None
+        }
+        used = {term for element in elements for term in _ends(element)}
         for element in elements:
+            if isinstance(element, ast.Triple) and element.of in used:
+                continue
             if not isinstance(element, ast.Triple):
                 lines.append(indent + self._element(element, indent))
+                subject = None
+                continue
+            if element.of is not None:
+                lines.append(indent + self._parts(element))
                 subject = None
                 continue
             pair = f"{self._verb(element.predicate)} {self.term(element.object)} ."
@@ -332,7 +356,7 @@ class _Writer:
             case ast.Prev(variable, default):
                 second = "" if default is None else f", {self.expression(default, _OR, indent)}"
                 return f"PREV(?{variable.name}{second})"
-            case ast.Var() | ast.Iri() | ast.Literal():
+            case ast.Var() | ast.Iri() | ast.Literal() | ast.TripleTerm():
                 return self.term(expression)
         raise TypeError(f"{type(expression).__name__} is no expression")
 
@@ -366,7 +390,10 @@ class _Writer:
             case ast.Iri():
                 return self.iri(term)
             case ast.BlankNode(label):
-                return f"_:{label}"
+                whole = self._wholes.get(label)
+                return f"_:{label}" if whole is None else self._parts(whole)
+            case ast.TripleTerm():
+                return self._parts(term)
             case ast.Literal(lexical, datatype, language, direction):
                 if language is not None:
                     suffix = "" if direction is None else f"--{direction}"
@@ -378,11 +405,21 @@ class _Writer:
                 return f"{_quoted(lexical)}^^{self.iri(ast.Iri(datatype))}"
         raise TypeError(f"{type(term).__name__} is not a term")
 
+    def _parts(self, triple: ast.Triple | ast.TripleTerm) -> str:
+        """A triple term."""
+        subject, value = self.term(triple.subject), self.term(triple.object)
+        return f"<<( {subject} {self._verb(triple.predicate)} {value} )>>"
+
     def iri(self, iri: ast.Iri) -> str:
         for namespace, prefix in self._namespaces:
             if iri.value.startswith(namespace) and _LOCAL.fullmatch(iri.value, len(namespace)):
                 return f"{prefix}:{iri.value[len(namespace) :]}"
         return f"<{iri.value}>"
+
+
+def _ends(element: ast.Element) -> tuple[ast.Term, ...]:
+    """The subject and the object of a triple."""
+    return (element.subject, element.object) if isinstance(element, ast.Triple) else ()
 
 
 def _quoted(text: str) -> str:

@@ -59,15 +59,23 @@ def _unreadable(context: ErrorContext) -> Mistake | None:
     return Mistake(f"unexpected character {first!r}", expectation(context), one)
 
 
+def _triple_in_brackets(context: ErrorContext) -> Mistake:
+    """A triple term or a reified triple where none may stand."""
+    if context.rest.startswith("<<("):
+        what, size = "a triple term <<( … )>>", 3
+        hint = "it may be an object, a value of VALUES, or part of an expression"
+    else:
+        what, size = "a reified triple << … >>", 2
+        hint = "it may be a subject or an object; in expressions and VALUES write <<( … )>>"
+    span = context.span(context.start, context.start + size)
+    return Mistake(f"{what} is not allowed here", hint, span)
+
+
 def _bad_iri(context: ErrorContext) -> Mistake | None:
     if not context.rest.startswith("<") or context.kind == "IRIREF":
         return None
     if context.rest.startswith("<<"):
-        return Mistake(
-            "triples inside << >> (RDF-star) are not supported",
-            "describe the statement with triples of its own",
-            context.span(context.start, context.start + 2),
-        )
+        return _triple_in_brackets(context)
     if "IRIREF" not in context.expected:
         return None
     iri = re.match(r"<([A-Za-z][^<>\n]*)>", context.rest)

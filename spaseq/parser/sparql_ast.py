@@ -56,7 +56,21 @@ class BlankNode:
     span: Span = no_span()
 
 
-Term: TypeAlias = Var | Iri | Literal | BlankNode
+@dataclass(frozen=True, slots=True)
+class TripleTerm:
+    """A triple term without variables and blank nodes.
+
+    One with some is a blank node of the pattern, whose parts a `Triple` describes (`of`).
+    """
+
+    subject: Iri
+    predicate: Iri
+    object: Constant
+    span: Span = no_span()
+
+
+Constant: TypeAlias = Iri | Literal | TripleTerm
+Term: TypeAlias = Var | Constant | BlankNode
 
 
 # ------------------------------------------------------------------ property paths
@@ -186,7 +200,7 @@ class Prev:
 
 
 Expr: TypeAlias = (
-    Var | Iri | Literal | Unary | Binary | In | Call | FunctionCall | Exists | Aggregate | Prev
+    Var | Constant | Unary | Binary | In | Call | FunctionCall | Exists | Aggregate | Prev
 )
 
 
@@ -195,12 +209,17 @@ Expr: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """A triple pattern, or a path pattern if `predicate` is neither an IRI nor a variable."""
+    """A triple pattern, or a path pattern if `predicate` is neither an IRI nor a variable.
+
+    With `of`, it is no triple of the graph: it says that the node `of`, which occurs in another
+    triple of the same basic pattern, is a triple term with these parts.
+    """
 
     subject: Term
     predicate: Var | Path
     object: Term
     span: Span = no_span()
+    of: BlankNode | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +283,7 @@ class Values:
     """Inline data; None is `UNDEF`."""
 
     variables: tuple[Var, ...]
-    rows: tuple[tuple[Iri | Literal | None, ...], ...]
+    rows: tuple[tuple[Constant | None, ...], ...]
     span: Span = no_span()
 
 

@@ -225,14 +225,14 @@ def _never_errs(expression: ast.Expr, bound: frozenset[str]) -> bool:
     match expression:
         case ast.Var():
             return expression.name in bound
-        case ast.Iri() | ast.Literal() | ast.Exists():
+        case ast.Iri() | ast.Literal() | ast.TripleTerm() | ast.Exists():
             return True
         case ast.Aggregate():
             return expression.name == "COUNT"
         case ast.Call():
             if expression.name == "COALESCE":
                 return any(_never_errs(a, bound) for a in expression.arguments)
-            total = expression.name in ("BOUND", "ISIRI", "ISBLANK", "ISLITERAL", "STR")
+            total = expression.name in ("BOUND", "ISIRI", "ISBLANK", "ISLITERAL", "ISTRIPLE", "STR")
             return expression.name == "BOUND" or (
                 total and all(_never_errs(a, bound) for a in expression.arguments)
             )
@@ -323,7 +323,7 @@ def subexpressions(expression: ast.Expr) -> tuple[ast.Expr, ...]:
         case ast.Aggregate():
             argument = expression.argument
             return () if argument is None or isinstance(argument, ast.GpmName) else (argument,)
-        case ast.Var() | ast.Iri() | ast.Literal() | ast.Exists():
+        case ast.Var() | ast.Iri() | ast.Literal() | ast.TripleTerm() | ast.Exists():
             return ()
 
 

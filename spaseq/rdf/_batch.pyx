@@ -19,8 +19,12 @@ from spaseq.rdf._dictionary cimport permanent_of, term_of, text_of
 from spaseq.rdf._memory cimport arena_reset, arena_alloc_slow, mem_free, mem_realloc, mem_alloc
 from spaseq.rdf._numerals cimport Numeral, is_numeral, numeral_of, spell
 from spaseq.rdf._terms cimport (
+    PARTS_END,
     hash_of,
+    is_triple,
+    last_quote,
     record_shape,
+    second_part,
     slots_clear,
     slots_free,
     slots_grow,
@@ -29,6 +33,7 @@ from spaseq.rdf._terms cimport (
     store_free,
     store_init,
     store_new,
+    third_part,
 )
 
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
@@ -52,14 +57,21 @@ cdef inline term_t _refitted(EventBatch self, const term_t* numbers, term_t term
 
 
 cdef bytes _written(EventBatch batch, term_t term):
-    """A term in N-Triples: its text, with the escapes that a literal needs."""
+    """A term in N-Triples: its text, with the escapes that literals need."""
     cdef Numeral numeral
     cdef const TermRecord* record = written_record(batch, term, &numeral)
-    cdef bytes text = record.text[:record.size]
+    return _escaped(record.text[:record.size])
+
+
+cdef bytes _escaped(bytes text):
     cdef bytes form
-    cdef uint32_t end = record.lexical + 1
-    if record.text[0] != c'"':
+    cdef uint32_t end
+    if is_triple(text):
+        end = third_part(text, second_part(text))
+        return text[:end] + _escaped(text[end:len(text) - PARTS_END]) + text[len(text) - PARTS_END:]
+    if text[0] != 34:  # "
         return text
+    end = last_quote(text, <uint32_t>len(text))
     form = text[1:end]
     if b"\\" not in form and b'"' not in form and b"\n" not in form and b"\r" not in form:
         return text

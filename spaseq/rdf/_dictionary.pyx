@@ -35,14 +35,18 @@ from libc.string cimport memcmp, memcpy, memset
 
 from spaseq.rdf._memory cimport arena_alloc_slow, mem_alloc, mem_free, mem_calloc, mem_grow
 from spaseq.rdf._terms cimport (
+    FIRST_PART,
+    PARTS_END,
     PLACE,
     TermRecord,
     hash_of,
     publish_records,
     record_shape,
+    second_part,
     store_free,
     store_init,
     store_new,
+    third_part,
 )
 
 from spaseq.rdf.tagged import tag_of, tagged_literal
@@ -50,6 +54,7 @@ from spaseq.rdf.tagged import tag_of, tagged_literal
 cdef object NamedNode = ox.NamedNode
 cdef object BlankNode = ox.BlankNode
 cdef object Literal = ox.Literal
+cdef object TripleTerm = ox.Triple
 cdef str XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
@@ -252,7 +257,10 @@ cdef class Dictionary:
 cpdef bytes text_of(object term):
     """The text of a pyoxigraph term as stored in records: N-Quads with escapes resolved."""
     cdef type cls = type(term)
-    cdef str value = term.value
+    cdef str value
+    if cls is TripleTerm:
+        return b"<<( " + b" ".join([text_of(part) for part in term]) + b" )>>"
+    value = term.value
     if cls is NamedNode:
         return f"<{value}>".encode()
     if cls is BlankNode:
@@ -282,6 +290,8 @@ cdef object _datatype(str iri):
 cpdef object term_of(bytes text, uint32_t lexical):
     """The pyoxigraph term with this text; `lexical` is the size of its lexical form."""
     cdef str suffix, value
+    if text[:2] == b"<<":
+        return _triple_of(text)
     if text[0] == 60:  # <
         return NamedNode(text[1 : len(text) - 1].decode())
     if text[0] == 95:  # _
@@ -293,6 +303,16 @@ cpdef object term_of(bytes text, uint32_t lexical):
     if suffix[0] == "^":
         return Literal(value, datatype=_datatype(suffix[3 : len(suffix) - 1]))
     return tagged_literal(value, suffix[1:])
+
+
+cdef object _triple_of(bytes text):
+    """The triple term with this text."""
+    cdef uint32_t second = second_part(text), third = third_part(text, second)
+    return TripleTerm(
+        written_term(text[FIRST_PART:second - 1]),
+        written_term(text[second:third - 1]),
+        written_term(text[third:len(text) - PARTS_END]),
+    )
 
 
 cdef object written_term(bytes text):

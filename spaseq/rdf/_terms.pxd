@@ -97,6 +97,10 @@ cdef enum:
                                 # no store has that many records
 
 cdef enum:
+    FIRST_PART = 4              # bytes before the subject of a triple term
+    PARTS_END = 4               # bytes after its object
+
+cdef enum:
     UNDECODED = 100             # the kind of a typed literal that is not yet decoded
     NO_ZONE = 32767
 
@@ -108,7 +112,8 @@ cdef union Further:
 cdef struct TermRecord:
     uint64_t hash       # of text[:size]
     const char* text    # as in N-Quads, escapes resolved: <iri>, _:label, "form", "form"@tag,
-                        # "form"^^<datatype>; tags in lower case, never ^^xsd:string
+                        # "form"^^<datatype>, <<( s p o )>>; tags in lower case, never
+                        # ^^xsd:string, one space between the parts of a triple term
     uint32_t size       # bytes of text
     uint32_t lexical    # bytes of the IRI, label or lexical form alone
     uint8_t kind        # a Kind of _values, or UNDECODED
@@ -174,12 +179,48 @@ cdef inline bint record_is(
     return record.hash == hash and record.size == size and memcmp(record.text, text, size) == 0
 
 
+cdef inline bint is_triple(const char* text) noexcept nogil:
+    """Whether the text of a term is that of a triple term."""
+    return text[0] == c"<" and text[1] == c"<"
+
+
+cdef inline uint32_t second_part(const char* text) noexcept nogil:
+    """Where the predicate of a triple term begins; the subject begins at `FIRST_PART`.
+
+    Subjects and predicates have no spaces: they are IRIs and blank nodes.
+    """
+    cdef uint32_t at = FIRST_PART
+    while text[at] != c" ":
+        at += 1
+    return at + 1
+
+
+cdef inline uint32_t third_part(const char* text, uint32_t second) noexcept nogil:
+    """Where the object of a triple term begins; it ends `PARTS_END` bytes before the end."""
+    cdef uint32_t at = second
+    while text[at] != c" ":
+        at += 1
+    return at + 1
+
+
+cdef inline bint has_blank(const char* text, uint32_t size) noexcept nogil:
+    """Whether a term is a blank node, or a triple term with one."""
+    cdef uint32_t third
+    while is_triple(text):
+        if text[FIRST_PART] == c"_":
+            return True
+        third = third_part(text, second_part(text))
+        text += third
+        size -= third + PARTS_END
+    return text[0] == c"_"
+
+
 cdef inline void record_shape(TermRecord* record) noexcept nogil:
     """Set `lexical` and `kind` from the text; a typed literal stays UNDECODED."""
     cdef const char* text = record.text
     cdef uint32_t end = record.size
     if text[0] == c'<':
-        record.kind = Kind.IRI
+        record.kind = Kind.TRIPLE if is_triple(text) else Kind.IRI
         record.lexical = end - 2
     elif text[0] == c'_':
         record.kind = Kind.BLANK

@@ -32,7 +32,18 @@ from spaseq.rdf._memory cimport (
     raise_no_memory,
 )
 from spaseq.rdf._numerals cimport Numeral
-from spaseq.rdf._terms cimport LOCAL, PLACE, TermRecord, hash_of
+from spaseq.rdf._terms cimport (
+    FIRST_PART,
+    LOCAL,
+    PARTS_END,
+    PLACE,
+    TermRecord,
+    has_blank,
+    hash_of,
+    is_triple,
+    second_part,
+    third_part,
+)
 
 cdef enum:
     PIECE_BYTES = 1 << 18       # of texts that are allocated at once
@@ -67,6 +78,37 @@ cdef inline uint64_t triple_hash(const Triple* triple) noexcept nogil:
     hash = (hash ^ hash >> 29 ^ triple.object) * <uint64_t>0xBF58476D1CE4E5B9u
     hash = (hash ^ hash >> 32 ^ triple.predicate) * <uint64_t>0x94D049BB133111EBu
     return hash >> 20
+
+
+cdef uint32_t put_labelled(
+    char* out, const char* text, uint32_t size, const char* label, uint32_t label_size
+) noexcept nogil:
+    """Write a term with `label` in place of the `_:` of its blank nodes: the bytes written."""
+    cdef uint32_t second, third, used = 0, depth = 0, i
+    while is_triple(text):
+        second = second_part(text)
+        third = third_part(text, second)
+        memcpy(out + used, text, FIRST_PART)
+        used += FIRST_PART
+        used += put_labelled(
+            out + used, text + FIRST_PART, second - 1 - FIRST_PART, label, label_size
+        )
+        memcpy(out + used, text + second - 1, third - second + 1)
+        used += third - second + 1
+        text += third
+        size -= third + PARTS_END
+        depth += 1
+    if text[0] == c"_":
+        memcpy(out + used, label, label_size)
+        memcpy(out + used + label_size, text + 2, size - 2)
+        used += label_size + size - 2
+    else:
+        memcpy(out + used, text, size)
+        used += size
+    for i in range(depth):
+        memcpy(out + used, b" )>>", PARTS_END)
+        used += PARTS_END
+    return used
 
 
 cdef class TripleTable:
@@ -243,13 +285,13 @@ cdef class TripleTable:
                         ]
                     )
                 record = &batch.local.records[used[i]]
-                if record.text[0] == c"_":
-                    width = size + record.size - 2
+                if has_blank(record.text, record.size):
+                    # A triple term has at most one blank node in 16 bytes, and one more.
+                    width = record.size + size * (record.size // 16 + 2)
                     if <size_t>len(scratch) < width:
                         scratch = bytearray(2 * width)
                         text = scratch
-                    memcpy(text, label, size)
-                    memcpy(text + size, record.text + 2, record.size - 2)
+                    width = put_labelled(text, record.text, record.size, label, size)
                     numbers[used[i]] = self.enter(hash_of(text, width), text, width)
                 else:
                     numbers[used[i]] = self.enter(record.hash, record.text, record.size)

@@ -2,6 +2,7 @@
 
 # Numbers are adjacent, from INTEGER to DOUBLE.
 cpdef enum Kind:
+    TRIPLE          # a triple term; the kinds after BLANK are those of literals
     IRI
     BLANK
     STRING

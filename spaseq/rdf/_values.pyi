@@ -5,6 +5,7 @@ from pyoxigraph import NamedNode
 
 from spaseq.rdf.event import Term
 
+TRIPLE: Final[int]
 IRI: Final[int]
 BLANK: Final[int]
 STRING: Final[int]

@@ -34,6 +34,7 @@ from spaseq.rdf.tagged import tag_of, tagged_datatype, tagged_literal
 cdef object NamedNode = ox.NamedNode
 cdef object BlankNode = ox.BlankNode
 cdef object Literal = ox.Literal
+cdef object TripleTerm = ox.Triple
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -104,9 +105,10 @@ cdef class Value:
 
     `number`: a BOOLEAN's 0 or 1, an INTEGER, a DECIMAL times 10**18, a WIDE number as a
     `decimal.Decimal`, a POINT's or SPAN's attoseconds. `real`: a FLOAT or DOUBLE, the double
-    nearest to a WIDE number. `text`: an IRI, a label, the text of a STRING, LANG or OTHER. `form`:
-    the local name of a POINT's or SPAN's datatype, the lower-case tag of a LANG with its base
-    direction (`en`, `ar--rtl`), the datatype of an OTHER, "integer" or "decimal" for a WIDE number.
+    nearest to a WIDE number. `text`: an IRI, a label, the text of a STRING, LANG or OTHER, the
+    parts of a TRIPLE in N-Triples. `form`: the local name of a POINT's or SPAN's datatype, the
+    lower-case tag of a LANG with its base direction (`en`, `ar--rtl`), the datatype of an OTHER,
+    "integer" or "decimal" for a WIDE number.
     `extra`: the zone of a POINT (minutes or None), the months of a SPAN.
     """
 
@@ -190,6 +192,10 @@ cdef Value _decode(term):
     if cls is NamedNode or cls is BlankNode:
         value = _new(IRI if cls is NamedNode else BLANK)
         value.text = term.value
+        return value
+    if cls is TripleTerm:
+        value = _new(TRIPLE)
+        value.text = str(term)
         return value
     cdef str text = term.value
     cdef object name = term.datatype
@@ -385,8 +391,8 @@ cdef str _real_text(Value v):
 
 
 cpdef str lexical(Value v):
-    """STR(): an IRI, or a literal's lexical form as written; None for a blank node."""
-    if v.kind == BLANK:
+    """STR(): an IRI, or a literal's lexical form as written; None for other terms."""
+    if v.kind == BLANK or v.kind == TRIPLE:
         return None
     if v.kind <= LANG or v.kind == OTHER:
         return v.text
@@ -495,9 +501,21 @@ cpdef object equals(Value a, Value b):
             return a.form == b.form and _order_points(a, b) == 0
         if a.kind == SPAN:
             return a.number == b.number and a.extra == b.extra
+        if a.kind == TRIPLE:
+            return _equal_triples(a._term, b._term)
         return True if a.text == b.text and a.form == b.form else None
     # Values of two kinds differ, unless one is a literal of an unknown datatype.
     return None if _opaque(a, b) or _opaque(b, a) else False
+
+
+cdef object _equal_triples(object a, object b):
+    """Whether two triple terms have equal parts; objects are compared as values."""
+    while True:
+        if a.subject != b.subject or a.predicate != b.predicate:
+            return False
+        a, b = a.object, b.object
+        if type(a) is not TripleTerm or type(b) is not TripleTerm:
+            return equals(decode(a), decode(b))
 
 
 cdef inline bint _opaque(Value a, Value b) noexcept:
@@ -524,7 +542,17 @@ cdef int _order(Value a, Value b) except? -2:
         return 2 if found is None else found
     if a.text == b.text and a.form == b.form and a.kind != LANG:
         return 0
-    return 2
+    return _order_triples(a._term, b._term) if a.kind == TRIPLE else 2
+
+
+cdef int _order_triples(object a, object b) except? -2:
+    """The order of the objects of two triple terms whose other parts are equal."""
+    while True:
+        if a.subject != b.subject or a.predicate != b.predicate:
+            return 2
+        a, b = a.object, b.object
+        if type(a) is not TripleTerm or type(b) is not TripleTerm:
+            return _order(decode(a), decode(b))
 
 
 cpdef object less(Value a, Value b):

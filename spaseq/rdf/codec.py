@@ -9,7 +9,7 @@ A `Reader` validates its input: data that a `Writer` cannot have written raises 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyoxigraph as ox
 
 from spaseq.rdf.checked import GREATEST, LEAST, MOST_ORDINAL, listed, record, refuse, text, whole
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp
+from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
 from spaseq.rdf.tagged import tag_of, tagged_literal
 
 _MAX_NESTING = 8
@@ -66,7 +67,7 @@ class Writer:
         """A value: None, booleans and integers unchanged, anything else as [tag, …]."""
         if value is None or isinstance(value, bool | int):
             return value
-        if isinstance(value, ox.NamedNode | ox.BlankNode | ox.Literal):
+        if isinstance(value, ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple):
             return ["t", self.term(value)]
         if isinstance(value, str):
             return ["s", value]
@@ -138,14 +139,14 @@ class Reader:
 
     def _fact(self, fact: Any, where: str) -> Fact:
         subject, predicate, value = [self.term(term, where) for term in listed(fact, where, 3)]
-        if isinstance(subject, ox.Literal) or not isinstance(predicate, ox.NamedNode):
+        if isinstance(subject, ox.Literal | ox.Triple) or not isinstance(predicate, ox.NamedNode):
             refuse(where, "has a fact that is not a triple")
         return subject, predicate, value
 
     def _name(self, number: Any, where: str) -> ox.NamedNode | ox.BlankNode:
         name = self.term(number, where)
-        if isinstance(name, ox.Literal):
-            refuse(where, "has a literal as the name of its graph")
+        if not isinstance(name, ox.NamedNode | ox.BlankNode):
+            refuse(where, "has a name of its graph that is no IRI or blank node")
         return name
 
 
@@ -172,26 +173,52 @@ _READ: dict[str, Callable[[Reader, Any, str], Any]] = {
 
 
 def _term_parts(term: Term) -> list[str]:
+    """The texts of a term. A triple term has those of its parts one behind the other."""
+    parts: list[str] = []
+    while isinstance(term, ox.Triple):
+        subject = term.subject
+        kind = "i" if isinstance(subject, ox.NamedNode) else "b"
+        parts += ("<", kind, subject.value, term.predicate.value)  # type: ignore[union-attr]
+        term = term.object
     if isinstance(term, ox.NamedNode):
-        return ["i", term.value]
+        return [*parts, "i", term.value]
     if isinstance(term, ox.BlankNode):
-        return ["b", term.value]
+        return [*parts, "b", term.value]
     if term.language is not None:
-        return ["@", term.value, tag_of(term)]
-    return ["^", term.value, term.datatype.value]
+        return [*parts, "@", term.value, tag_of(term)]
+    return [*parts, "^", term.value, term.datatype.value]
 
 
 def _term(parts: Any, where: str) -> Term:
-    kind, *texts = [text(part, where) for part in listed(parts, where)] or [""]
+    texts = [text(part, where) for part in listed(parts, where)]
+    begin = 0
+    while texts[begin : begin + 1] == ["<"]:
+        begin += 4
+    if begin > 4 * MAX_NESTED_TRIPLES:
+        refuse(where, "is a triple term that is nested too deeply")
     try:
-        if kind == "i" and len(texts) == 1:
-            return ox.NamedNode(texts[0])
-        if kind == "b" and len(texts) == 1:
-            return ox.BlankNode(texts[0])
-        if kind == "@" and len(texts) == 2:
-            return tagged_literal(texts[0], texts[1])
-        if kind == "^" and len(texts) == 2:
-            return ox.Literal(texts[0], datatype=ox.NamedNode(texts[1]))
+        term: Term = _plain_term(texts[begin:], where)
+        while begin:
+            _, kind, subject, predicate = texts[begin - 4 : begin]
+            node = _plain_term([kind, subject], where)
+            if not isinstance(node, ox.NamedNode | ox.BlankNode):
+                refuse(where, "is a triple term with a wrong subject")
+            term = ox.Triple(node, ox.NamedNode(predicate), term)
+            begin -= 4
+        return term
     except ValueError as error:
         refuse(where, str(error))
+
+
+def _plain_term(texts: Sequence[str], where: str) -> ox.NamedNode | ox.BlankNode | ox.Literal:
+    """A term that is no triple term."""
+    match texts:
+        case ["i", iri]:
+            return ox.NamedNode(iri)
+        case ["b", label]:
+            return ox.BlankNode(label)
+        case ["@", form, tag]:
+            return tagged_literal(form, tag)
+        case ["^", form, datatype]:
+            return ox.Literal(form, datatype=ox.NamedNode(datatype))
     return refuse(where, "is not a term")

@@ -26,6 +26,7 @@ from spaseq.rdf._values import (
     POINT,
     SPAN,
     STRING,
+    TRIPLE,
     WIDE,
     Value,
     boolean,
@@ -138,7 +139,7 @@ def cast(name: str, value: Value) -> Value | None:
     """The cast to the XSD datatype with this local name."""
     kind = KINDS[name]
     if kind == STRING:
-        if value.kind == BLANK:
+        if value.kind in (BLANK, TRIPLE):
             return None
         return string(canonical(value) if value.kind >= BOOLEAN else value.text)
     if value.kind == STRING:

@@ -161,7 +161,7 @@ class _Deriving:
         out: dict[Fact, None] = {}
         self._waiting += facts
         for fact in self._waiting:  # `_link` appends to it
-            literal = isinstance(fact[2], ox.Literal)
+            literal = isinstance(fact[2], ox.Literal | ox.Triple)  # no subject
             for number, *symbols, named in rules.of(fact):
                 if named and literal:
                     continue

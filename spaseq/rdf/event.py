@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyoxigraph as ox
 
 from spaseq.rdf.time_text import date_time_literal, seconds_literal
 
-Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal
+Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
+Parameter: TypeAlias = ox.NamedNode | ox.Literal | ox.Triple
+"""A term that a variable can be fixed to."""
 Fact: TypeAlias = tuple[Term, Term, Term]
 """A triple as (subject, predicate, object)."""
 
@@ -88,11 +90,48 @@ class Event:
         return (self.time.micros, self.ordinal)
 
 
+def n_triples(term: Term) -> str:
+    """A term in N-Triples; `str` of a triple term lacks the brackets."""
+    return f"<<( {_parts(term)} )>>" if isinstance(term, ox.Triple) else str(term)
+
+
+def _parts(triple: ox.Triple) -> str:
+    return f"{triple.subject} {triple.predicate} {n_triples(triple.object)}"
+
+
+def with_nodes(term: Term, change: Callable[[ox.BlankNode], ox.BlankNode]) -> Term:
+    """A term with other blank nodes, those of triple terms included."""
+    if isinstance(term, ox.BlankNode):
+        return change(term)
+    if isinstance(term, ox.Triple):
+        parts: Any = (with_nodes(part, change) for part in term)
+        return ox.Triple(*parts)
+    return term
+
+
+def depth_of(term: Term) -> int:
+    """How deeply a triple term is nested; 0 for another term."""
+    depth = 0
+    while isinstance(term, ox.Triple):
+        depth, term = depth + 1, term.object
+    return depth
+
+
+def nodes_of(term: Term) -> Iterator[ox.BlankNode]:
+    """The blank nodes of a term: itself, or those of a triple term."""
+    while isinstance(term, ox.Triple):
+        if isinstance(term.subject, ox.BlankNode):
+            yield term.subject
+        term = term.object
+    if isinstance(term, ox.BlankNode):
+        yield term
+
+
 def triple_of(fact: Fact) -> ox.Triple:
     """The fact as a pyoxigraph triple; its subject must not be a literal."""
     return ox.Triple(*fact)  # type: ignore[arg-type]
 
 
 def fact_of(triple: ox.Triple) -> Fact:
-    """The terms of a triple, which must not contain triple terms."""
-    return triple.subject, triple.predicate, triple.object  # type: ignore[return-value]
+    """The terms of a triple."""
+    return triple.subject, triple.predicate, triple.object

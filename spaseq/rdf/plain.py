@@ -119,7 +119,7 @@ def value_of(thing: object) -> Value:
         TypeError: for an object that is no term and has no datatype.
         ValueError: for a term that is not valid.
     """
-    if isinstance(thing, ox.NamedNode | ox.BlankNode | ox.Literal):
+    if isinstance(thing, ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple):
         return decode(thing)
     if isinstance(thing, bool):
         return boolean(thing)

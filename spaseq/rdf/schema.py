@@ -121,7 +121,7 @@ class _Reading:
         for subject, predicate, object in facts:
             table = tables.get(predicate)
             if table is not None:
-                if not isinstance(object, ox.Literal):
+                if not isinstance(object, ox.Literal | ox.Triple):
                     _put(table, subject, object)
             elif predicate in owl:
                 self._read_owl(subject, predicate, object)
@@ -137,7 +137,7 @@ class _Reading:
             self._first[subject] = object
         elif predicate == _REST:
             self._rest[subject] = object
-        elif isinstance(object, ox.Literal):
+        elif isinstance(object, ox.Literal | ox.Triple):
             return
         elif predicate == _CHAIN:
             self._lists.append((subject, object))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-MAX_NESTED_TRIPLES = 500
-"""Nesting depth of triple terms. The parser recurses: 30,000 overflow its stack."""
+MAX_NESTED_TRIPLES = 100
+"""Nesting depth of triple terms. The parser recurses: 30,000 overflow its stack. So do readers of
+JSON: Python's allows about 1,000 levels, and a triple term has two."""
 
 _BRACKETS = re.compile(rb"<<\(|\)>>")
 _WHERE = re.compile(

@@ -38,6 +38,11 @@ def language_of(tag: str) -> str:
     return tag.partition(_MARK)[0]
 
 
+def direction_of(tag: str) -> str:
+    """The base direction of a tag, `ltr` or `rtl`; empty for none."""
+    return tag.partition(_MARK)[2]
+
+
 def tagged_datatype(tag: str) -> ox.NamedNode:
     """The datatype of the literals with a tag."""
     return DIRECTED_STRING if _MARK in tag else LANG_STRING

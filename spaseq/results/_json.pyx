@@ -11,7 +11,14 @@ from libc.string cimport memcpy
 
 from spaseq.rdf._literals cimport civil
 from spaseq.rdf._memory cimport mem_realloc
-from spaseq.rdf._terms cimport last_quote
+from spaseq.rdf._terms cimport (
+    FIRST_PART,
+    PARTS_END,
+    is_triple,
+    last_quote,
+    second_part,
+    third_part,
+)
 
 from spaseq.rdf.time_text import EPOCH_DAY, date_time_text
 from spaseq.results import keys
@@ -26,6 +33,11 @@ cdef int64_t FIRST_DAY = EPOCH_DAY
 cdef bytes OPEN_IRI = f'{{"{keys.TYPE}": "{keys.URI}", "{keys.VALUE}": '.encode()
 cdef bytes OPEN_BLANK_NODE = f'{{"{keys.TYPE}": "{keys.BLANK_NODE}", "{keys.VALUE}": '.encode()
 cdef bytes OPEN_LITERAL = f'{{"{keys.TYPE}": "{keys.LITERAL}", "{keys.VALUE}": '.encode()
+cdef bytes OPEN_TRIPLE = (
+    f'{{"{keys.TYPE}": "{keys.TRIPLE}", "{keys.VALUE}": {{"{keys.SUBJECT}": '.encode()
+)
+cdef bytes PREDICATE = keys.following(keys.PREDICATE)
+cdef bytes OBJECT = keys.following(keys.OBJECT)
 cdef bytes DATATYPE = keys.following(keys.DATATYPE)
 cdef bytes LANGUAGE = keys.following(keys.LANGUAGE)
 cdef bytes DIRECTION = keys.following(keys.DIRECTION)
@@ -109,7 +121,18 @@ cdef int put_name(Text* text, const char* term, size_t size) except -1:
 cdef int put_term(Text* text, const char* term, size_t size) except -1:
     """Append a term in the format of SPARQL's JSON results."""
     cdef size_t quote, end
-    if term[0] == c"<":
+    cdef uint32_t second, third
+    if is_triple(term):
+        second = second_part(term)
+        third = third_part(term, second)
+        put_bytes(text, OPEN_TRIPLE)
+        put_term(text, term + FIRST_PART, second - 1 - FIRST_PART)
+        put_bytes(text, PREDICATE)
+        put_term(text, term + second, third - 1 - second)
+        put_bytes(text, OBJECT)
+        put_term(text, term + third, size - third - PARTS_END)
+        put(text, b"}", 1)
+    elif term[0] == c"<":
         put_bytes(text, OPEN_IRI)
         put_string(text, term + 1, size - 2)
     elif term[0] == c"_":

@@ -8,7 +8,13 @@ Source: RDF 1.2 N-Triples, section 3.4, *canonical N-Triples*; SPARQL 1.1 Query 
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
-from spaseq.results._json cimport CSV, room_for
+from spaseq.rdf._terms cimport (
+    PARTS_END,
+    last_quote,
+    second_part,
+    third_part,
+)
+from spaseq.results._json cimport CSV, put_bytes, room_for
 
 
 cdef int put_escaped(Text* text, const char* what, size_t size) except -1:
@@ -52,10 +58,46 @@ cdef int put_escaped(Text* text, const char* what, size_t size) except -1:
     return 0
 
 
+cdef int put_triple_term(Text* text, const char* term, uint32_t size) except -1:
+    """Append a triple term in N-Triples."""
+    cdef uint32_t third, quote, depth = 0
+    while is_triple(term):
+        third = third_part(term, second_part(term))
+        put(text, term, third)
+        term += third
+        size -= third + PARTS_END
+        depth += 1
+    if term[0] == c'"':
+        quote = last_quote(term, size)
+        put(text, term, 1)
+        put_escaped(text, term + 1, quote - 1)
+        put(text, term + quote, size - quote)
+    else:
+        put(text, term, size)
+    while depth:
+        put(text, b" )>>", PARTS_END)
+        depth -= 1
+    return 0
+
+
+cdef int put_csv_triple(Text* text, const TermRecord* term) except -1:
+    """Append a triple term in N-Triples as a cell of CSV."""
+    cdef size_t start = text.size
+    cdef bytes cell
+    put_triple_term(text, term.text, term.size)
+    if plain_bytes(text.begin + start, text.size - start, CSV) == text.size - start:
+        return 0
+    cell = text.begin[start:text.size]
+    text.size = start
+    return put_bytes(text, b'"' + cell.replace(b'"', b'""') + b'"')
+
+
 cdef int put_csv_cell(Text* text, const TermRecord* term) except -1:
     """Append an IRI or a lexical form alone, or a blank node; in quotes if CSV requires it."""
     cdef const char* value = term.text + 1
     cdef size_t size = term.lexical, plain
+    if is_triple(term.text):
+        return put_csv_triple(text, term)
     if term.text[0] == c"_":
         return put(text, term.text, term.size)
     plain = plain_bytes(value, size, CSV)

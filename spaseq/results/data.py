@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
-from spaseq.rdf.event import Fact, Term
+from spaseq.rdf.event import Fact, Term, n_triples
 from spaseq.rdf.time import json_value
 from spaseq.results import keys
 
@@ -65,17 +65,21 @@ def _witness_to_json(witness: Witness) -> dict[str, Any]:
     return result
 
 
-def solution_to_json(bindings: Mapping[str, Term]) -> dict[str, dict[str, str]]:
+def solution_to_json(bindings: Mapping[str, Term]) -> dict[str, dict[str, Any]]:
     """A solution in the format of `bindings` in SPARQL's JSON results."""
     return {name: term_to_json(term) for name, term in bindings.items()}
 
 
-def term_to_json(term: Term) -> dict[str, str]:
+def term_to_json(term: Term) -> dict[str, Any]:
     """A term in the format of SPARQL's JSON results."""
     if isinstance(term, ox.NamedNode):
         return {keys.TYPE: keys.URI, keys.VALUE: term.value}
     if isinstance(term, ox.BlankNode):
         return {keys.TYPE: keys.BLANK_NODE, keys.VALUE: term.value}
+    if isinstance(term, ox.Triple):
+        parts = map(term_to_json, term)
+        names = (keys.SUBJECT, keys.PREDICATE, keys.OBJECT)
+        return {keys.TYPE: keys.TRIPLE, keys.VALUE: dict(zip(names, parts, strict=True))}
     result = {keys.TYPE: keys.LITERAL, keys.VALUE: term.value}
     if term.language:
         result[keys.LANGUAGE] = term.language
@@ -89,4 +93,4 @@ def term_to_json(term: Term) -> dict[str, str]:
 def triples_text(triples: Iterable[Fact | ox.Triple], graph: ox.NamedNode | None = None) -> str:
     """Triples in N-Triples, or in N-Quads if they are of a named graph."""
     end = " .\n" if graph is None else f" {graph} .\n"
-    return "".join([f"{subject} {predicate} {value}{end}" for subject, predicate, value in triples])
+    return "".join([f"{s} {p} {n_triples(o)}{end}" for s, p, o in triples])

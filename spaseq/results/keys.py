@@ -36,6 +36,12 @@ DATATYPE = "datatype"
 URI = "uri"
 BLANK_NODE = "bnode"
 LITERAL = "literal"
+TRIPLE = "triple"
+
+# The value of a triple term.
+SUBJECT = "subject"
+PREDICATE = "predicate"
+OBJECT = "object"
 
 
 def following(key: str) -> bytes:

@@ -104,9 +104,6 @@ class _FramingErrors:
     def among_triples(self, what: str, line: int) -> None:
         raise EventError(f"the graph of an event must be N-Triples, but contains {what}")
 
-    def is_usable(self, domain: int, is_strange: bool, line: int) -> bool:
-        raise EventError("triple terms (RDF 1.2) in an event are not supported by this version")
-
 
 def _parsed(text: bytes) -> Iterator[ox.Quad]:
     try:

@@ -10,9 +10,9 @@ in Python. `CONTRIBUTING.md` shows how to add one.
 Functions of users are not in this table; `spaseq.sparql.registry` has them, and `named_function`
 there finds both.
 
-Sources: SPARQL 1.1, production [121] and section 17; docs/language.md, section 4, for `FIRST`
-and `LAST`; XPath and XQuery Functions 3.1, section 4.8, for `math:`; GeoSPARQL 1.1, section 9, for
-`geof:`.
+Sources: SPARQL 1.1, production [121] and section 17, and what SPARQL 1.2 adds; docs/language.md,
+section 4, for `FIRST` and `LAST`; XPath and XQuery Functions 3.1, section 4.8, for `math:`;
+GeoSPARQL 1.1, section 9, for `geof:`.
 """
 
 from __future__ import annotations
@@ -179,6 +179,8 @@ _TABLE = (
     _function("DAY", "time -> number", "functions.day", "DAY"),
     _function("ENCODE_FOR_URI", "text -> text", "strings.encode_for_uri", "ENCODE_FOR_URI"),
     _function("FLOOR", "number -> number", "conversion.floored", "FLOOR"),
+    _function("HASLANG", "any -> boolean", "functions.has_language", "HASLANG"),
+    _function("HASLANGDIR", "any -> boolean", "functions.has_direction", "HASLANGDIR"),
     _function("HOURS", "time -> number", "functions.hours", "HOURS"),
     _form("IF", "any any any -> any", "IF(condition, then, else)"),
     _function("IRI", "text -> any", "functions.iri", "IRI"),
@@ -186,7 +188,9 @@ _TABLE = (
     _test("ISIRI", "functions.is_iri", "IS_IRI"),
     _test("ISLITERAL", "functions.is_literal", "IS_LITERAL"),
     _test("ISNUMERIC", "functions.is_numeric", "IS_NUMERIC"),
+    _test("ISTRIPLE", "functions.is_triple", "IS_TRIPLE"),
     _function("LANG", "any -> text", "functions.language_tag", "LANG"),
+    _function("LANGDIR", "any -> text", "functions.language_direction", "LANGDIR"),
     _function("LANGMATCHES", "text text -> boolean", "functions.language_matches", "LANGMATCHES",
               "LANGMATCHES(LANG(?v), range)"),
     _function("LCASE", "text -> text", "strings.lcase", "LCASE"),
@@ -194,6 +198,8 @@ _TABLE = (
     _function("MINUTES", "time -> number", "functions.minutes", "MINUTES"),
     _function("MONTH", "time -> number", "functions.month", "MONTH"),
     _form("NOW", "-> time", volatile=True),
+    _function("OBJECT", "any -> any", "functions.triple_object", "OBJECT"),
+    _function("PREDICATE", "any -> any", "functions.triple_predicate", "PREDICATE"),
     _function("RAND", "-> number", "functions.random_number", volatile=True),
     _function("REGEX", "text text text? -> boolean", "strings.regex", "",
               "REGEX(text, pattern, flags?)"),
@@ -216,13 +222,18 @@ _TABLE = (
     _function("STRENDS", "text text -> boolean", "strings.strends", "STRENDS",
               "STRENDS(text, end)"),
     _function("STRLANG", "text text -> text", "functions.tagged_literal", "", "STRLANG(text, tag)"),
+    _function("STRLANGDIR", "text text text -> text", "functions.directed_literal", "",
+              "STRLANGDIR(text, tag, direction)"),
     _function("STRLEN", "text -> number", "strings.strlen", "STRLEN"),
     _function("STRSTARTS", "text text -> boolean", "strings.strstarts", "STRSTARTS",
               "STRSTARTS(text, start)"),
     _function("STRUUID", "-> text", "functions.uuid_text", volatile=True),
+    _function("SUBJECT", "any -> any", "functions.triple_subject", "SUBJECT"),
     _function("SUBSTR", "text number number? -> text", "strings.substr", "SUBSTR",
               "SUBSTR(text, start, length?)"),
     _function("TIMEZONE", "time -> time", "functions.zone_duration"),
+    _function("TRIPLE", "any any any -> any", "functions.triple", "TRIPLE",
+              "TRIPLE(subject, predicate, object)"),
     _function("TZ", "time -> text", "functions.zone_text"),
     _function("UCASE", "text -> text", "strings.ucase", "UCASE"),
     _function("UUID", "-> any", "functions.uuid_iri", volatile=True),

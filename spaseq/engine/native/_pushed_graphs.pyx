@@ -48,8 +48,6 @@ class Questions:
     def among_triples(self, *_):
         raise NotSure
 
-    triple_term = among_triples
-
 
 @cython.final
 cdef class GraphReader:

@@ -186,7 +186,7 @@ def _of_steps(steps: Iterable[Step], known: Sequence[Demands]) -> Iterator[Requi
     objects: dict[int, Term] = {}
     subjects: dict[int, Term] = {}
     for step in steps:
-        if isinstance(step.predicate, int) or step.view is not None:
+        if isinstance(step.predicate, int) or step.view is not None or step.whole is not None:
             continue
         if isinstance(step.object, int):
             objects.setdefault(step.object, step.predicate)

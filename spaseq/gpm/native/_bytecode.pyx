@@ -260,6 +260,7 @@ cdef class Expression:
                 or operation == Operation.IS_BLANK
                 or operation == Operation.IS_LITERAL
                 or operation == Operation.IS_NUMERIC
+                or operation == Operation.IS_TRIPLE
             ):
                 if top.kind != ERROR:
                     unary(operation, top, &self.scratch)

@@ -14,12 +14,18 @@ from libc.string cimport memset
 from spaseq.rdf._batch cimport Triple, record_of
 from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_calloc
 from spaseq.rdf._numerals cimport is_numeral
+from spaseq.rdf._terms cimport is_triple
 
 from spaseq.errors import LimitExceeded
 from spaseq.rdf.entailment import MOST_DERIVED, Part, View
 
 cdef inline bint _is_literal(EventBatch batch, term_t term) noexcept nogil:
-    return is_numeral(term) or record_of(batch, term).text[0] == c'"'
+    """Whether a term can be no subject: a literal, or a triple term."""
+    cdef const char* text
+    if is_numeral(term):
+        return True
+    text = record_of(batch, term).text
+    return text[0] == c'"' or is_triple(text)
 
 
 cdef inline uint32_t _mixed(uint32_t a, term_t b, term_t c, term_t d) noexcept nogil:

@@ -13,6 +13,13 @@ cpdef enum NativeFunction:
     ENCODE_FOR_URI
     LANG
     LANGMATCHES
+    LANGDIR
+    HASLANG
+    HASLANGDIR
+    TRIPLE
+    SUBJECT
+    PREDICATE
+    OBJECT
     DATATYPE
     STRLEN
     SUBSTR

@@ -42,10 +42,18 @@ from spaseq.gpm.native._operators cimport (
 from spaseq.gpm.native._xpath_math cimport call_math
 from spaseq.rdf._literals cimport SECOND
 from spaseq.rdf._numerals cimport is_numeral
-from spaseq.rdf._terms cimport int128
+from spaseq.rdf._terms cimport (
+    FIRST_PART,
+    PARTS_END,
+    int128,
+    is_triple,
+    second_part,
+    third_part,
+)
 from spaseq.rdf._values cimport Kind
 
 from spaseq.gpm.python.regular import replacer
+from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
 from spaseq.sparql.builtins import functions_by_name
 
 cdef enum:
@@ -53,6 +61,7 @@ cdef enum:
     RDF_SIZE = 43
     XSD_STRING_SIZE = 39
 
+cdef uint32_t MAX_DEPTH = MAX_NESTED_TRIPLES
 cdef const char* RDF = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 cdef const char* XSD_STRING = b"http://www.w3.org/2001/XMLSchema#string"
 
@@ -86,7 +95,7 @@ cdef int _str(Operand* a, Arena* scratch) except -2 nogil:
     """STR: an IRI, or the lexical form of a literal as written."""
     if is_numeral(a.term):
         write_term(a, scratch)
-    if a.kind == Kind.BLANK:
+    if a.kind == Kind.BLANK or a.kind == Kind.TRIPLE:
         a.kind = ERROR
     elif a.whole != NULL or a.kind <= Kind.LANG:
         set_string(a, a.text, a.size)
@@ -103,6 +112,69 @@ cdef void _lang(Operand* a) noexcept nogil:
         set_string(a, a.tag, language_size(a))
     else:
         set_string(a, b"", 0)
+
+
+cdef void _direction(Operand* a) noexcept nogil:
+    """LANGDIR."""
+    cdef uint32_t size
+    if a.kind <= Kind.BLANK:
+        a.kind = ERROR
+        return
+    size = language_size(a) if a.kind == Kind.LANG else 0
+    if size and size < a.tag_size:
+        set_string(a, a.tag + size + 2, a.tag_size - size - 2)
+    else:
+        set_string(a, b"", 0)
+
+
+cdef int _triple(Operand* a, Arena* scratch) except -2 nogil:
+    """TRIPLE of the three operands from `a` on."""
+    cdef const char* text
+    cdef char* whole
+    cdef uint32_t depth = 0
+    cdef size_t size, at = FIRST_PART
+    cdef int i
+    if not (a.kind == Kind.IRI or a.kind == Kind.BLANK) or a[1].kind != Kind.IRI:
+        a.kind = ERROR
+        return 1
+    for i in range(3):
+        write_term(&a[i], scratch)
+    size = <size_t>a.whole_size + a[1].whole_size + a[2].whole_size + FIRST_PART + PARTS_END + 2
+    text = a[2].whole
+    while is_triple(text):
+        text += third_part(text, second_part(text))
+        depth += 1
+    if depth >= MAX_DEPTH or size > LONGEST_TEXT:
+        a.kind = ERROR
+        return 1
+    whole = scratch_alloc(scratch, size)
+    memcpy(whole, b"<<( ", FIRST_PART)
+    for i in range(3):
+        memcpy(whole + at, a[i].whole, a[i].whole_size)
+        at += a[i].whole_size
+        whole[at] = c" "
+        at += 1
+    memcpy(whole + at - 1, b" )>>", PARTS_END)
+    load_text(a, whole, <uint32_t>size)
+    return 1
+
+
+cdef int _part(Operand* a, NativeFunction which) except -2 nogil:
+    """SUBJECT, PREDICATE and OBJECT."""
+    cdef const char* text = a.whole
+    cdef uint32_t second, third
+    if a.kind != Kind.TRIPLE:
+        a.kind = ERROR
+        return 1
+    second = second_part(text)
+    third = third_part(text, second)
+    if which == NativeFunction.SUBJECT:
+        load_text(a, text + FIRST_PART, second - 1 - FIRST_PART)
+    elif which == NativeFunction.PREDICATE:
+        load_text(a, text + second, third - 1 - second)
+    else:
+        load_text(a, text + third, a.whole_size - third - PARTS_END)
+    return 1
 
 
 cdef inline bint _alphanumeric(char c) noexcept nogil:
@@ -571,6 +643,19 @@ cdef int call_native(
         _lang(a)
     elif function == NativeFunction.LANGMATCHES:
         return _language_matches(a, a + 1)
+    elif function == NativeFunction.LANGDIR:
+        _direction(a)
+    elif function == NativeFunction.HASLANG:
+        set_truth(a, a.kind == Kind.LANG)
+    elif function == NativeFunction.HASLANGDIR:
+        set_truth(a, a.kind == Kind.LANG and language_size(a) != a.tag_size)
+    elif function == NativeFunction.TRIPLE:
+        return _triple(a, scratch)
+    elif (
+        function == NativeFunction.SUBJECT or function == NativeFunction.PREDICATE
+        or function == NativeFunction.OBJECT
+    ):
+        return _part(a, function)
     elif function == NativeFunction.DATATYPE:
         set_datatype(a, a)
     elif function == NativeFunction.STRLEN:

@@ -38,6 +38,7 @@ cdef struct Step:
     uint32_t view
     bint open           # the predicate is a variable
     bint apart          # subject and object have a slot each
+    int whole           # -1, or the slot of the triple term whose parts the ends are: no view
     End subject
     End predicate
     End object
@@ -64,6 +65,7 @@ cdef class BasicJoin:
     cdef uint32_t width
     cdef Effort effort      # the steps of the event
     cdef int pattern        # the number of the graph pattern, for the error
+    cdef PyObject* batch    # of the event being matched, borrowed
 
     cdef int set_steps(self, uint32_t first, steps) except -1
     cdef End _end(self, end) except *
@@ -76,6 +78,11 @@ cdef class BasicJoin:
     cdef int _open(self, Step* step, Cursor* cursor) except -1 nogil
     cdef int _charge_scan(self, uint32_t count) except -1 nogil
     cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil
+    cdef bint _take_apart(self, Step* step, Cursor* cursor) except -1 nogil
+    cdef void _unbind(self, Step* step, Cursor* cursor) noexcept nogil
+    cdef bint _fits_part(
+        self, const End* end, const char* text, uint32_t size, bint* bound
+    ) except -1 nogil
     cdef bint _fits(self, const End* end, term_t term, bint* bound) noexcept nogil
 
 

@@ -20,7 +20,7 @@ Source: SPARQL 1.1 section 18.5; SPECTRA (Gillani et al. 2016), section 5.
 """
 
 from libc.stdint cimport SIZE_MAX
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._summary_graph cimport (
@@ -53,8 +53,18 @@ from spaseq.rdf._effort cimport (
     count_steps,
     limit_effort,
 )
-from spaseq.rdf._batch cimport Triple
+from spaseq.rdf._batch cimport Triple, known_term, record_of
 from spaseq.rdf._memory cimport arena_free, arena_reset, mem_free, mem_grow, mem_calloc
+from spaseq.rdf._numerals cimport is_numeral
+from spaseq.rdf._terms cimport (
+    FIRST_PART,
+    PARTS_END,
+    TermRecord,
+    hash_of,
+    second_part,
+    third_part,
+)
+from spaseq.rdf._values cimport Kind
 
 from spaseq.gpm.native import flatten
 from spaseq.gpm.native.enums import check_enum
@@ -110,6 +120,7 @@ cdef class BasicJoin:
             flat = &self.steps[first + <uint32_t>i]
             memset(flat, 0, sizeof(Step))
             flat.view = 0 if isinstance(step.key, int) else self.views[step.key]
+            flat.whole = -1 if step.whole is None else step.whole
             flat.open = isinstance(step.predicate, int)
             flat.subject = self._end(step.subject)
             flat.predicate = self._end(step.predicate)
@@ -129,6 +140,9 @@ cdef class BasicJoin:
         cdef int depth, last = <int>(end - first) - 1
         cdef uint32_t i, count, most = 0
         for depth in range(last + 1):
+            if steps[depth].whole >= 0:
+                most = 2
+                continue
             count = self.graph.views[steps[depth].view].count
             if count == 0:
                 return 0
@@ -140,7 +154,11 @@ cdef class BasicJoin:
             depth = 0
             self._open(&steps[0], &cursors[0])
             while depth >= 0:
-                if not self._advance(&steps[depth], &cursors[depth]):
+                if steps[depth].whole >= 0:
+                    if not self._take_apart(&steps[depth], &cursors[depth]):
+                        depth -= 1
+                        continue
+                elif not self._advance(&steps[depth], &cursors[depth]):
                     depth -= 1
                     continue
                 spend(self)
@@ -149,7 +167,7 @@ cdef class BasicJoin:
                     continue
                 depth += 1
                 self._open(&steps[depth], &cursors[depth])
-                if cursors[depth].chain == NULL:
+                if cursors[depth].chain == NULL and steps[depth].whole < 0:
                     self._charge_scan(self.graph.views[steps[depth].view].count)
         return 0
 
@@ -215,7 +233,7 @@ cdef class BasicJoin:
         cursor.chain = NULL
         cursor.bound_subject = cursor.bound_predicate = cursor.bound_object = False
         cursor.position = 1
-        if view.count <= MAX_SCANNED:
+        if view.count <= MAX_SCANNED or step.whole >= 0:
             return 0
         subject = self.work[step.subject.number] if step.subject.is_slot else step.subject.number
         object = self.work[step.object.number] if step.object.is_slot else step.object.number
@@ -241,6 +259,64 @@ cdef class BasicJoin:
         if count > MAX_SCANNED and not count_steps(&self.effort, count):
             refuse_step(self)
         return 0
+
+    cdef void _unbind(self, Step* step, Cursor* cursor) noexcept nogil:
+        """Unbind the slots in `work` that the step has bound."""
+        if cursor.bound_subject:
+            self.work[step.subject.number] = 0
+        if cursor.bound_predicate:
+            self.work[step.predicate.number] = 0
+        if cursor.bound_object:
+            self.work[step.object.number] = 0
+        cursor.bound_subject = cursor.bound_predicate = cursor.bound_object = False
+
+    cdef bint _take_apart(self, Step* step, Cursor* cursor) except -1 nogil:
+        """Bind the row in `work` to the parts of a triple term: whether they match."""
+        cdef term_t whole = self.work[step.whole]
+        cdef const TermRecord* record
+        cdef const char* text
+        cdef uint32_t size, second, third
+        self._unbind(step, cursor)
+        if cursor.position == 0 or whole == 0 or is_numeral(whole):
+            return False
+        cursor.position = 0
+        record = record_of(<EventBatch>self.batch, whole)
+        if record.kind != Kind.TRIPLE:
+            return False
+        text, size = record.text, record.size
+        second = second_part(text)
+        third = third_part(text, second)
+        if (
+            self._fits_part(
+                &step.predicate, text + second, third - 1 - second, &cursor.bound_predicate
+            )
+            and self._fits_part(
+                &step.subject, text + FIRST_PART, second - 1 - FIRST_PART, &cursor.bound_subject
+            )
+            and self._fits_part(
+                &step.object, text + third, size - third - PARTS_END, &cursor.bound_object
+            )
+        ):
+            step.found += 1
+            return True
+        self._unbind(step, cursor)
+        return False
+
+    cdef bint _fits_part(
+        self, const End* end, const char* text, uint32_t size, bint* bound
+    ) except -1 nogil:
+        """Whether an end agrees with a part of a triple term; an unbound slot is bound to it."""
+        cdef const TermRecord* record
+        cdef uint64_t hash
+        cdef term_t part
+        if not end.is_slot:
+            record = record_of(<EventBatch>self.batch, end.number)
+            return record.size == size and memcmp(record.text, text, size) == 0
+        hash = hash_of(text, size)
+        part = known_term(<EventBatch>self.batch, hash, text, size)
+        if part == 0:
+            part = (<EventBatch>self.batch).enter(hash, text, size, True)
+        return self._fits(end, part, bound)
 
     cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil:
         """Bind the row in `work` to the next triple that matches: whether there is one."""
@@ -454,7 +530,8 @@ cdef class NativeMatcher:
         found = self._needed(node.left)
         if node.operator == BASIC:
             for i in range(node.first, node.end):
-                found |= bit_of(self.basic.steps[i].view)
+                if self.basic.steps[i].whole < 0:
+                    found |= bit_of(self.basic.steps[i].view)
         elif node.operator == REACH:
             found |= (<PathJoin>node.part).needed
         elif node.operator == JOIN:
@@ -468,7 +545,7 @@ cdef class NativeMatcher:
         if root.operator != BASIC or self.nodes[root.left].operator != SEED or self.at >= 0:
             return False
         for i in range(root.first, root.end):
-            if self.basic.steps[i].open:
+            if self.basic.steps[i].open or self.basic.steps[i].whole >= 0:
                 return False
         return True
 
@@ -592,7 +669,7 @@ cdef class NativeMatcher:
         self.serial = 0
         arena_reset(&self.scratch)
         self.seed = self.empty
-        self.batch = <PyObject*>batch
+        self.batch = self.basic.batch = <PyObject*>batch
         return self.holds(self.local_first, self.local_end, row)
 
     def row(self, uint32_t i):
@@ -641,6 +718,7 @@ cdef class NativeMatcher:
         self.tried += 1
         begin_event(&self.basic.effort)
         arena_reset(&self.scratch)
+        self.basic.batch = self.batch   # also for the EXISTS of local filters
         if self.basic_only:
             rows.count = 0
             if self.basic.match_singly(root.first, root.end, rows):

@@ -48,6 +48,7 @@ cpdef enum Operation:
     BEGIN_IN
     TRY_IN
     END_IN
+    IS_TRIPLE
 
 cdef extern from *:
     """

@@ -15,12 +15,13 @@ Source: SPARQL 1.1 section 17.3; XPath and XQuery Functions and Operators 3.1, s
 """
 
 from libc.math cimport fabs, floor, isfinite, isnan
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from spaseq.gpm.native._calendar cimport shift
 from spaseq.gpm.native._operand cimport (
     ERROR,
+    load_text,
     load_value,
     same_tag,
     set_canonical,
@@ -30,7 +31,15 @@ from spaseq.gpm.native._operand cimport (
     write_term,
 )
 from spaseq.rdf._literals cimport HOUR, SECOND, Form, decode_text, ratio_of, uint128
-from spaseq.rdf._terms cimport NO_ZONE, TermRecord, int128
+from spaseq.rdf._terms cimport (
+    NO_ZONE,
+    PARTS_END,
+    TermRecord,
+    int128,
+    is_triple,
+    second_part,
+    third_part,
+)
 from spaseq.rdf._values cimport Kind
 
 from spaseq.gpm.native import bytecode
@@ -247,9 +256,41 @@ cdef int equals(const Operand* a, const Operand* b) except -2 nogil:
             return a.form == b.form and _order_points(a, b) == 0
         if kind == Kind.SPAN:
             return a.exact == b.exact and a.months == b.months
+        if kind == Kind.TRIPLE:
+            return _equal_triples(a, b)
         return 1 if _same_whole(a, b) else -1
     # Values of two kinds differ, unless one is a literal of an unknown datatype.
     return -1 if _opaque(a, b) or _opaque(b, a) else 0
+
+
+cdef bint _load_objects(
+    const Operand* a, const Operand* b, Operand* first, Operand* second
+) except -2 nogil:
+    """Load the objects of two triple terms: whether their subjects and predicates are equal.
+
+    Objects that are triple terms themselves are taken apart as well.
+    """
+    cdef const char* text = a.whole
+    cdef const char* other = b.whole
+    cdef uint32_t size = a.whole_size, other_size = b.whole_size, at
+    while is_triple(text) and is_triple(other):
+        at = third_part(text, second_part(text))
+        # No text of two parts is the beginning of another one, since spaces end them.
+        if other_size < at or memcmp(text, other, at) != 0:
+            return False
+        text += at
+        other += at
+        size -= at + PARTS_END
+        other_size -= at + PARTS_END
+    load_text(first, text, size)
+    load_text(second, other, other_size)
+    return True
+
+
+cdef int _equal_triples(const Operand* a, const Operand* b) except -2 nogil:
+    """`=` of triple terms: their objects are compared as values, the other parts as terms."""
+    cdef Operand first, second
+    return equals(&first, &second) if _load_objects(a, b, &first, &second) else 0
 
 
 cdef inline bint _opaque(const Operand* a, const Operand* b) noexcept nogil:
@@ -260,6 +301,7 @@ cdef inline bint _opaque(const Operand* a, const Operand* b) noexcept nogil:
 cdef int order(const Operand* a, const Operand* b) except -2 nogil:
     """`<`: -1, 0 or 1; 2 where the values have no order."""
     cdef int kind = a.kind, found
+    cdef Operand first, second
     if is_number(a):
         return _order_numbers(a, b) if is_number(b) else 2
     if kind != b.kind:
@@ -277,6 +319,8 @@ cdef int order(const Operand* a, const Operand* b) except -2 nogil:
         return _order_spans(a, b)
     if kind == Kind.OTHER:
         return 0 if _same_whole(a, b) else 2
+    if kind == Kind.TRIPLE:
+        return order(&first, &second) if _load_objects(a, b, &first, &second) else 2
     return 0 if kind != Kind.LANG and _same_text(a, b) else 2
 
 
@@ -495,7 +539,7 @@ cdef int cast(Operand* a, const Datatype* datatype, Arena* scratch) except -2 no
     cdef TermRecord record
     cdef int kind = datatype.kind
     if kind == Kind.STRING:
-        if a.kind == Kind.BLANK:
+        if a.kind == Kind.BLANK or a.kind == Kind.TRIPLE:
             a.kind = ERROR
         elif a.kind <= Kind.LANG:
             set_string(a, a.text, a.size)
@@ -622,6 +666,8 @@ cdef int unary(int operation, Operand* a, Arena* scratch) except -2 nogil:
         set_truth(a, a.kind > Kind.BLANK)
     elif operation == Operation.IS_NUMERIC:
         set_truth(a, is_number(a))
+    elif operation == Operation.IS_TRIPLE:
+        set_truth(a, a.kind == Kind.TRIPLE)
     else:
         with gil:
             raise SystemError(f"instruction {operation} is no operator of one operand")

@@ -32,6 +32,7 @@ import pyoxigraph as ox
 from spaseq.gpm.program import XSD_STRING, constant
 from spaseq.gpm.python.functions import by_reference
 from spaseq.parser import ast
+from spaseq.rdf.event import Term
 from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI
 
 
@@ -77,6 +78,7 @@ class Operation(IntEnum):
     BEGIN_IN = 33  # push false; below an error push an error and jump
     TRY_IN = 34  # pop a choice; jump if it equals the operand
     END_IN = 35  # drop the operand of IN below the answer
+    IS_TRIPLE = 36
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class ExpressionCode:
 
     operations: bytes
     operands: tuple[int, ...]
-    constants: tuple[ox.NamedNode | ox.Literal, ...]
+    constants: tuple[Term, ...]
     functions: tuple[tuple[str, int], ...]
     """Names of built-in functions and IRIs of others, each with its number of arguments."""
     columns: int
@@ -182,7 +184,7 @@ class _Writer:
         self._slots = slots
         self._operations = bytearray()
         self._operands: list[int] = []
-        self._constants: dict[ox.NamedNode | ox.Literal, int] = {}
+        self._constants: dict[Term, int] = {}
         self._functions: dict[tuple[str, int], int] = {}
         self._exists: list[ast.Exists] = []
         self._columns = 0
@@ -208,7 +210,7 @@ class _Writer:
         for jump in jumps:
             self._operands[jump] = len(self._operands)
 
-    def _constant(self, term: ox.NamedNode | ox.Literal) -> None:
+    def _constant(self, term: Term) -> None:
         self._put(Operation.CONSTANT, self._constants.setdefault(term, len(self._constants)))
 
     def _column(self, operation: Operation, name: str) -> bool:
@@ -231,7 +233,7 @@ class _Writer:
             case ast.Var(name):
                 if not self._column(Operation.VARIABLE, name):
                     self._put(Operation.NOTHING)
-            case ast.Iri() | ast.Literal():
+            case ast.Iri() | ast.Literal() | ast.TripleTerm():
                 self._constant(constant(expr))
             case ast.Unary("!", operand):
                 self.truth(operand)

@@ -222,7 +222,8 @@ class _Lowering:
         predicate = triple.predicate
         if isinstance(predicate, ast.Var | ast.Iri):
             link = self._end(predicate)
-            return [Step(subject, link, value, triple_text(triple))]
+            whole = None if triple.of is None else self._slot(f"_:{self.mark}{triple.of.label}")
+            return [Step(subject, link, value, triple_text(triple), whole=whole)]
         units = self._path(subject, predicate, value) if fixed_length(predicate) else None
         if units is None:
             # Only the ends of this step count, so any predicate does.

@@ -22,9 +22,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pyoxigraph as ox
-
 from spaseq.gpm.native.bytecode import ExpressionCode, Operation
+from spaseq.rdf.event import Term
 from spaseq.rules import enabled
 
 _ORDER = frozenset((Operation.LESS, Operation.LESS_EQUAL))
@@ -47,7 +46,7 @@ class NumericStep(NamedTuple):
 class NumericCode(NamedTuple):
     """A condition; its numbers are the constants, the columns, then the results of the steps."""
 
-    constants: tuple[ox.NamedNode | ox.Literal, ...]
+    constants: tuple[Term, ...]
     columns: tuple[int, ...]
     steps: tuple[NumericStep, ...]
 

@@ -3,8 +3,8 @@
 Greedy: next is the triple with the fewest expected rows for each row so far, and a triple that
 shares a variable with these rows before one that shares none. The expectation follows from the size
 of the view (a guess before the first event, then the observed mean) and from the ends that are
-bound by then. Equal triples remain in the order of the text. Cost: quadratic in the number of
-triples.
+bound by then. A triple term is taken apart once it is bound, which makes at most one row. Equal
+triples remain in the order of the text. Cost: quadratic in the number of triples.
 """
 
 from __future__ import annotations
@@ -39,10 +39,17 @@ class Step:
     object: End
     text: str
     view: View | None = None
+    whole: int | None = None
+    """The slot of a triple term, if the ends are its parts and not those of a triple."""
 
     @property
     def key(self) -> End | View:
-        """The key of its view; any slot is the key of view 0, of all triples of the event."""
+        """The key of its view; any slot is the key of view 0, of all triples of the event.
+
+        A step that takes a triple term apart reads no view; its key has no meaning.
+        """
+        if self.whole is not None:
+            return self.whole
         return self.predicate if self.view is None else self.view
 
     @property
@@ -53,7 +60,8 @@ class Step:
     @property
     def slots(self) -> frozenset[int]:
         """The slots that the step binds."""
-        return frozenset(end for end in self.ends if isinstance(end, int))
+        ends = self.ends if self.whole is None else (*self.ends, self.whole)
+        return frozenset(end for end in ends if isinstance(end, int))
 
 
 Size: TypeAlias = Callable[[Step], float]
@@ -66,6 +74,8 @@ def guessed(step: Step) -> float:
 
 def fan_out(step: Step, bound: frozenset[int], size: float) -> float:
     """The expected number of rows that the step makes of a row with these slots bound."""
+    if step.whole is not None:
+        return CHECKED
     known = [not isinstance(end, int) or end in bound for end in step.ends]
     ends = known[0] + known[2]
     if isinstance(step.predicate, int) and known[1]:
@@ -87,6 +97,7 @@ def positions(steps: Sequence[Step], bound: frozenset[int], sizes: Sequence[floa
         best = min(
             left,
             key=lambda i: (
+                steps[i].whole is not None and steps[i].whole not in known,
                 bool(steps[i].slots) and bool(known) and not steps[i].slots & known,
                 fan_out(steps[i], known, sizes[i]),
                 i,

@@ -31,6 +31,7 @@ from spaseq.rdf._values import (
     POINT,
     SPAN,
     STRING,
+    TRIPLE,
     WIDE,
     Value,
     compare,
@@ -110,7 +111,10 @@ def _concat(state: Accumulator, term: Term) -> Term | None:
     text = lexical(decode(term))
     if text is None:
         return None
-    return ox.Literal(text if state[3] is None else state[3].value + state[1] + text)
+    if state[3] is None:
+        return ox.Literal(text)
+    so_far: Any = state[3]
+    return ox.Literal(so_far.value + state[1] + text)
 
 
 def _least(state: Accumulator, term: Term) -> Term | None:
@@ -179,6 +183,8 @@ def value_key(term: Term | None) -> Key:
         if value.kind not in _TEXTS:
             return key
         return (*key, tag_of(term) if term.language else term.datatype.value)
+    if isinstance(term, ox.Triple):
+        return (4, *map(value_key, term))
     return (1 if isinstance(term, ox.BlankNode) else 2, term.value)
 
 
@@ -187,6 +193,8 @@ def order_key(term: Term | None) -> Key:
     key = value_key(term)
     if isinstance(term, ox.Literal):
         return (*key, term.value, term.datatype.value, term.language or "")
+    if isinstance(term, ox.Triple):
+        return (*key, str(term))
     return key
 
 
@@ -198,6 +206,8 @@ def _value_key(value: Value) -> Key:
         if kind in (DECIMAL, WIDE):
             return (3, 0, False, exact_of(value))
         return (3, 0, True, 0) if isnan(value.real) else (3, 0, False, value.real)
+    if kind == TRIPLE:
+        return value_key(value.term)
     if kind not in _KIND_RANK:
         return (1, value.text) if isinstance(value.term, ox.BlankNode) else (2, value.text)
     rank = _KIND_RANK[kind]

@@ -40,7 +40,7 @@ def column_name(term: ast.Var | ast.BlankNode) -> str:
 
 
 def _unknowns(triple: ast.Triple) -> list[str]:
-    terms = (triple.subject, triple.predicate, triple.object)
+    terms = (triple.subject, triple.predicate, triple.object, triple.of)
     return [column_name(term) for term in terms if isinstance(term, ast.Var | ast.BlankNode)]
 
 
@@ -60,7 +60,9 @@ def ordered(triples: Sequence[ast.Triple], bound: frozenset[str]) -> list[ast.Tr
     for triple in triples:
         plain = isinstance(triple.predicate, ast.Var | ast.Iri)
         link = slots[triple.predicate.name] if isinstance(triple.predicate, ast.Var) else _LINK
-        steps.append(order.Step(end(triple.subject), link, end(triple.object), ""))
+        whole = None if triple.of is None else slots[column_name(triple.of)]
+        step = order.Step(end(triple.subject), link, end(triple.object), "", whole=whole)
+        steps.append(step)
         sizes.append(order.guessed(steps[-1]) if plain else FREE_PATH)
     known = frozenset(slots[name] for name in bound)
     return [triples[place] for place in order.positions(steps, known, sizes)]
@@ -135,7 +137,10 @@ def _step(triple: ast.Triple, columns: list[str]) -> Step:
     subject = _end(triple.subject, place)
     object = _end(triple.object, place)
     predicate = triple.predicate
-    if isinstance(predicate, ast.Iri):
+    if triple.of is not None:
+        ends = (subject, _end(_named(predicate), place), object)
+        step, new = _part_step(place[column_name(triple.of)], ends)
+    elif isinstance(predicate, ast.Iri):
         step, new = _constant_step(subject, constant(predicate), object)
     elif isinstance(predicate, ast.Var):
         step, new = _open_step(subject, _end(predicate, place), object)
@@ -150,6 +155,35 @@ def _end(term: ast.Term, place: Mapping[str, int]) -> End:
         name = column_name(term)
         return place.get(name, name)
     return constant(term)
+
+
+def _named(predicate: ast.Var | ast.Path) -> ast.Var | ast.Iri:
+    assert isinstance(predicate, ast.Var | ast.Iri), "a triple term has no paths"
+    return predicate
+
+
+def _part_step(whole: int, ends: tuple[End, End, End]) -> tuple[Step, list[str]]:
+    """The step that takes the triple term in a column apart."""
+    new = list(dict.fromkeys(end for end in ends if isinstance(end, str)))
+
+    def step(graph: Graph, rows: Rows) -> Iterable[Row]:
+        for row in rows:
+            term = row[whole]
+            if not isinstance(term, ox.Triple):
+                continue
+            found: dict[str, Term] = {}
+            for end, part in zip(ends, term, strict=True):
+                known: Term | None
+                if isinstance(end, str):
+                    known = found.setdefault(end, part)
+                else:
+                    known = row[end] if isinstance(end, int) else end
+                if known != part:
+                    break
+            else:
+                yield (*row, *(found[name] for name in new))
+
+    return step, new
 
 
 def _constant_step(subject: End, predicate: Term, object: End) -> tuple[Step, list[str]]:

@@ -86,7 +86,7 @@ class ExpressionCompiler:
         match expr:
             case ast.Var(name):
                 return self._variable(name)
-            case ast.Iri() | ast.Literal():
+            case ast.Iri() | ast.Literal() | ast.TripleTerm():
                 known = decode(constant(expr))
                 return lambda env, scope: known
             case ast.Unary("-", operand):

@@ -30,6 +30,7 @@ from spaseq.rdf._values import (
     LANG,
     POINT,
     STRING,
+    TRIPLE,
     Value,
     boolean,
     datatype,
@@ -41,7 +42,9 @@ from spaseq.rdf._values import (
     span,
     string,
 )
-from spaseq.rdf.tagged import language_of
+from spaseq.rdf.event import depth_of
+from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
+from spaseq.rdf.tagged import direction_of, language_of
 from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI, Builtin, functions_by_name
 
 Function: TypeAlias = Callable[..., Value | None]
@@ -100,6 +103,36 @@ def tagged_literal(text: Value, language: Value) -> Value | None:
         return None
 
 
+def directed_literal(text: Value, language: Value, direction: Value) -> Value | None:
+    """STRLANGDIR."""
+    if {text.kind, language.kind, direction.kind} != {STRING}:
+        return None
+    if direction.text not in ("ltr", "rtl"):
+        return None
+    towards = ox.BaseDirection(direction.text)
+    try:
+        return decode(ox.Literal(text.text, language=language.text, direction=towards))
+    except ValueError:
+        return None
+
+
+def language_direction(value: Value) -> Value | None:
+    """LANGDIR."""
+    if value.kind <= BLANK:
+        return None
+    return string(direction_of(value.form) if value.kind == LANG else "")
+
+
+def has_language(value: Value) -> Value:
+    """hasLANG."""
+    return boolean(value.kind == LANG)
+
+
+def has_direction(value: Value) -> Value:
+    """hasLANGDIR."""
+    return boolean(value.kind == LANG and direction_of(value.form) != "")
+
+
 def language_matches(tag: Value, wanted: Value) -> Value | None:
     """LANGMATCHES: basic filtering of RFC 4647."""
     if tag.kind != STRING or wanted.kind != STRING:
@@ -108,6 +141,37 @@ def language_matches(tag: Value, wanted: Value) -> Value | None:
     if want == "*":
         return boolean(have != "")
     return boolean(have == want or have.startswith(want + "-"))
+
+
+# ------------------------------------------------------------------ triple terms
+
+
+def triple(subject: Value, predicate: Value, value: Value) -> Value | None:
+    """TRIPLE; an error beyond `MAX_NESTED_TRIPLES` levels."""
+    if subject.kind not in (IRI, BLANK) or predicate.kind != IRI:
+        return None
+    if depth_of(value.term) >= MAX_NESTED_TRIPLES:
+        return None
+    parts: Any = (subject.term, predicate.term, value.term)
+    return decode(ox.Triple(*parts))
+
+
+def triple_subject(value: Value) -> Value | None:
+    """SUBJECT."""
+    term = value.term
+    return decode(term.subject) if isinstance(term, ox.Triple) else None
+
+
+def triple_predicate(value: Value) -> Value | None:
+    """PREDICATE."""
+    term = value.term
+    return decode(term.predicate) if isinstance(term, ox.Triple) else None
+
+
+def triple_object(value: Value) -> Value | None:
+    """OBJECT."""
+    term = value.term
+    return decode(term.object) if isinstance(term, ox.Triple) else None
 
 
 # ------------------------------------------------------------------ dates and times
@@ -203,6 +267,11 @@ def is_blank(value: Value) -> bool:
 def is_literal(value: Value) -> bool:
     """isLITERAL."""
     return value.kind > BLANK
+
+
+def is_triple(value: Value) -> bool:
+    """isTRIPLE."""
+    return value.kind == TRIPLE
 
 
 def is_numeric(value: Value) -> bool:

@@ -32,5 +32,5 @@ def call(function: str, arguments: tuple[Term, ...]) -> Term | None:
     assert isinstance(solutions, ox.QuerySolutions)
     for solution in solutions:
         result = solution["r"]
-        return result if isinstance(result, ox.NamedNode | ox.BlankNode | ox.Literal) else None
+        return result if isinstance(result, Term) else None
     return None

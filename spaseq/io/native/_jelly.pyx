@@ -604,7 +604,6 @@ cdef class JellyReader(TermReader):
         found.quad.timing = timing
         found.quad.blank_subject = terms[0].kind == Kind.BLANK
         found.quad.blank_object = terms[2].kind == Kind.BLANK
-        found.quad.strange = 0
         found.quad.kept = wanted and (
             keep_of(self.events.relevance, terms[1].term) == Keep.EVERY
             or keep_of(self.events.relevance, terms[1].term) == Keep.SOME
@@ -674,7 +673,8 @@ cdef class JellyReader(TermReader):
                     events.statement(self.quads[-2 - self.found[at].fault], self.frame)
         if self.delivered == self.found_count:
             self.at_end = False
-            if self.marked:
+            # A frame without statements may hold options alone, so it is no message.
+            if self.marked and self.found_count:
                 events.delimit(self.frame)
         return 0
 
@@ -849,7 +849,7 @@ cdef class JellyReader(TermReader):
     cdef int triple_term(
         self, const char* at, const char* end, int depth, Term* term
     ) except -1 nogil:
-        """Decode a triple term: an object of Python, since events refuse it."""
+        """Decode a triple term: an object of Python, since few streams have any."""
         cdef Part parts[3]
         cdef Term terms[3]
         cdef Term* faulty = NULL

@@ -21,7 +21,7 @@ from libc.string cimport memcmp, memcpy, memset
 from spaseq.engine.native._decode cimport DecodedStep, Origin
 from spaseq.nfa.native._tecs cimport Label, Walk
 from spaseq.rdf._memory cimport mem_free
-from spaseq.rdf._terms cimport TermRecord
+from spaseq.rdf._terms cimport TermRecord, is_triple
 from spaseq.results._json cimport put, put_bytes, put_date, put_number, put_term
 from spaseq.results._match cimport Match
 from spaseq.results._term_text cimport put_csv_cell, put_escaped, put_n_triples
@@ -535,7 +535,7 @@ cdef class NQuadsMaker(BlockMaker):
         """Append a term; in TriG with the prefixes that the document declares."""
         cdef const char* name
         cdef uint32_t size
-        if self.is_trig and record.text[0] == c"<":
+        if self.is_trig and record.text[0] == c"<" and not is_triple(record.text):
             size = record.lexical - min(record.lexical, <uint32_t>len(SPASEQ))
             name = record.text + 1 + len(SPASEQ)
             if is_name(name, size) and memcmp(

@@ -2,12 +2,14 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from spaseq.rdf._terms cimport TermRecord
+from spaseq.rdf._terms cimport TermRecord, has_blank
 
 
 cdef inline uint64_t key_with(uint64_t seed, const TermRecord* record) noexcept nogil:
     """The hash of a key extended by a term. The hash of the empty key is 0."""
-    cdef uint64_t hash = 0x9E3779B97F4A7C15u if record.text[0] == c"_" else record.hash
+    cdef uint64_t hash = record.hash
+    if has_blank(record.text, record.size):
+        hash = 0x9E3779B97F4A7C15u
     seed = (seed ^ hash) * 0x9E3779B97F4A7C15u
     return seed ^ seed >> 29
 

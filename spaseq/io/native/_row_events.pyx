@@ -23,6 +23,7 @@ from libc.string cimport memcpy, memset
 from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._operand cimport Operand, set_canonical
 from spaseq.rdf.native._framing cimport EventReader, Stamp
+from spaseq.rdf.native._minting cimport is_blank
 from spaseq.rdf.native._quads cimport Quad
 from spaseq.rdf._batch cimport EventBatch, known_term, record_of
 from spaseq.rdf._dictionary cimport Dictionary
@@ -30,7 +31,7 @@ from spaseq.rdf._literals cimport SECOND, Form, civil
 from spaseq.rdf._memory cimport Arena, arena_free, arena_reset, mem_free, mem_realloc, mem_alloc
 from spaseq.rdf._numerals cimport is_numeral
 from spaseq.rdf._relevance cimport Keep, Relevance, keep_of, keeps_object
-from spaseq.rdf._terms cimport NO_ZONE, TermRecord, hash_of, int128, term_t
+from spaseq.rdf._terms cimport NO_ZONE, TermRecord, hash_of, int128, is_triple, term_t
 from spaseq.rdf._values cimport Kind as ValueKind
 
 import pyoxigraph as ox
@@ -656,7 +657,6 @@ cdef class RowReader:
         if direct:
             return self.events.emit_at(micros, 1, 0, True)
         time.term = stamp
-        time.strange = 0
         time.rank = 0
         time.line = number
         return self.events.emit(&time, 1)
@@ -699,17 +699,16 @@ cdef class RowReader:
         quad.blank_subject, quad.blank_object = triple.subject.blank, triple.object.blank
         if triple.subject.slot >= 0:
             initial = _initial(self.events.batch, quad.subject)
-            if initial == c'"':
+            if initial == c'"' or initial == c"(":
                 return 0
             quad.blank_subject = initial == c"_"
         if triple.predicate.slot >= 0 and _initial(self.events.batch, quad.predicate) != c"<":
             return 0
         if triple.object.slot >= 0:
-            quad.blank_object = _initial(self.events.batch, quad.object) == c"_"
+            quad.blank_object = is_blank(self.events.batch, quad.object)
         quad.graph = 0
         quad.line = number
         quad.timing = False
-        quad.strange = 0
         quad.kept = keep_of(self.relevance, quad.predicate) == Keep.EVERY or (
             keep_of(self.relevance, quad.predicate) == Keep.SOME
             and keeps_object(self.relevance, quad.predicate, quad.object)
@@ -760,8 +759,12 @@ cdef inline term_t _at(const Term* term, const term_t* row) noexcept nogil:
 
 
 cdef inline char _initial(EventBatch batch, term_t term) noexcept nogil:
-    """The first byte of a term's text, which says what kind of term it is."""
-    return c'"' if is_numeral(term) else record_of(batch, term).text[0]
+    """The first byte of a term's text, which says what kind it is; `(` for a triple term."""
+    cdef const TermRecord* record
+    if is_numeral(term):
+        return c'"'
+    record = record_of(batch, term)
+    return c"(" if is_triple(record.text) else record.text[0]
 
 
 cdef Term _placed(object place, Dictionary dictionary) except *:

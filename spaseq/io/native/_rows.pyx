@@ -18,7 +18,7 @@ from spaseq.engine.native._matches cimport MatchMaker
 from spaseq.engine.native._decode cimport Origin
 from spaseq.nfa.native._tecs cimport Label, Walk
 from spaseq.rdf._memory cimport mem_free
-from spaseq.rdf._terms cimport TermRecord
+from spaseq.rdf._terms cimport TermRecord, has_blank, is_triple
 from spaseq.results._json cimport Text, put, put_bytes, put_number
 from spaseq.results._match cimport Match
 from spaseq.results._term_text cimport put_n_triples
@@ -225,11 +225,14 @@ cdef class RowMaker(MatchMaker):
     cdef bint _has_nodes(self, Label* label) noexcept:
         """Whether the name or a binding of a label is a blank node."""
         cdef uint32_t i
+        cdef const TermRecord* record
         if label.name and self.record(label, 1).text[0] == c"_":
             return True
         for i in range(label.width):
-            if label.row[i] and self.record(label, i + 2).text[0] == c"_":
-                return True
+            if label.row[i]:
+                record = self.record(label, i + 2)
+                if has_blank(record.text, record.size):
+                    return True
         return False
 
     cdef int _add_with_nodes(self, Label* label, uint32_t step) except -1:
@@ -289,7 +292,10 @@ cdef class RowMaker(MatchMaker):
             self.items.close()
         if self.identified:
             put_n_triples(&self.digest, record)
-        if shown:
+        if shown and is_triple(record.text):
+            put_n_triples(&column.text, record)
+            column.close()
+        elif shown:
             column.add(record.text + 1, record.lexical)
         return 0
 

@@ -10,9 +10,9 @@ Source: SPARQL 1.1 sections 10.1 (BIND), 16.2 (CONSTRUCT); TARQL.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from spaseq.errors import Diagnostic, QuerySemanticError, SpaseqError, render
 from spaseq.parser import ast, parse_mapping
@@ -72,13 +72,35 @@ def parsed(text: str, name: str = "mapping") -> RowMapping:
     Raises:
         QueryError: for a text that is not a mapping.
     """
-    tree = parse_mapping(text, name)
+    tree = _with_terms(parse_mapping(text, name))
     findings = sorted(_findings(tree), key=lambda each: each.span.start)
     warnings = tuple(each for each in findings if each.severity == "warning")
     mapping = RowMapping(tree, name, warnings)
     if len(warnings) < len(findings):
         raise mapping.fail([each for each in findings if each.severity == "error"])
     return mapping
+
+
+def _with_terms(tree: ast.Mapping) -> ast.Mapping:
+    """The mapping with a BIND of TRIPLE in place of each triple term of the template."""
+    wholes = {triple.of.label: triple for triple in tree.template if triple.of is not None}
+    if not wholes:
+        return tree
+
+    def change(node: Any) -> Any:
+        if isinstance(node, ast.BlankNode) and node.label in wholes:
+            return ast.Var(node.label, node.span)  # a name with a space, as no column has
+        return None
+
+    binds = []
+    for triple in wholes.values():
+        assert triple.of is not None
+        parts = ast.rebuilt((triple.subject, triple.predicate, triple.object), change)
+        call = ast.Call("TRIPLE", parts, triple.span)
+        binds.append(ast.Bind(call, ast.Var(triple.of.label, triple.of.span), triple.span))
+    template = tuple(triple for triple in tree.template if triple.of is None)
+    where = replace(tree.where, elements=(*tree.where.elements, *binds))
+    return replace(tree, template=ast.rebuilt(template, change), where=where)
 
 
 def _findings(tree: ast.Mapping) -> Iterator[Diagnostic]:
@@ -125,6 +147,12 @@ def _template(tree: ast.Mapping) -> Iterator[Diagnostic]:
 def _expression(expression: ast.Expr) -> Iterator[Diagnostic]:
     for part in ast.walk(expression):
         match part:
+            case ast.BlankNode():
+                yield Diagnostic(
+                    "a blank node in a triple term of a mapping",
+                    part.span,
+                    "write an IRI or a variable; BIND(BNODE() AS ?node) makes a node for a row",
+                )
             case ast.Exists():
                 yield Diagnostic("EXISTS in a mapping of rows", part.span, _NO_GRAPH)
             case ast.Aggregate() | ast.Prev():

@@ -24,11 +24,12 @@ from spaseq.io.rows.mapping import GRAPH, ROW, TIME, RowMapping, optional_variab
 from spaseq.parser import ast
 from spaseq.plan.scope import expression_variables
 from spaseq.plan.wording import did_you_mean, listing, question_or
+from spaseq.rdf.event import Parameter, Term
 from spaseq.sparql.builtins import BUILTINS
 
-Place: TypeAlias = "int | ox.NamedNode | ox.Literal | ox.BlankNode"
+Place: TypeAlias = "int | Term"
 """A slot of the row, a constant, or a blank node of the template."""
-IsOfUse: TypeAlias = "Callable[[ox.NamedNode, ox.NamedNode | ox.Literal | None], bool]"
+IsOfUse: TypeAlias = "Callable[[ox.NamedNode, Parameter | None], bool]"
 """Whether a query can use triples with this predicate, and this object if it is known."""
 
 _SHOWN_COLUMNS = 12
@@ -263,7 +264,7 @@ class _Binder:
         value = triple.object
         return self._is_of_use(
             ox.NamedNode(triple.predicate.value),
-            constant(value) if isinstance(value, ast.Iri | ast.Literal) else None,
+            constant(value) if isinstance(value, ast.Constant) else None,
         )
 
     # ---------------------------------------------------------------- steps

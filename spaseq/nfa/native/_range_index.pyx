@@ -33,6 +33,8 @@ cdef Rank rank_of(TermRecord* record, double* value) noexcept nogil:
     """The rank of a term, and its value if it is a number or a text."""
     if record.kind == UNDECODED:
         decode_record(record)
+    if record.kind == Kind.TRIPLE:
+        return Rank.OTHERWISE
     if record.kind <= Kind.LANG:
         value[0] = <double>record.hash
         return Rank.TEXT

@@ -10,20 +10,19 @@ from spaseq.rdf.native._term_map cimport TermMap
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 
-# The form of a fact: flags, and from STRANGE on the number of a triple term.
+# The form of a fact: flags.
 cdef enum:
     IS_KEPT = 1             # a query can use it
     IS_TIMING = 2           # its predicate is one of timestamps
     IS_STAMP = 4            # it is a timestamp in the default graph
     BLANK_SUBJECT = 8
     BLANK_OBJECT = 16
-    STRANGE = 32            # its object is a triple term, number `form // STRANGE - 1`
 
 # A statement of a graph, or about its name.
 cdef struct Fact:
     term_t subject
     term_t predicate
-    term_t object           # 0: a triple term
+    term_t object
     uint32_t next           # of the same chain; 0: none
     uint32_t form
 
@@ -37,7 +36,6 @@ cdef struct Group:
     uint32_t statements     # facts that are not stored
     uint32_t described      # facts about the name
     uint8_t is_event        # it has quads or a timestamp
-    uint8_t is_strange      # a fact that is not stored has a triple term
 
 # An event of the batch, and what orders it.
 cdef struct Place:
@@ -54,8 +52,6 @@ cdef class Collector:
     cdef bytes scope                # precedes the labels of blank nodes
     cdef const char* scope_text
     cdef size_t scope_size
-    cdef list strange               # the triple terms of timestamps
-    cdef size_t strange_bytes
     cdef readonly uint64_t unused   # statements of no event
     cdef uint64_t before            # the order of the first group
     cdef Fact* facts                # facts[0] is unused
@@ -75,14 +71,15 @@ cdef class Collector:
 
     cdef term_t stored(self, EventBatch source, term_t term) except? 0 nogil
     cdef int new_source(self, EventBatch source) except -1
+    cdef int write_scoped(self, const char* text, uint32_t size) except -1 nogil
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil
     cdef uint32_t group(self, EventBatch source, term_t name, uint64_t line) except? 0 nogil
     cdef uint32_t group_of(self, term_t name, uint64_t line) except? 0 nogil
     cdef int describe(
-        self, EventBatch source, const Quad* quad, bint is_stored, list strange
+        self, EventBatch source, const Quad* quad, bint is_stored
     ) except -1 nogil
     cdef int add(
-        self, EventBatch source, uint32_t group, const Quad* quad, bint about, list strange
+        self, EventBatch source, uint32_t group, const Quad* quad, bint about
     ) except -1 nogil
     cdef uint32_t link(self, Group* group, bint about, uint32_t form) except 0 nogil
     cdef void quad_of(self, uint32_t fact, Quad* quad, uint64_t line) noexcept nogil

@@ -14,8 +14,6 @@ A blob is read by the process that has written it, and contains terms as text.
 Cost: linear in the statements, a sort, and for the terms of an event two look-ups.
 """
 
-import pyoxigraph as ox
-
 cimport cython
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
@@ -24,7 +22,17 @@ from spaseq.rdf.native._term_map cimport MAP_SLOTS, Mapped, map_entry, map_resiz
 from spaseq.rdf._batch cimport EventRecord, known_term, record_of, written_record
 from spaseq.rdf._memory cimport mem_free, mem_grow
 from spaseq.rdf._numerals cimport Numeral, is_numeral
-from spaseq.rdf._terms cimport LOCAL, TermRecord, hash_of
+from spaseq.rdf._terms cimport (
+    FIRST_PART,
+    LOCAL,
+    PARTS_END,
+    TermRecord,
+    has_blank,
+    hash_of,
+    is_triple,
+    second_part,
+    third_part,
+)
 
 cdef enum:
     NO_GROUP = 0xFFFFFFFFu
@@ -33,7 +41,7 @@ cdef enum:
 cdef struct Header:
     uint64_t order, line
     uint32_t file, statements, described, stamps, facts
-    uint8_t is_event, is_strange
+    uint8_t is_event
 
 cdef struct EventHeader:
     uint64_t order, line
@@ -63,12 +71,6 @@ cdef int by_name(const void* a, const void* b) noexcept nogil:
     return order if order else (x.size > y.size) - (x.size < y.size)
 
 
-cdef bytes _statement_of(term):
-    """A statement with a triple term as its object, in N-Quads."""
-    name = ox.NamedNode("e:")
-    return f"{ox.Quad(name, name, term)} .\n".encode()
-
-
 @cython.final
 cdef class Collector:
     """Collects the graphs of some files; their events belong to one stream.
@@ -85,7 +87,6 @@ cdef class Collector:
         self.files = files
         self.before = before
         self.start_file(b"")
-        self.strange = []
         self.fact_count = 1
         map_resize(&self.names, MAP_SLOTS)
 
@@ -111,7 +112,7 @@ cdef class Collector:
             self.fact_count * sizeof(Fact) + self.count * (sizeof(Group) + 2 * sizeof(Mapped))
             + self.placed * sizeof(Place) + batch.triple_count * 3 * sizeof(term_t)
             + batch.event_count * sizeof(EventRecord) + batch.local.bytes.used
-            + batch.local.count * (sizeof(TermRecord) + 16) + self.strange_bytes
+            + batch.local.count * (sizeof(TermRecord) + 16)
         )
 
     def __len__(self):
@@ -137,11 +138,9 @@ cdef class Collector:
         if term & LOCAL and place < self.copy_room and self.copies[place]:
             return self.copies[place]
         record = written_record(source, term, &numeral)
-        if record.text[0] == c"_" and self.scope_size:
+        if self.scope_size and has_blank(record.text, record.size):
             self.text_size = 0
-            self.write(record.text, 2)
-            self.write(self.scope_text, self.scope_size)
-            self.write(record.text + 2, record.size - 2)
+            self.write_scoped(record.text, record.size)
             number = self.enter(self.text, <uint32_t>self.text_size)
         else:
             number = known_term(self.batch, record.hash, record.text, record.size)
@@ -164,6 +163,28 @@ cdef class Collector:
             used = min(self.source.local.count, self.copy_room)
             memset(self.copies, 0, used * sizeof(term_t))
         self.source = source
+        return 0
+
+    cdef int write_scoped(self, const char* text, uint32_t size) except -1 nogil:
+        """Write a term with the scope before the labels of its blank nodes."""
+        cdef uint32_t at, second, third, depth = 0
+        while is_triple(text):
+            second = second_part(text)
+            third = third_part(text, second)
+            self.write(text, FIRST_PART)
+            self.write_scoped(text + FIRST_PART, second - 1 - FIRST_PART)
+            self.write(text + second - 1, third - second + 1)
+            text += third
+            size -= third + PARTS_END
+            depth += 1
+        if text[0] == c"_":
+            self.write(text, 2)
+            self.write(self.scope_text, self.scope_size)
+            self.write(text + 2, size - 2)
+        else:
+            self.write(text, size)
+        for at in range(depth):
+            self.write(b" )>>", PARTS_END)
         return 0
 
     cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil:
@@ -201,7 +222,7 @@ cdef class Collector:
         return number
 
     cdef int describe(
-        self, EventBatch source, const Quad* quad, bint is_stored, list strange
+        self, EventBatch source, const Quad* quad, bint is_stored
     ) except -1 nogil:
         """Add a statement of the default graph about the name of a graph."""
         cdef uint32_t number = self.group(source, quad.subject, quad.line)
@@ -211,14 +232,12 @@ cdef class Collector:
         else:
             group.described += 1
         if is_stored:
-            return self.add(source, number, quad, True, strange)
+            return self.add(source, number, quad, True)
         group.statements += 1
-        if quad.strange:
-            group.is_strange = True
         return 0
 
     cdef int add(
-        self, EventBatch source, uint32_t number, const Quad* quad, bint about, list strange
+        self, EventBatch source, uint32_t number, const Quad* quad, bint about
     ) except -1 nogil:
         """Store a statement of a group, or about its name."""
         cdef uint32_t place, form = 0
@@ -233,12 +252,6 @@ cdef class Collector:
             form |= BLANK_SUBJECT
         if quad.blank_object:
             form |= BLANK_OBJECT
-        if quad.strange:
-            with gil:
-                term = strange[quad.strange - 1]
-                self.strange.append(term)
-                self.strange_bytes += 2 * len(str(term)) + 100
-                form += <uint32_t>len(self.strange) * STRANGE
         place = self.link(&self.groups[number], about, form)
         fact = &self.facts[place]
         fact.subject = self.stored(source, quad.subject)
@@ -283,7 +296,6 @@ cdef class Collector:
         quad.timing = fact.form & IS_TIMING != 0
         quad.blank_subject = fact.form & BLANK_SUBJECT != 0
         quad.blank_object = fact.form & BLANK_OBJECT != 0
-        quad.strange = fact.form // STRANGE
 
     # ------------------------------------------------------------ events
 
@@ -365,20 +377,12 @@ cdef class Collector:
 
     cdef int write_chain(self, uint32_t place) except -1:
         cdef const Fact* fact
-        cdef uint32_t form, size
-        cdef bytes text
         while place:
             fact = &self.facts[place]
             self.write(&fact.form, sizeof(uint32_t))
             self.write_term(fact.subject)
             self.write_term(fact.predicate)
-            if fact.form >= STRANGE:
-                text = _statement_of(self.strange[fact.form // STRANGE - 1])
-                size = <uint32_t>len(text)
-                self.write(&size, sizeof(uint32_t))
-                self.write(<const char*>text, size)
-            else:
-                self.write_term(fact.object)
+            self.write_term(fact.object)
             place = fact.next
         return 0
 
@@ -399,7 +403,7 @@ cdef class Collector:
                 memset(&header, 0, sizeof(Header))
                 header.order, header.line, header.file = group.order, group.line, group.file
                 header.statements, header.described = group.statements, group.described
-                header.is_event, header.is_strange = group.is_event, group.is_strange
+                header.is_event = group.is_event
                 header.stamps = self.length(group.first_stamp)
                 header.facts = self.length(group.first_fact)
                 self.text_size = 0
@@ -426,19 +430,11 @@ cdef class Collector:
         group.statements += header.statements
         group.described += header.described
         group.is_event |= header.is_event
-        group.is_strange |= header.is_strange
         for i in range(header.stamps + header.facts):
             memcpy(&fact.form, reading.take(sizeof(uint32_t)), sizeof(uint32_t))
             fact.subject = reading.term(self)
             fact.predicate = reading.term(self)
-            if fact.form >= STRANGE:
-                quad = next(ox.parse(reading.piece(), format=ox.RdfFormat.N_QUADS))
-                self.strange.append(quad.object)
-                self.strange_bytes += reading.size
-                fact.form = fact.form % STRANGE + <uint32_t>len(self.strange) * STRANGE
-                fact.object = 0
-            else:
-                fact.object = reading.term(self)
+            fact.object = reading.term(self)
             place = self.link(group, i < header.stamps, fact.form)
             self.facts[place].subject = fact.subject
             self.facts[place].predicate = fact.predicate
@@ -518,10 +514,6 @@ cdef class _Reading:
         memcpy(&size, self.take(sizeof(uint32_t)), sizeof(uint32_t))
         self.size = size
         return self.take(size)
-
-    cdef bytes piece(self):
-        cdef const char* text = self.text()
-        return text[:self.size]
 
     cdef term_t term(self, Collector collector) except? 0:
         cdef const char* text = self.text()

@@ -21,8 +21,7 @@ cdef enum Cut:
     DATASET
 
 cdef struct Stamp:
-    term_t term         # the object of the timestamp triple; 0: a triple term
-    uint32_t strange    # the number of that triple term
+    term_t term         # the object of the timestamp triple
     uint32_t rank       # of the predicate in the order of preference
     uint64_t line
 
@@ -69,7 +68,6 @@ cdef class EventReader:
     cdef uint32_t step_count
     cdef term_t step_terms[MOST_STEPS]
     cdef bint step_inverse[MOST_STEPS]
-    cdef list strange           # the triple terms that are the event's timestamps
     cdef uint32_t generation    # counts the batches
     cdef uint32_t patience      # buffers a batch without events may hold
     cdef public object follower     # `move(old, new)` is called when a batch replaces another
@@ -81,7 +79,6 @@ cdef class EventReader:
     cdef uint32_t first         # its triples are the triples of the batch from here on
     cdef uint32_t statements    # its facts, stored or not
     cdef bint about_inside      # one of them has the predicate of timestamps
-    cdef bint is_strange        # one of them has a triple term
     cdef bint has_labels        # a stored one has a blank node with the label of the file
     cdef Stamp* stamps          # beside the graph
     cdef uint32_t stamp_count, stamp_room
@@ -101,6 +98,7 @@ cdef class EventReader:
     cdef term_t last_stamp
     cdef readonly uint64_t unused       # statements of no event
     cdef readonly bint filled           # the file had an event with statements
+    cdef readonly uint64_t untimed      # empty messages of the file that have no time
 
     cdef int read_statement(self, const Quad* quad) except -1 nogil
     cdef int by_subject(self) except -1 nogil
@@ -124,6 +122,7 @@ cdef class EventReader:
     cdef int step(self, const Quad* quad) except -1 nogil
     cdef int follow(self) except -1 nogil
     cdef int delimit(self, uint64_t line) except -1 nogil
+    cdef int empty_message(self, uint64_t line) except -1 nogil
     cdef int close_triples(self) except -1 nogil
     cdef const Entry* closed_as(self, term_t name) noexcept nogil
     cdef object begin_of(self, const Entry* entry)
@@ -139,5 +138,4 @@ cdef class EventReader:
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1
     cdef bint is_usable(self, int64_t micros, uint8_t domain, term_t stamp) except -1
-    cdef object term_of_stamp(self, Stamp* stamp)
     cdef int begin(self, EventBatch batch) except -1

@@ -7,7 +7,8 @@ Six ways to cut a file into events:
   before its first quad or after its last (else, under a predicate that the user names, a triple
   inside it). A timestamp without a graph is an event without facts. Under `metadata`, the other
   default-graph triples about the name are facts of the event, and the next graph ends it.
-* MESSAGES: the statements between two delimiters are an event, whatever their graphs.
+* MESSAGES: the statements between two delimiters are an event, whatever their graphs. Without
+  statements it is an event without facts if times are those of the clock or of a channel.
 * TRIPLES: N triples are an event, and one more if a timestamp predicate is named.
 * SUBJECTS: a subject and its blank nodes are an event (_subjects.pyx), with a timestamp among its
   triples; graphs are of no account.
@@ -55,7 +56,6 @@ cdef dict CUTS = {
 cdef enum:
     PATIENCE = 4                # buffers that a batch without events may hold before a new one
     MOST_PENDING = 10000        # statements that wait for their subject
-    NAMELESS = 0xFFFFFFFFu      # a triple term that is no timestamp
 
 
 cdef int by_number(const void* a, const void* b) noexcept nogil:
@@ -77,7 +77,6 @@ cdef int push(
         stamps[0] = grown
         room[0] = 2 * room[0] + 4
     stamps[0][count[0]].term = quad.object
-    stamps[0][count[0]].strange = quad.strange
     stamps[0][count[0]].rank = rank
     stamps[0][count[0]].line = line
     count[0] += 1
@@ -102,7 +101,6 @@ cdef class EventReader:
         self.factor = factor
         self.closed, self.closed_blanks = ClosedNames(), ClosedNames()
         self.files = []
-        self.strange = []
         self.predicates = ()
         self.patience = PATIENCE
         self.most_pending = MOST_PENDING
@@ -150,7 +148,7 @@ cdef class EventReader:
         self.prelude_count = 0
         self.is_open = False
         self.refused = 0
-        self.unused = 0
+        self.unused = self.untimed = 0
         self.filled = False
         self.file_number = len(self.files)
         self.files.append(file)
@@ -293,8 +291,6 @@ cdef class EventReader:
         """
         cdef EventRecord* event
         self.is_open = False
-        if self.is_strange:
-            self.questions.is_usable(dated, True, 0)
         event = self.batch.add_event()
         event.first = self.first
         event.micros = micros
@@ -305,6 +301,10 @@ cdef class EventReader:
         self.minter.number_event(event)
         event.ordinal = ordinal
         return 0
+
+    def heartbeat(self):
+        """Read a message of a channel that has no content."""
+        self.empty_message(1)
 
     def whole(self):
         """The name of the open graph if it has facts and, if timed, a timestamp; else None."""
@@ -332,25 +332,14 @@ cdef class EventReader:
         given.graph = 0 if type(graph) is DefaultGraph else batch.encode(graph)
         given.subject = batch.encode(subject)
         given.blank_subject = type(subject) is BlankNode
+        given.object = batch.encode(value)
         given.blank_object = type(value) is BlankNode
-        given.object = 0
-        given.strange = 0
-        given.kept = False
-        if type(value) is TripleTerm:
-            given.strange = NAMELESS
-            if given.timing:
-                if self.cut == Cut.DATASET or not self.is_open and not (
-                    self.needs_nodes and self.subjects.live
-                ):
-                    self.strange.clear()
-                self.strange.append(value)
-                given.strange = <uint32_t>len(self.strange)
-        else:
-            given.object = batch.encode(value)
-            given.kept = keep_of(self.relevance, given.predicate) == Keep.EVERY or (
-                keep_of(self.relevance, given.predicate) == Keep.SOME
-                and keeps_object(self.relevance, given.predicate, given.object)
-            )
+        if type(value) is TripleTerm and is_blank(batch, given.object):
+            given.blank_object = 2
+        given.kept = keep_of(self.relevance, given.predicate) == Keep.EVERY or (
+            keep_of(self.relevance, given.predicate) == Keep.SOME
+            and keeps_object(self.relevance, given.predicate, given.object)
+        )
         self.read_statement(&given)
 
     cdef int read_statement(self, const Quad* quad) except -1 nogil:
@@ -377,9 +366,6 @@ cdef class EventReader:
             with gil:
                 self.questions.among_triples("a graph name", quad.line)
             return 0
-        if self.cut == Cut.WHOLE and quad.strange:
-            with gil:
-                self.questions.triple_term(quad.line)
         if not self.is_open:
             self.open(quad.line, 0)
         self.add(quad)
@@ -416,8 +402,6 @@ cdef class EventReader:
                             &self.inner, &self.inner_count, &self.inner_room, quad, self.line,
                             rank,
                         )
-        if quad.strange:
-            self.is_strange = True
         if not quad.kept:
             return 0
         if self.sifts:
@@ -442,7 +426,7 @@ cdef class EventReader:
         self.first = self.batch.triple_count
         self.statements = 0
         self.about_inside = False
-        self.is_strange = self.has_labels = False
+        self.has_labels = False
         self.stamp_count = 0
         self.inner_count = 0
         self.path_count = 0
@@ -482,7 +466,7 @@ cdef class EventReader:
         if self.is_open and self.name == quad.subject and not (
             # Under `reuse`, another time is that of the next graph of this name.
             self.reuse and self.statements and self.stamp_count
-            and (self.stamps[0].term != quad.object or quad.strange)
+            and self.stamps[0].term != quad.object
         ):
             push(&self.stamps, &self.stamp_count, &self.stamp_room, quad, quad.line, 0)
             if self.statements and not self.metadata:
@@ -513,17 +497,15 @@ cdef class EventReader:
                 self.open(quad.line, quad.graph)
             return self.keep(quad)
         if quad.timing or self.metadata:
-            return self.collector.describe(self.batch, quad, self.is_collected(quad), self.strange)
+            return self.collector.describe(self.batch, quad, self.is_collected(quad))
         self.unused += 1
         return 0
 
     cdef int keep(self, const Quad* quad) except -1 nogil:
         """Store a fact of the graph at hand, or count it."""
         if self.is_collected(quad):
-            return self.collector.add(self.batch, self.group, quad, False, self.strange)
+            return self.collector.add(self.batch, self.group, quad, False)
         self.statements += 1
-        if quad.strange:
-            self.collector.groups[self.group].is_strange = True
         return 0
 
     cdef bint is_collected(self, const Quad* quad) noexcept nogil:
@@ -563,7 +545,6 @@ cdef class EventReader:
         cdef uint32_t count, file = 0xFFFFFFFFu
         if self.batch is not collector.batch:
             self.begin(collector.batch)
-        self.strange = collector.strange
         self.known_domain = self.questions.known_domain()
         while collector.done < collector.count:
             group = &collector.groups[collector.done]
@@ -577,7 +558,6 @@ cdef class EventReader:
             count = collector.batch.event_count
             self.open(group.line, group.name)
             self.statements = group.statements
-            self.is_strange = group.is_strange
             self.collected(collector, group.first_stamp)
             self.collected(collector, group.first_fact)
             self.is_open = False
@@ -635,7 +615,7 @@ cdef class EventReader:
         cdef PathFact* grown
         cdef uint32_t i
         for i in range(self.step_count):
-            if quad.predicate != self.step_terms[i] or quad.strange:
+            if quad.predicate != self.step_terms[i]:
                 continue
             if self.path_count == self.path_room:
                 grown = <PathFact*>mem_realloc(
@@ -740,7 +720,8 @@ cdef class EventReader:
                     self.questions.among_triples("a message delimiter", line)
             return 0
         if not self.is_open:
-            return 0
+            # The end of a file ends no empty message.
+            return self.empty_message(line) if line else 0
         self.is_open = False
         self.follow()
         stamps = self.preferred(&count)
@@ -750,6 +731,15 @@ cdef class EventReader:
                 self.questions.untimed_message(self.line)
             return 0
         return self.emit(stamps, count)
+
+    cdef int empty_message(self, uint64_t line) except -1 nogil:
+        """Make an event without facts of a message without statements, if it has a time."""
+        if self.timed:
+            self.untimed += 1
+            return 0
+        self.open(line, 0)
+        self.is_open = False
+        return self.emit(NULL, 0)
 
     cdef int close_triples(self) except -1 nogil:
         cdef Stamp* stamps
@@ -794,7 +784,7 @@ cdef class EventReader:
         """The same for an event whose time is known; `usable`: whether it has a valid one."""
         cdef EventRecord* event
         if usable and (
-            domain != self.known_domain or self.is_strange
+            domain != self.known_domain
             or self.sorted and self.begun and micros < self.last_micros
         ):
             with gil:
@@ -838,8 +828,6 @@ cdef class EventReader:
             micros[0] = <int64_t>self.place * 1000000
             return True
         for i in range(count):
-            if stamps[i].term == 0:
-                break
             record = written_record(self.batch, stamps[i].term, &numeral)
             if not timestamp_of(
                 record.text, record.size, record.lexical, self.factor, &other, &its
@@ -862,19 +850,16 @@ cdef class EventReader:
         cdef uint32_t i
         said = []
         for i in range(count):
-            said.append((self.term_of_stamp(&stamps[i]), stamps[i].line))
+            said.append((self.batch.term(stamps[i].term), stamps[i].line))
         found = self.questions.time(said)
         if found is None:
             return False
         micros[0], domain[0] = found
         return True
 
-    cdef object term_of_stamp(self, Stamp* stamp):
-        return self.batch.term(stamp.term) if stamp.term else self.strange[stamp.strange - 1]
-
     cdef bint is_usable(self, int64_t micros, uint8_t domain, term_t stamp) except -1:
         """Whether an event with this time may follow; errors are reported."""
-        if not self.questions.is_usable(domain, self.is_strange, self.line):
+        if not self.questions.is_usable(domain, self.line):
             return False
         self.known_domain = domain
         if self.sorted and self.begun and micros < self.last_micros:

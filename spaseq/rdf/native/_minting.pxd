@@ -26,6 +26,10 @@ cdef class Minter:
 
     cdef void forget(self) noexcept nogil
     cdef term_t own(self, EventBatch batch, term_t label) except 0 nogil
+    cdef term_t own_triple(self, EventBatch batch, term_t term) except 0 nogil
+    cdef uint32_t put_own(
+        self, EventBatch batch, const char* text, uint32_t size, char* out
+    ) except 0 nogil
     cdef int _widen(self) except -1 nogil
     cdef void number_event(self, EventRecord* event) noexcept nogil
     cdef int move(self, EventBatch source, EventBatch target) except -1 nogil

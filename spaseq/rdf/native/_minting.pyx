@@ -8,12 +8,22 @@ labels. The name of the graph has the last number. Cost: a look-up for each node
 
 cimport cython
 from libc.stdio cimport snprintf
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from spaseq.rdf._batch cimport Triple, known_term, record_of, written_record
 from spaseq.rdf._memory cimport mem_alloc, mem_free
 from spaseq.rdf._numerals cimport Numeral, is_numeral
-from spaseq.rdf._terms cimport LOCAL, TermRecord, hash_of
+from spaseq.rdf._terms cimport (
+    FIRST_PART,
+    LOCAL,
+    PARTS_END,
+    TermRecord,
+    has_blank,
+    hash_of,
+    is_triple,
+    second_part,
+    third_part,
+)
 
 
 cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 nogil:
@@ -30,8 +40,12 @@ cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 n
 
 
 cdef bint is_blank(EventBatch batch, term_t term) noexcept nogil:
-    """Whether a term of `batch` is a blank node."""
-    return not is_numeral(term) and record_of(batch, term).text[0] == c"_"
+    """Whether a term of `batch` is a blank node, or a triple term with one."""
+    cdef const TermRecord* record
+    if is_numeral(term):
+        return False
+    record = record_of(batch, term)
+    return has_blank(record.text, record.size)
 
 
 @cython.final
@@ -65,12 +79,17 @@ cdef class Minter:
             self.known = 0
 
     cdef term_t own(self, EventBatch batch, term_t label) except 0 nogil:
-        """The node of the event for a blank node of the file; both are terms of `batch`."""
+        """The node of the event for a blank node of the file; both are terms of `batch`.
+
+        Of a triple term, the one with such nodes in place of its blank nodes.
+        """
         cdef uint32_t place = (label * 0x9E3779B1u) >> 8 & self.mask
         cdef char text[64]
         cdef int size
         cdef uint64_t hash
         cdef term_t node
+        if is_triple(record_of(batch, label).text):
+            return self.own_triple(batch, label)
         while self.owns[place].label:
             if self.owns[place].label == label:
                 return self.owns[place].node
@@ -89,6 +108,58 @@ cdef class Minter:
         if 2 * self.known > self.mask:
             self._widen()
         return node
+
+    cdef term_t own_triple(self, EventBatch batch, term_t term) except 0 nogil:
+        """The same of a triple term; its text is written anew."""
+        cdef const TermRecord* record = record_of(batch, term)
+        cdef const char* text = record.text
+        cdef uint32_t size = record.size, second, third, used = 0, depth = 0, i
+        cdef uint64_t hash
+        cdef term_t made
+        cdef char* out
+        # A level has at least 16 bytes and a node, whose new label has less than 64.
+        out = <char*>mem_alloc(<size_t>size + 64 * (<size_t>size // 16 + 2))
+        if out == NULL:
+            with gil:
+                raise MemoryError
+        try:
+            while is_triple(text):
+                second = second_part(text)
+                third = third_part(text, second)
+                memcpy(out + used, text, FIRST_PART)
+                used += FIRST_PART
+                used += self.put_own(batch, text + FIRST_PART, second - 1 - FIRST_PART, out + used)
+                memcpy(out + used, text + second - 1, third - second + 1)
+                used += third - second + 1
+                text += third
+                size -= third + PARTS_END
+                depth += 1
+            used += self.put_own(batch, text, size, out + used)
+            for i in range(depth):
+                memcpy(out + used, b" )>>", PARTS_END)
+                used += PARTS_END
+            hash = hash_of(out, used)
+            made = known_term(batch, hash, out, used)
+            return made if made else batch.enter(hash, out, used, True)
+        finally:
+            mem_free(out)
+
+    cdef uint32_t put_own(
+        self, EventBatch batch, const char* text, uint32_t size, char* out
+    ) except 0 nogil:
+        """Write a part of a triple term, a blank node as that of the event: the bytes written."""
+        cdef const TermRecord* record
+        cdef uint64_t hash
+        cdef term_t label
+        if text[0] == c"_":
+            hash = hash_of(text, size)
+            label = known_term(batch, hash, text, size)
+            if label == 0:
+                label = batch.enter(hash, text, size, True)
+            record = record_of(batch, self.own(batch, label))
+            text, size = record.text, record.size
+        memcpy(out, text, size)
+        return size
 
     cdef int _widen(self) except -1 nogil:
         cdef Own* old = self.owns

@@ -14,5 +14,4 @@ cdef struct Quad:
     bint kept           # a query can use it
     bint timing         # its predicate is one of timestamps
     bint blank_subject
-    bint blank_object
-    uint32_t strange    # the object is a triple term, number `strange` - 1 of them
+    int blank_object    # 1: the object is a blank node, 2: a triple term with one

@@ -2,9 +2,10 @@
 """Statements → statements whose graph is the subject of their event.
 
 An event is a subject with its blank nodes. A blank node belongs to the subject whose statement
-refers to it: statements about the node follow that statement, or precede it, as parsers pass on
-nested nodes. Statements about blank nodes to which no subject refers are events of their own, one
-for each connected part, named by a node to which none of its statements refers.
+refers to it, outside of triple terms: statements about the node follow that statement, or precede
+it, as parsers pass on nested nodes. Statements about blank nodes to which no subject refers are
+events of their own, one for each connected part, named by a node to which none of its statements
+refers.
 
 Statements about nodes without a known subject wait. They are chained by node, so that a claim costs
 what it claims, and a sort. Beyond a limit the parts that end in the older half are passed on.
@@ -72,7 +73,7 @@ cdef class Subjects:
             if self.live > self.limit:
                 self.release()
             return 0
-        if self.live and quad.blank_object:
+        if self.live and quad.blank_object == 1:
             claimed = self.claim(quad.object)
         if not quad.blank_subject and quad.subject != self.current:
             if self.live:
@@ -108,7 +109,7 @@ cdef class Subjects:
         if owned:
             if quad.blank_subject:
                 map_entry(&self.own, quad.subject, 0)
-            if quad.blank_object:
+            if quad.blank_object == 1:
                 map_entry(&self.own, quad.object, 0)
         return 0
 
@@ -168,7 +169,7 @@ cdef class Subjects:
                 self.waiting[i].taken = True
                 self.claimed[count] = i
                 count += 1
-                if self.waiting[i].quad.blank_object:
+                if self.waiting[i].quad.blank_object == 1:
                     self.queue[ahead] = self.waiting[i].quad.object
                     ahead += 1
                 if i == last:
@@ -215,7 +216,7 @@ cdef class Subjects:
                     continue
                 a = node_of(&nodes, parents, self.waiting[i].quad.subject)
                 subjects[i] = a
-                if self.waiting[i].quad.blank_object:
+                if self.waiting[i].quad.blank_object == 1:
                     b = node_of(&nodes, parents, self.waiting[i].quad.object)
                     referred[b] = True
                     parents[root_of(parents, b)] = root_of(parents, a)

@@ -682,7 +682,6 @@ cdef class DocumentReader(NameReader):
         quad.line = self.line
         quad.timing = column.timing
         quad.blank_object = self.blank_value
-        quad.strange = 0
         quad.kept = column.keep == Keep.EVERY or (
             column.keep == Keep.SOME
             and keeps_object(self.events.relevance, column.term, self.value)

@@ -144,7 +144,6 @@ def rdflib_term(term: Any) -> Any:
         b"<k> <a> <b> .",
         b"<urn:a> <urn:p> <urn:b>",
         b"MESSAGE\n",
-        b"<urn:a> <urn:p> <<( <urn:a> <urn:p> <urn:b> )>> .",
         b'<urn:a> <urn:p> "\xff" .',
         "<urn:a> <urn:p> '\ud800' .",
         [(rdflib.Literal("s"), rdflib.RDF.type, rdflib.RDF.type)],

@@ -31,7 +31,7 @@ from spaseq.io.statements import (
     line_statements,
 )
 from spaseq.rdf import time
-from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp, n_triples, with_nodes
 
 REMEMBERED_GRAPHS = 1 << 16
 
@@ -224,7 +224,7 @@ class GraphFraming:
 def message_events(
     statements: Iterable[Statement], options: ReadOptions, file: str, troubles: Troubles
 ) -> Iterator[RawEvent]:
-    """The messages of one file that have any statement, each at its delimiter."""
+    """The messages of one file, each at its delimiter; those without statements need a clock."""
     predicates = tuple(map(ox.NamedNode, options.time_predicates()))
     first = 0
     facts: list[RawFact] = []
@@ -242,6 +242,10 @@ def message_events(
                 troubles.report(
                     f"a message without a timestamp: no {named} in it", file, event.line
                 )
+        elif line and options.arrival_time:
+            yield RawEvent(line, None, [], [])
+        elif line:
+            troubles.counters.empty += 1
 
 
 def triples_events(
@@ -391,14 +395,12 @@ class _Reading:
     def _parse(self, term: RawTerm) -> Timestamp:
         if self._parsed is None or self._parsed[0] != term:
             if not isinstance(term, ox.Literal):
-                raise EventError(f"{term} is not a timestamp: it is not a literal")
+                raise EventError(f"{n_triples(term)} is not a timestamp: it is not a literal")
             self._parsed = (term, time.from_literal(term, self._options.unit))
         return self._parsed[1]
 
     def _is_usable(self, raw: RawEvent, stamp: Timestamp) -> bool:
         conflict = self._source.domain.conflict(stamp.domain, f"{self._file.name}:{raw.line}")
-        if not conflict and ox.Triple in {type(value) for _, _, value in raw.facts}:
-            conflict = "a triple term (<<( )>>): RDF 1.2 triple terms are not supported"
         if conflict:
             self._report(raw.line, conflict)
         return not conflict
@@ -484,21 +486,15 @@ class _Minting:
         """The distinct facts and the name, blank nodes renamed in the order they occur."""
         self._made += 1
         facts, name = cast(tuple[Fact, ...], tuple(dict.fromkeys(raw.facts))), raw.name
-        kinds = {type(subject) for subject, _, _ in facts}
-        kinds.update(type(value) for _, _, value in facts)
-        if type(name) is not ox.BlankNode and ox.BlankNode not in kinds:
-            return facts, name
         prefix = f"s{self._source.number}e{self._made}b"
         own: dict[Term, ox.BlankNode] = {}
 
-        def renamed(term: Term) -> Term:
-            if type(term) is not ox.BlankNode:
-                return term
-            if term not in own:
-                own[term] = ox.BlankNode(f"{prefix}{len(own)}")
-            return own[term]
+        def renamed(node: ox.BlankNode) -> ox.BlankNode:
+            if node not in own:
+                own[node] = ox.BlankNode(f"{prefix}{len(own)}")
+            return own[node]
 
-        facts = tuple((renamed(s), p, renamed(o)) for s, p, o in facts)
+        facts = tuple((with_nodes(s, renamed), p, with_nodes(o, renamed)) for s, p, o in facts)
         if isinstance(name, ox.BlankNode):
             name = own.get(name) or ox.BlankNode(f"{prefix}{len(own)}")
         return facts, name

@@ -198,10 +198,10 @@ def test_one_statement_is_passed_to_pyoxigraph(
     text = HEAD + graphs[0] + graphs[1] + "{}" + graphs[2] + graphs[3]
     check(tmp_path, "s.trig", text.replace("{}", odd + "\n").encode(), {}, block)
     assert parsed in ([6], [7])
-    # In the block of a graph. The event cannot hold triple terms.
+    # In the block of a graph.
     text = text.replace("{}", "").replace(":s :p 2 }", f":s :p 1 . {odd} :s :p 2 }}")
     model = check(tmp_path, "s.trig", text.encode(), {"on_error": "skip"}, block)
-    assert len(model.events) == 3
+    assert len(model.events) == 4
     assert len(parsed) == 2
 
 

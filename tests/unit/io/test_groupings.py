@@ -259,8 +259,9 @@ def test_timestamps_inside_and_two_of_them(tmp_path: Path) -> None:
     read = Reading(tmp_path, two, "s.nq", "dataset", on_error="skip")
     assert (read.names, len(read.log)) == (["e:b"], 1)
     assert "s.nq:1: an event with two timestamps" in read.log[0]
-    strange = "<e:s> <e:p> <<( <e:a> <e:b> <e:c> )>> <e:g> .\n" + at("g", 1)
-    assert "a triple term" in Reading(tmp_path, strange, "s.nq", "dataset").error
+    terms = "_:b <e:p> <<( _:b <e:b> <<( _:c <e:p> _:b )>> )>> <e:g> .\n" + at("g", 1)
+    ((node, _, term),) = Reading(tmp_path, terms, "s.nq", "dataset").events[0].facts
+    assert term.subject == term.object.object == node != term.object.subject
     assert "no event in this file" in Reading(tmp_path, "<e:a> <e:b> 1 .", "s.ttl", "dataset").error
 
 

@@ -125,7 +125,7 @@ def test_triple_terms_inside_of_each_other_are_bounded(tmp_path: Path, breaks: s
     path.write_text(HEAD + event(1, '"a"') + event(2, deep))
     found, _, error = values(path)
     assert found == ["a"]
-    assert error.endswith("triple terms are nested more than 500 deep")
+    assert error.endswith("triple terms are nested more than 100 deep")
 
 
 def test_text_with_many_angle_brackets_is_no_nesting(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_text_with_many_angle_brackets_is_no_nesting(tmp_path: Path) -> None:
     assert (len(found), error) == (399, "")
     assert nesting(b"<<( <<( )>> <<(") == 2
     with pytest.raises(LimitError):
-        nesting(b"<<(" * 501)
+        nesting(b"<<(" * 101)
 
 
 def test_a_long_token_of_the_knowledge_base_is_refused_by_name(tmp_path: Path) -> None:
@@ -149,9 +149,9 @@ def test_nesting_in_the_knowledge_base_and_in_pushes_is_bounded(tmp_path: Path) 
     deep = "<<( <urn:a> <urn:b> " * 100_000 + "<urn:c>" + " )>>" * 100_000
     path = tmp_path / "kb.nt"
     path.write_text(f"<urn:a> <urn:b> {deep} .\n")
-    with pytest.raises(KbError, match="nested more than 500 deep"):
+    with pytest.raises(KbError, match="nested more than 100 deep"):
         list(read_quads(path))
-    with pytest.raises(EventError, match="nested more than 500 deep"):
+    with pytest.raises(EventError, match="nested more than 100 deep"):
         facts_of(path.read_bytes(), "e0")
 
 

@@ -401,10 +401,13 @@ def test_a_statement_that_is_no_rdf_is_left_out_alone(tmp_path: Path, on_error: 
             assert logged.replace(read.path, "FILE").startswith(f"skipped: FILE, frame 1: {said}")
 
 
-def test_triple_terms_are_refused_as_everywhere(tmp_path: Path) -> None:
-    strange = (S, P, ox.Triple(S, P, S), DEFAULT)
-    read = read_torn(tmp_path, written([[*parsed(timed(1)), strange]]))
-    assert read.error.startswith("FILE, frame 1: a triple term (<<( )>>)")
+def test_triple_terms_are_terms(tmp_path: Path) -> None:
+    node = ox.BlankNode("x")
+    term = ox.Triple(node, P, ox.Triple(S, P, node))
+    read = read_torn(tmp_path, written([[*parsed(timed(1)), (S, P, term, DEFAULT)]]))
+    (found,) = (fact[2] for fact in read.events[0].facts if isinstance(fact[2], ox.Triple))
+    assert found.subject == found.object.object != node
+    assert (found.predicate, found.object.subject) == (P, S)
 
 
 def test_events_that_do_not_fit_name_their_frames(tmp_path: Path) -> None:

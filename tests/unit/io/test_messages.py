@@ -5,9 +5,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reading import GENERATED, INTEGER, Reading
+from reading import GENERATED, INTEGER, Reading, options
 
+from spaseq import run
 from spaseq.io.messages import DotlessDelimiter, Scanner
+from spaseq.io.pushed_messages import PushedMessages
+from spaseq.io.source import Source
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._minting import Minter
 
 V = 'VERSION "1.2-messages"\n'
 PREFIX = "PREFIX ex: <http://example.org/>\n"
@@ -34,6 +40,54 @@ def test_all_syntaxes(tmp_path: Path, name: str, text: str, times: list[int], li
     read = Reading(tmp_path, text, name)
     assert (read.times, read.lines, read.error) == (times, lines, "")
     assert read.names == [""] * len(times)
+
+
+@pytest.mark.parametrize("name", ["s.ttl", "s.trig", "s.nt", "s.nq"])
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        (triple(1), [1]),
+        (triple(1) + "MESSAGE\n" + triple(2), [1, 1]),
+        ("MESSAGE\n" + triple(1), [0, 1]),
+        (triple(1) + "MESSAGE\nMESSAGE\n" + triple(2), [1, 0, 1]),
+        (triple(1) + "MESSAGE\n", [1]),
+        (triple(1) + "MESSAGE\nMESSAGE\n", [1, 0]),
+        ("MESSAGE\n" * 3, [0, 0, 0]),
+    ],
+)
+def test_empty_messages_are_heartbeats_if_they_have_a_time(
+    tmp_path: Path, name: str, text: str, sizes: list[int]
+) -> None:
+    read = Reading(tmp_path, V + text, name, arrival_time=True)
+    assert (read.sizes, read.error, read.source.counters.empty) == (sizes, "", 0)
+    read = Reading(tmp_path, V + text, name)
+    assert read.sizes == [1] * text.count("<e:s")
+    assert read.source.counters.empty == sizes.count(0)
+
+
+def test_a_heartbeat_breaks_contiguity(tmp_path: Path) -> None:
+    query = """PREFIX : <e:> SELECT ?x WITHIN 1 HOUR FROM STREAM S <urn:s>
+    WHERE { SEQ(A , B) DEFINE GPM A ON S { :a :n ?x } DEFINE GPM B ON S { :b :n ?x } }"""
+    clock = options(arrival_time=True)
+    for between, found in (("", 1), ("MESSAGE\n", 0)):
+        path = tmp_path / "s.nt"
+        path.write_text(f"{V}<e:a> <e:n> <e:x> .\nMESSAGE\n{between}<e:b> <e:n> <e:x> .\n")
+        assert len(list(run(query, streams={"urn:s": str(path)}, options=clock))) == found
+
+
+def test_an_empty_message_of_a_channel_has_its_time() -> None:
+    dictionary = Dictionary()
+    for times, sizes, empty in (((10, 20, 30), [1, 0, 1], 0), ((None,) * 3, [1, 1], 1)):
+        source = Source("urn:s", [], options("message"))
+        messages = PushedMessages(source, Relevance(dictionary), Minter(0), "a channel")
+        for number, time in enumerate(times):
+            text = "" if number == 1 else triple(number)
+            messages.feed(text.encode(), "application/n-triples", time)
+        batch = messages.batch()
+        assert batch is not None
+        assert messages.failure is None
+        assert [len(batch.facts(index)) for index in range(len(batch))] == sizes
+        assert source.counters.empty == empty
 
 
 @pytest.mark.parametrize("delimiter", ["@message .", "@message.", "@message\n.", "message"])
