@@ -9,11 +9,14 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pyoxigraph as ox
 from oracle import XSD, timestamp
-from strategies import EXAMPLE, Case, iri
+from strategies import EXAMPLE, Case, iri, random_case
 
+from spaseq.parser import ast, parse
+from spaseq.plan.places import sequence_places
 from spaseq.rdf.event import NUMBER, Event, Fact
 
 SEQUENCES = (
@@ -38,6 +41,22 @@ def choice(seed: int) -> Case:
 def skip(seed: int) -> Case:
     """The case of a seed, with AFTER MATCH SKIP PAST LAST EVENT; most of its matches wait."""
     return _case(random.Random(seed), chance_of_waiting=0.8, skips=1, chooses=False)
+
+
+def skip_to(seed: int) -> Case:
+    """The case of a seed, with AFTER MATCH SKIP TO: one of the others, or a general one."""
+    chance = random.Random(seed)
+    case = chance.choice((skip, choice, random_case))(seed)
+    query = parse(case.query)
+    if isinstance(query.form, ast.Ask) and query.partition:
+        return case
+    name = chance.choice(sorted(sequence_places(query.sequence).positive_names()))
+    where = chance.choice(("NEXT", "NEXT", f"FIRST {name}", f"LAST {name}"))
+    clause, past = f"AFTER MATCH SKIP TO {where}", "AFTER MATCH SKIP PAST LAST EVENT"
+    text = case.query.replace(past, clause)
+    if text == case.query:
+        text = text.replace("WITHIN", f"{clause}\nWITHIN", 1)
+    return replace(case, query=text)
 
 
 def _case(chance: random.Random, chance_of_waiting: float, skips: float, chooses: bool) -> Case:

@@ -326,12 +326,12 @@ class Reference:
         return out
 
     def closed_by_end(self, match: OracleMatch) -> bool:
-        """Whether its end is a closing time that some declared stream has not passed."""
+        """Whether its end is a closing time or deadline that some stream has not passed."""
         if not match.waited:
             return False
         last = dict.fromkeys(self.declared, -(2**63))
         last.update((event.stream, event.time.micros) for event in self.events)
-        before = self.window.clause.kind == "tumbling"
+        before = match.moment[1] < 0
         return any(t < match.end if before else t <= match.end for t in last.values())
 
     # -------------------------------------------------------------- judging another choice
@@ -386,6 +386,8 @@ class Emitted:
     def __init__(self, reference: Reference):
         self._reference = reference
         self._closed: dict[tuple[Term | None, ...], Moment] = {}
+        self._ended: list[tuple[tuple[Term | None, ...], Moment, Moment]] = []
+        """SKIP TO: (partition, a first instant, a later one): those in between are dropped."""
         self._times: dict[object, int] = {}
         self._given: dict[tuple[Term | None, ...], list[int]] = {}
         """For each value of PER: the ends of the results given."""
@@ -397,7 +399,11 @@ class Emitted:
         return [
             match
             for match in matches
-            if match.partition not in self._closed or match.first > self._closed[match.partition]
+            if (match.partition not in self._closed or match.first > self._closed[match.partition])
+            and not any(
+                match.partition == partition and (match.first == low or low <= match.first < high)
+                for partition, low, high in self._ended
+            )
         ]
 
     def remembers(self, match: OracleMatch) -> bool:
@@ -431,7 +437,19 @@ class Emitted:
         for match in matches:
             self._times[shown(match.solution)] = match.end
             self._given.setdefault(match.per, []).append(match.end)
-        if query.after_match and query.after_match.mode != "KEEP ALL":
+        after = query.after_match
+        if after and after.mode.startswith("SKIP TO"):
+            for match in left:
+                taken = [
+                    (e.event.time.micros, 0, e.event.ordinal)
+                    for e in match.entries
+                    if e.place.gpm.name == after.name
+                ]
+                high = match.first
+                if taken:
+                    high = max(taken) if after.mode == "SKIP TO LAST" else min(taken)
+                self._ended.append((match.partition, match.first, high))
+        if after and after.mode == "SKIP PAST LAST EVENT":
             for match in left:
                 known = self._closed.get(match.partition, match.last)
                 self._closed[match.partition] = max(known, match.last)

@@ -71,6 +71,26 @@ def test_live_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[-4:] == ["copy in memory", "saved state", "save", "load"]
 
 
+def test_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    command = [sys.executable, str(FOLDER / "deadlines.py"), "--events", "3000", "--repeat", "1"]
+    command += ["--keys", "30"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = re.findall(r"([\d,]+) matches  ([\d,]+) groups", result.stdout)
+    assert len(rows) == 8
+    assert all(int(found.replace(",", "")) for found, _ in rows)
+
+
+def test_skipping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    command = [sys.executable, str(FOLDER / "skipping.py"), "--events", "1000", "--repeat", "1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    counts = [int(n.replace(",", "")) for n in re.findall(r"([\d,]+) matches", result.stdout)]
+    assert len(counts) == 15
+    for first in range(0, 15, 5):
+        assert counts[first] == max(counts[first : first + 5]) > 0
+
+
 def test_writing_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     script = ROOT / "benchmarks" / "writing" / "matches.py"

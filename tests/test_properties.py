@@ -15,6 +15,8 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 from bounds import bounded
+from choosing import skip_to
+from deadlines import timed
 from drawn_terms import starred
 from hypothesis import HealthCheck, given, settings
 from oracle import Reference, comparable, evaluate
@@ -239,13 +241,44 @@ def test_bounds_equal_the_reference(first: int) -> None:
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))
 def test_bounds_survive_saving_and_resuming(seed: int) -> None:
-    case = bounded(seed)
+    assert not resumed(bounded(seed)), f"seed {seed}"
+
+
+def resumed(case: Case) -> str:
+    """The objection to the results if the run is saved and resumed after each event."""
     program = spaseq.compile(case.query, names=["q"])
-    run = program.start()
+    kb = knowledge(case)
+    run = program.start(kb=kb)
     results: list[Match] = []
     for event in case.merged:
         results += run.push_batch([event])
-        run = program.resume(run.save())
+        run = program.resume(run.save(), kb)
     results += run.finish()
     found = Reference(parse(case.query), case.streams, case.kb).objection(comparable(results))
-    assert not found, report(case, found)
+    return report(case, found) if found else ""
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
+def test_deadlines_equal_the_reference(first: int) -> None:
+    for seed in range(first, min(first + CHUNK, SEED + EXAMPLES)):
+        case = timed(seed)
+        found = objection(case)
+        assert not found, f"seed {seed}: {report(case, found)}"
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))
+def test_deadlines_survive_saving_and_resuming(seed: int) -> None:
+    assert not resumed(timed(seed)), f"seed {seed}"
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
+def test_skips_to_a_start_equal_the_reference(first: int) -> None:
+    for seed in range(first, min(first + CHUNK, SEED + EXAMPLES)):
+        case = skip_to(seed)
+        found = objection(case)
+        assert not found, f"seed {seed}: {report(case, found)}"
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))
+def test_skips_to_a_start_survive_saving_and_resuming(seed: int) -> None:
+    assert not resumed(skip_to(seed)), f"seed {seed}"

@@ -82,11 +82,12 @@ def shared_selection(query: CompiledQuery) -> str:
         A mode of EMIT, `LIMIT`, or an empty string if the core must list all matches. It must
         list them if a match may occur again when its window closes, if DISTINCT or a deferred
         STRICT may drop matches that LIMIT would retain, if matches dropped by LIMIT end partial
-        matches of their partitions, and for steps of several events.
+        matches of their partitions, if SKIP TO drops those of some starts, for steps of several
+        events, and for deadlines.
     """
     plan = query.plan
-    conjoined = any(atom.kind != "single" for atom in query.automaton.atoms)
-    if query.automaton.waits or conjoined:
+    combined = any(atom.kind != "single" for atom in query.automaton.atoms)
+    if query.automaton.waits or combined or plan.skip_to is not None:
         return ""
     if plan.output.grouping is not None and plan.emit in ("ALL", "STRICT"):
         return ""

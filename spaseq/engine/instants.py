@@ -206,10 +206,13 @@ class QueryRun:
             yield place, values
 
     def next_closing(self) -> int | None:
-        """The next closing time of a window that a match, or a group of results, waits for."""
+        """The next closing time or deadline that a match, or a group of results, waits for."""
         parts = self.native.parts
         starts = parts.awaiting() if self.compiled.automaton.waits else ()
         times = [self.native.clock.closing(parts.time_of(start)) for start in starts]
+        deadline = self.native.core.next_deadline(ending=True)
+        if deadline is not None:
+            times.append(deadline)
         if self.output.groups is not None and self.output.groups.due != NEVER:
             times.append(self.output.groups.due)
         return min(times, default=None)
@@ -290,8 +293,9 @@ class QueryRun:
 
     def close_windows(self, before: int | None, domain: str, found: list[Match]) -> None:
         """Add the waiting matches whose windows close before a time, or all, to `found`."""
-        early = self.plan.window.kind == "tumbling"
-        for closing, paths in self.native.due(before):
+        for closing, early, paths in self.native.due(before):
+            if not paths:
+                continue
             self._close_groups(closing - 1 if early else closing, domain, found)
             some: list[Match] = []
             self._emit(paths, from_micros(closing, domain), some, early)
@@ -439,10 +443,17 @@ class QueryRun:
     def _emit(
         self, paths: list[Path], end: Timestamp, found: list[Match], early: bool = False
     ) -> None:
+        ended = self.native.ended
+        if ended is not None:
+            ended.settle(self.native.core.window.bound)
+            paths = ended.left(paths)
         if not paths:
             return
         matches, left = self.output.batch(paths, end, self.native, early)
         self._set_deadline()
+        if ended is not None:
+            for path in left:
+                ended.later(path.key, path.start, ended.until(path))
         if self.plan.skip_past_last:
             for path in left:
                 self.native.skip(path)

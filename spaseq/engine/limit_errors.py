@@ -141,7 +141,10 @@ def _span(notation: Notation, place: int) -> Span:
     if place not in notation.numbers:
         return notation.plan.sequence.span
     atom = notation.automaton.places[place].edges[0].atom
-    occurrence = notation.automaton.atoms[atom].occurrences[0]
+    occurrences = notation.automaton.atoms[atom].occurrences
+    if not occurrences:
+        return notation.plan.sequence.span
+    occurrence = occurrences[0]
     return sequence_places(notation.plan.sequence).occurrences[occurrence].reference.span
 
 

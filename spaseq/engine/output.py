@@ -26,7 +26,7 @@ from spaseq.nfa.match_path import Path, Witnessed
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.selection import Contiguous, choose
-from spaseq.nfa.window import WindowTimes
+from spaseq.nfa.window import LAST_MOMENT, WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Output, Projected, QueryPlan
 from spaseq.rdf.event import Fact, Term, Timestamp, depth_of, triple_of
@@ -115,8 +115,8 @@ class OutputStage:
         """Match → the closing time of its window, if matches can recur (`_remembers`)."""
         self._purge_at = 256
         self._forget_at = 1024
-        self._remembers = automaton.waits
-        """Whether a match can recur when its window closes."""
+        self._remembers = automaton.waits or (automaton.expires and automaton.ambiguous)
+        """Whether a match can recur when its window closes or at a deadline."""
         self._ambiguous = automaton.ambiguous
         self.constructed = 0
         output = plan.output
@@ -135,11 +135,16 @@ class OutputStage:
             or output.form == "ask"
             or plan.emit != "ALL"
             or plan.skip_past_last
+            or plan.skip_to is not None
             or plan.window.kind == "events"
         )
         """Whether results depend on all matches of an instant."""
         self.any_will_do = (
-            output.form == "ask" and plan.emit == "ALL" and not automaton.waits and grouping is None
+            output.form == "ask"
+            and plan.emit == "ALL"
+            and not (automaton.waits or automaton.expires)
+            and plan.skip_to is None
+            and grouping is None
         )
         """Whether one match of an instant suffices."""
 
@@ -283,7 +288,9 @@ class OutputStage:
             self._purge_at = 2 * len(self.complete) + 256
         for identity, result in found.items():
             first = min(witness.event.time.micros for witness in result.witnesses)
-            self.complete[identity] = clock.closing(first)
+            # Windows of other kinds close at no time.
+            timed = clock.window.kind in ("span", "tumbling")
+            self.complete[identity] = clock.closing(first) if timed else LAST_MOMENT
 
     def environment(self, path: Path) -> Environment:
         """The registers after the whole match, by replaying its steps."""

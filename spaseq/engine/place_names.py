@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.nfa.automaton import ACCEPT, DONE, Bound, Edge, Link, within_text
-from spaseq.plan.logical import Register, Window
+from spaseq.nfa.automaton import ACCEPT, DONE, Bound, Edge, Link, seconds_text, within_text
+from spaseq.plan.logical import QueryPlan, Register, Window
 from spaseq.plan.places import sequence_places
 
 STRATEGIES = {
@@ -22,6 +22,7 @@ STRATEGIES = {
     ",": "strict contiguity",
     ";": "skip till next",
     ":": "skip till any",
+    "for": "until the deadline",
 }
 
 _UNITS = (
@@ -100,6 +101,8 @@ class Notation:
         """What an edge consumes: `B`, `A & B`, `(A | B) AND C`."""
         operands = []
         atom = self.automaton.atoms[number]
+        if atom.kind == "deadline":
+            return seconds_text(atom.size)
         for operand in atom.operands:
             sides = [" & ".join(self.names[o] for o in side) for side in operand]
             alone = len(atom.operands) == 1 or (len(sides) == 1 and len(operand[0]) == 1)
@@ -251,6 +254,13 @@ class Notation:
             "last": f"the last iteration's value in {unit}",
             "aggregate": f"running over the iterations of {unit}",
         }[register.kind]
+
+
+def skip_text(plan: QueryPlan) -> str:
+    """`AFTER MATCH` as a query writes it."""
+    if plan.skip_to is not None:
+        return f"SKIP TO {plan.skip_to.target.upper()} {plan.skip_to.name}".strip()
+    return "SKIP PAST LAST EVENT" if plan.skip_past_last else "KEEP ALL"
 
 
 def window_text(window: Window) -> str:

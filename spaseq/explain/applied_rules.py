@@ -30,7 +30,7 @@ def applied_rules(query: CompiledQuery) -> dict[str, int]:
     """
     plan, automaton = query.plan, query.automaton
     rows = tables(plan, automaton, RegisterFile(plan, RunningAggregates()))
-    conjoined = any(atom.kind != "single" for atom in automaton.atoms)
+    conjoined = any(atom.conjoined for atom in automaton.atoms)
     counts = {
         "decided_ranges": sum(edge.decided for edge in rows.edges),
         "early_filters": len(rows.search.early_tests) if conjoined else 0,

@@ -116,6 +116,8 @@ class _Edge:
         apart = [registers[n] for n in self.place.live if n not in self.keys]
         unbounded = [register for register in apart if register.kind != "iterations"]
         order = self.place.orders[self.position]
+        if self.atom.kind == "deadline":
+            unbounded = []  # only the groups whose deadline has passed are visited
         if order is not None and self._joins_whole():
             yield self._cost("summed", self._visited(unbounded))
         elif order is not None and unbounded == [registers[order[0]]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries, limit_clause, selection_clause
 from spaseq.engine.native.dispatch_keys import Requirement, rarest, requirement_text
-from spaseq.engine.place_names import STRATEGIES, Notation, window_text
+from spaseq.engine.place_names import STRATEGIES, Notation, skip_text, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
 from spaseq.explain.applied_rules import applied_rules, rules_text
 from spaseq.explain.cost import conditions, guarantee
@@ -89,7 +89,7 @@ def _query(
         "partition": list(plan.partition),
         "emit": plan.emit,
         "chooses": selection_clause(query),
-        "after_match": "SKIP PAST LAST EVENT" if plan.skip_past_last else "KEEP ALL",
+        "after_match": skip_text(plan),
         "output": {
             "form": output.form,
             "variables": [column.name for column in output.columns],
@@ -423,6 +423,12 @@ def _emission_cost(query: Data) -> Iterator[str]:
             "EVERY: memory: a count for each value of PER that gave a result within EVERY"
             if query["output"]["per"]
             else "EVERY: memory: one count"
+        )
+    if query["after_match"].startswith("SKIP TO"):
+        yield (
+            f"AFTER MATCH {query['after_match']}: starts are kept apart: the matches of a start "
+            "that has ended are still enumerated, and dropped; memory: the starts that have ended "
+            "inside the window"
         )
     if query["chooses"] is not None:
         name = query["chooses"]["clause"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
-from spaseq.engine.place_names import STRATEGIES, Notation
+from spaseq.engine.place_names import STRATEGIES, Notation, skip_text
 from spaseq.explain.cost import conditions
 from spaseq.explain.diagnosis import Sample, filter_causes, join_causes, pattern_causes
 from spaseq.nfa.automaton import Edge
@@ -386,7 +386,7 @@ class _Inquiry:
         plan = self.query.plan
         if not (held_up or self.query.matched or self.counters.waited or self.counters.waiting):
             clauses = [f"EMIT {plan.emit}"] * (plan.emit != "ALL")
-            clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * plan.skip_past_last
+            clauses += [f"AFTER MATCH {skip_text(plan)}"] * (skip_text(plan) != "KEEP ALL")
             cause = " and ".join(clauses) or "the bounds on iterations"
             yield f"every step was matched, but {cause} rejected every match"
         if self.counters.forbidden:

@@ -20,7 +20,7 @@ _Way = tuple[int, tuple[int, int], int]
 
 def ambiguous(automaton: Automaton, plan: QueryPlan) -> bool:
     """Whether two runs may accept the same witnesses; conjunctions count as ambiguous."""
-    if any(atom.kind != "single" for atom in automaton.atoms):
+    if any(atom.conjoined for atom in automaton.atoms):
         return True
     ways = [_ways(automaton, plan, number) for number in range(len(automaton.places))]
     todo = [(one, other, one != other) for one, other in product(automaton.starts, repeat=2)]
@@ -44,6 +44,18 @@ def _ways(automaton: Automaton, plan: QueryPlan, number: int) -> list[_Way]:
     found = []
     for position, edge in enumerate(automaton.places[number].edges):
         atom = automaton.atoms[edge.atom]
+        if atom.kind == "deadline":
+            continue
         gpm = plan.occurrences[atom.occurrences[0]].gpm
-        found += [(gpm, (position, n), link.target) for n, link in enumerate(atom.links)]
+        targets = [t for link in atom.links for t in _reached(automaton, link.target)]
+        found += [(gpm, (position, n), target) for n, target in enumerate(targets)]
+    return found
+
+
+def _reached(automaton: Automaton, target: int) -> list[int]:
+    """The target of a link and those that deadlines alone lead to from there."""
+    found = [target]
+    for number in found:
+        atom = automaton.deadline(number) if number >= 0 else None
+        found += [link.target for link in (() if atom is None else atom.links)]
     return found

@@ -2,7 +2,8 @@
 
 A *place* is one occurrence of an operator that waits for its right operand. Each of its *edges* is
 one alternative first step of that operand: an *atom* (a GPM, a conjunction `&` or an any-order
-group `AND`) and the iterations that taking the edge begins. A finished atom *links* to the places
+group `AND`) and the iterations that taking the edge begins. A place that waits for a deadline has
+one edge, whose atom consumes no event. A finished atom *links* to the places
 that wait next. A *guard* is a unit that must not occur between a partial match and the next step.
 Sources: Agrawal et al., SASE+, for places and edges; Alevizos et al., Register Match Automata, for
 registers.
@@ -23,7 +24,8 @@ ACCEPT = -1
 DONE = -2
 """Link target inside a guard: the guarded unit has occurred."""
 
-Operator = Literal[",", ";", ":"]
+Operator = Literal[",", ";", ":", "for"]
+"""An operator of the query, or `for` where a place waits for a deadline."""
 Relation = Literal["less", "equal", "greater"]
 """The relation that a filter requires; `less` and `greater` include equality."""
 
@@ -83,12 +85,20 @@ class Atom:
 
     An atom has operands, an operand has alternatives, and an alternative has occurrences that share
     a timestamp. `single` has one operand with one alternative of one occurrence; `together` (`&`)
-    one operand with one alternative of several; `any-order` (`AND`) several operands.
+    one operand with one alternative of several; `any-order` (`AND`) several operands. A `deadline`
+    has no operands: it is complete `size` microseconds after the last event, or deadline, before
+    it.
     """
 
-    kind: Literal["single", "together", "any-order"]
+    kind: Literal["single", "together", "any-order", "deadline"]
     operands: tuple[tuple[tuple[int, ...], ...], ...]
     links: tuple[Link, ...] = ()
+    size: int = 0
+
+    @property
+    def conjoined(self) -> bool:
+        """Whether it may consume several events."""
+        return self.kind in ("together", "any-order")
 
     @property
     def occurrences(self) -> tuple[int, ...]:
@@ -155,7 +165,12 @@ class Guard:
 
 def within_text(within: int | None) -> str:
     """The bound of an edge in seconds: ` within 5 s`; empty without one."""
-    return "" if within is None else f" within {Decimal(within).scaleb(-6).normalize():f} s"
+    return "" if within is None else f" within {seconds_text(within)}"
+
+
+def seconds_text(micros: int) -> str:
+    """Microseconds as seconds: `5 s`."""
+    return f"{Decimal(micros).scaleb(-6).normalize():f} s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +189,27 @@ class Automaton:
     def waits(self) -> bool:
         """Whether some matches are complete only at the close of their window."""
         return any(link.target == ACCEPT and link.guards for a in self.atoms for link in a.links)
+
+    @property
+    def expires(self) -> bool:
+        """Whether some matches are complete at a deadline."""
+        return any(
+            link.target == ACCEPT and not link.guards
+            for atom in self.atoms
+            if atom.kind == "deadline"
+            for link in atom.links
+        )
+
+    @property
+    def timed(self) -> bool:
+        """Whether some place waits for a deadline."""
+        return any(atom.kind == "deadline" for atom in self.atoms)
+
+    def deadline(self, place: int) -> Atom | None:
+        """The deadline that a place waits for; None for other places."""
+        edges = self.places[place].edges
+        atom = self.atoms[edges[0].atom] if edges else None
+        return atom if atom is not None and atom.kind == "deadline" else None
 
     def validate(self) -> None:
         """Check that indices fit; raises ValueError naming the part."""
@@ -216,6 +252,8 @@ class Automaton:
     def atom_text(self, atom: int, names: Sequence[str]) -> str:
         """The atom in the query's own notation."""
         value = self.atoms[atom]
+        if value.kind == "deadline":
+            return seconds_text(value.size)
         operands = [
             " | ".join(" & ".join(names[o] for o in alternative) for alternative in operand)
             for operand in value.operands

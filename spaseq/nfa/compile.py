@@ -5,6 +5,9 @@ atoms) and its *exits* (the atoms that end it). Joining a unit to what precedes 
 for each pair of exit and arrival, so each operator occurrence has its own obligation. An optional
 step is a left join: the next step is also reached past it, under a guard that it does not occur.
 
+An absence with a deadline is an atom of its own, without events: its place waits for the deadline,
+guarded by what must be absent. Where nothing precedes it, it is a guard that looks back instead.
+
 Occurrences and iterated units are numbered in the order of the text, as `plan` does. A guard over
 an optional step names the same occurrences as the step itself.
 """
@@ -41,24 +44,62 @@ def compile_automaton(plan: QueryPlan) -> Automaton:
     starts = tuple(
         builder.place(Place(None, builder.in_front(arrival.guards), arrival.edges, start=True))
         for arrival in arrivals
+        if arrival.begins is not False
     )
     for leaving in exits:
         builder.links[leaving.atom].append(Link(ACCEPT, leaving.bounds, leaving.guards))
-    automaton = analyse(
-        Automaton(
-            tuple(builder.places),
-            tuple(
-                replace(atom, links=tuple(dict.fromkeys(links)))
-                for atom, links in zip(builder.atoms, builder.links, strict=True)
-            ),
-            tuple(builder.guards),
-            starts,
-            tuple(register.name for register in plan.registers),
+    whole = Automaton(
+        tuple(builder.places),
+        tuple(
+            replace(atom, links=tuple(dict.fromkeys(links)))
+            for atom, links in zip(builder.atoms, builder.links, strict=True)
         ),
-        plan,
+        tuple(builder.guards),
+        starts,
+        tuple(register.name for register in plan.registers),
     )
+    automaton = analyse(_reachable(whole) if whole.timed else whole, plan)
     automaton.validate()
     return replace(automaton, ambiguous=ambiguous(automaton, plan))
+
+
+def _reachable(automaton: Automaton) -> Automaton:
+    """The automaton without the places and atoms that nothing leads to.
+
+    A deadline with which the pattern begins is never waited for: its guard looks back.
+    """
+    places: dict[int, None] = {}
+    todo = [*automaton.starts, *(start for guard in automaton.guards for start in guard.starts)]
+    while todo:
+        number = todo.pop()
+        if number not in places:
+            places[number] = None
+            edges = automaton.places[number].edges
+            links = (link for edge in edges for link in automaton.atoms[edge.atom].links)
+            todo += [link.target for link in links if link.target >= 0]
+    place_of = {number: new for new, number in enumerate(sorted(places))}
+    atoms = sorted({edge.atom for number in places for edge in automaton.places[number].edges})
+    atom_of = {number: new for new, number in enumerate(atoms)}
+
+    def moved(link: Link) -> Link:
+        return link if link.target < 0 else replace(link, target=place_of[link.target])
+
+    return replace(
+        automaton,
+        places=tuple(
+            replace(place, edges=tuple(replace(e, atom=atom_of[e.atom]) for e in place.edges))
+            for place in (automaton.places[number] for number in place_of)
+        ),
+        atoms=tuple(
+            replace(automaton.atoms[n], links=tuple(map(moved, automaton.atoms[n].links)))
+            for n in atoms
+        ),
+        guards=tuple(
+            replace(guard, starts=tuple(place_of[start] for start in guard.starts))
+            for guard in automaton.guards
+        ),
+        starts=tuple(place_of[start] for start in automaton.starts),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +109,8 @@ class _Arrival:
     operator: Operator | None
     guards: tuple[int, ...]
     edges: tuple[Edge, ...]
+    begins: bool | None = None
+    """True: only where nothing precedes; False: only where something does; None: either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +145,26 @@ class _Builder:
         arrivals: list[_Arrival] = []
         exits: list[_Exit] = []
         skipped: tuple[int, ...] | None = ()
+        begins: bool | None = None
         for step in sequence.steps:
             reaching = step.operator or reach
             if step.negated:
                 guard = self._guard(step, reaching)
                 exits = [replace(e, guards=(*e.guards, guard)) for e in exits]
-                if skipped is not None:
-                    skipped = (*skipped, self._leading(guard))
+                back = None if step.bound is None else step.bound.microseconds
+                front = None if skipped is None else self._leading(guard, back)
+                if step.bound is not None:
+                    ways_in, ways_out = self._atoms(
+                        [Atom("deadline", (), (), step.bound.microseconds)]
+                    )
+                    self._join(exits, ways_in, "for")
+                    exits = ways_out
+                    if skipped is not None and begins is None:
+                        absent = (*skipped, self._leading(guard))
+                        arrivals += [_Arrival("for", absent, a.edges, False) for a in ways_in]
+                    begins = True
+                if skipped is not None and front is not None:
+                    skipped = (*skipped, front)
                 continue
             optional = step.quantifier is not None and step.quantifier.least == 0
             guard = self._guard(step, reaching) if optional else -1
@@ -116,8 +172,14 @@ class _Builder:
             self._join(exits, ways_in, step.operator)
             if skipped is not None:
                 arrivals += [
-                    replace(a, operator=a.operator or step.operator, guards=skipped + a.guards)
+                    replace(
+                        a,
+                        operator=a.operator or step.operator,
+                        guards=skipped + a.guards,
+                        begins=a.begins if begins is None else begins,
+                    )
                     for a in ways_in
+                    if begins is None or a.begins is not False
                 ]
             if optional:
                 exits = [replace(e, guards=(*e.guards, guard)) for e in exits] + ways_out
@@ -130,6 +192,8 @@ class _Builder:
         self, exits: list[_Exit], arrivals: list[_Arrival], operator: Operator | None
     ) -> None:
         for leaving, arrival in product(exits, arrivals):
+            if arrival.begins:
+                continue
             waits = Place(
                 arrival.operator or operator or ";",
                 leaving.guards + arrival.guards,
@@ -231,8 +295,9 @@ class _Builder:
         marks = self._occurrence, self._unit
         quantifier = step.quantifier
         unit = step.unit
-        size = None if step.bound is None else step.bound.microseconds
-        within, lookback = (None, size) if step.negated else (size, None)
+        within = None
+        if step.bound is not None and not step.negated:
+            within = step.bound.microseconds
         if quantifier is not None and not quantifier.optional:
             least = max(quantifier.least, 1)
             arrivals, exits = self._iteration(unit, least, least, reach, within)
@@ -253,9 +318,7 @@ class _Builder:
             or any(edge.within is not None for edge in place.edges)
             for place in first
         )
-        self.guards.append(
-            Guard(self._around, starts, single, step.negated, relative, lookback=lookback)
-        )
+        self.guards.append(Guard(self._around, starts, single, step.negated, relative))
         if not step.negated:
             self._occurrence, self._unit = marks
         return len(self.guards) - 1
@@ -295,18 +358,23 @@ class _Builder:
         """The guards, in the order of the text, that look back from the first step of a match.
 
         A negation behind a skipped step is not at the start: it forbids nothing without a step
-        before it.
+        before it, unless it has a bound.
         """
         negated = [self.guards[guard].negated for guard in guards]
         first = negated.index(False) if False in negated else len(guards)
-        return tuple(g for n, g in enumerate(guards) if n < first or not negated[n])
+        return tuple(
+            g
+            for n, g in enumerate(guards)
+            if n < first or not negated[n] or self.guards[g].lookback is not None
+        )
 
-    def _leading(self, guard: int) -> int:
+    def _leading(self, guard: int, lookback: int | None = None) -> int:
         """The guard of a step skipped at the start of its sequence.
 
-        It belongs to the iteration that the next step begins, not to the one before.
+        It belongs to the iteration that the next step begins, not to the one before. In front of a
+        match it looks back by the bound of an absence.
         """
-        self.guards.append(replace(self.guards[guard], units=()))
+        self.guards.append(replace(self.guards[guard], units=(), lookback=lookback))
         return len(self.guards) - 1
 
     def _single(self, starts: tuple[int, ...]) -> int | None:

@@ -217,6 +217,11 @@ def _indexed(place: Place, flow: _Flow, sure: Names) -> Place:
     joint: list[tuple[tuple[tuple[int, str], ...], ...]] = []
     for edge in place.edges:
         atom = flow.automaton.atoms[edge.atom]
+        if atom.kind == "deadline":
+            keys.append(())
+            equal.append(())
+            joint.append(())
+            continue
         joint.append(() if place.start else tuple(_joint(edge, flow, sure)))
         kept: Names = frozenset()
         if atom.kind == "single" and not place.start:
@@ -286,7 +291,7 @@ def _eager_guards(place: Place, flow: _Flow, sure: Names) -> Iterator[EagerGuard
     and are not decided on sight.
     """
     if not enabled("first_chance_negation") or any(
-        flow.automaton.atoms[edge.atom].kind != "single" for edge in place.edges
+        flow.automaton.atoms[edge.atom].conjoined for edge in place.edges
     ):
         return
     for number in place.guards:

@@ -128,6 +128,14 @@ class PartitionState(NamedTuple):
     skipped: int
 
 
+class EndedState(NamedTuple):
+    """Starts of a partition that `AFTER MATCH SKIP TO` has ended: `first` to before `end`."""
+
+    key: Sequence[Number]
+    first: int
+    end: int
+
+
 @dataclass(slots=True)
 class AutomatonState:
     """The state of one automaton."""
@@ -154,6 +162,7 @@ class AutomatonState:
     recalled: list[tuple[int, int, Event]] = field(default_factory=list)
     """(instant, stream, event) of the events that filters may read."""
     partitions: list[PartitionState] = field(default_factory=list)
+    ended: list[EndedState] = field(default_factory=list)
     chained: list[float] | None = None
     """The strategy of a lazy join; see `CoreParts.strategy`."""
 
@@ -205,6 +214,7 @@ _ROWS: dict[str, type[Any]] = {
     "awaited": AwaitedState,
     "kept": BufferedRow,
     "partitions": PartitionState,
+    "ended": EndedState,
 }
 _TYPES: dict[str, list[list[type]]] = {
     "labels": [[int] * 13 + [list]],
@@ -214,6 +224,7 @@ _TYPES: dict[str, list[list[type]]] = {
     "awaited": [[int, list, int, list]],
     "kept": [[int, bool, int]],
     "partitions": [[list, list, int]],
+    "ended": [[list, int, int]],
 }
 """The types of the fields of each record. A reader that knows the automaton checks list items."""
 _GRAPH: dict[int, type[NodeState | UnionState]] = {3: NodeState, 4: UnionState}

@@ -42,7 +42,7 @@ def windows_back(automaton: Automaton) -> int:
         return 1 + max(inner, default=0) if guards else 0
 
     def of(place: Place) -> int:
-        several = any(automaton.atoms[edge.atom].kind != "single" for edge in place.edges)
+        several = any(automaton.atoms[edge.atom].conjoined for edge in place.edges)
         return deepest(place.guards) + several if place.guards else 1
 
     return max(of(automaton.places[start]) for start in automaton.starts)
@@ -61,3 +61,18 @@ def dispatch(
             for gpm in sorted({plan.occurrences[o].gpm for o in occurrences}):
                 table[gpm].append((number, position, edge))
     return table
+
+
+def behind_deadlines(automaton: Automaton, place: int) -> frozenset[int]:
+    """The place of a deadline, and those that deadlines alone lead to from there."""
+    found: set[int] = set()
+    todo = [place]
+    while todo:
+        number = todo.pop()
+        if number in found:
+            continue
+        found.add(number)
+        atom = automaton.deadline(number)
+        if atom is not None:
+            todo += [link.target for link in atom.links if link.target >= 0]
+    return frozenset(found)

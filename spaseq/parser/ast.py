@@ -225,7 +225,9 @@ class Emit:
 
 @dataclass(frozen=True, slots=True)
 class AfterMatch:
-    mode: OneOf["KEEP ALL", "SKIP PAST LAST EVENT"]
+    mode: OneOf["KEEP ALL", "SKIP PAST LAST EVENT", "SKIP TO NEXT", "SKIP TO FIRST", "SKIP TO LAST"]
+    name: str = ""
+    """The GPM of `SKIP TO FIRST` and `SKIP TO LAST`."""
     span: Span = no_span()
 
 

@@ -27,6 +27,9 @@ _CLAUSES = {
     "emit": ("emit", "EMIT"),
     "after_match_keep": ("after_match", "AFTER MATCH"),
     "after_match_skip": ("after_match", "AFTER MATCH"),
+    "after_match_next": ("after_match", "AFTER MATCH"),
+    "after_match_first": ("after_match", "AFTER MATCH"),
+    "after_match_last": ("after_match", "AFTER MATCH"),
     "group_results": ("groups", "GROUP"),
     "limit_results": ("limit", "LIMIT"),
 }
@@ -211,10 +214,19 @@ class QueryBuilder(PatternBuilder):
         return ast.Emit(mode, self.span(tree))
 
     def after_match_keep(self, tree: Tree) -> ast.AfterMatch:
-        return ast.AfterMatch("KEEP ALL", self.span(tree))
+        return ast.AfterMatch("KEEP ALL", span=self.span(tree))
 
     def after_match_skip(self, tree: Tree) -> ast.AfterMatch:
-        return ast.AfterMatch("SKIP PAST LAST EVENT", self.span(tree))
+        return ast.AfterMatch("SKIP PAST LAST EVENT", span=self.span(tree))
+
+    def after_match_next(self, tree: Tree) -> ast.AfterMatch:
+        return ast.AfterMatch("SKIP TO NEXT", span=self.span(tree))
+
+    def after_match_first(self, tree: Tree) -> ast.AfterMatch:
+        return ast.AfterMatch("SKIP TO FIRST", as_token(tree.children[0]).text, self.span(tree))
+
+    def after_match_last(self, tree: Tree) -> ast.AfterMatch:
+        return ast.AfterMatch("SKIP TO LAST", as_token(tree.children[0]).text, self.span(tree))
 
     def group_results(self, tree: Tree) -> ast.GroupResults:
         parts: dict[str, Any] = {"keys": ()}

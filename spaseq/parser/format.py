@@ -137,7 +137,8 @@ class _Writer:
         if query.emit:
             lines.append(f"EMIT {query.emit.mode}")
         if query.after_match:
-            lines.append(f"AFTER MATCH {query.after_match.mode}")
+            after = query.after_match
+            lines.append(" ".join(filter(None, ("AFTER MATCH", after.mode, after.name))))
         return lines
 
     def groups(self, groups: ast.GroupResults) -> str:

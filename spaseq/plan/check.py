@@ -21,7 +21,12 @@ from spaseq.plan.check_limit import check_limit
 from spaseq.plan.check_patterns import check_pattern
 from spaseq.plan.check_sequence import check_sequence
 from spaseq.plan.check_variables import Context, check_variables
-from spaseq.plan.places import group_variables, sequence_places, without_parentheses
+from spaseq.plan.places import (
+    SequencePlaces,
+    group_variables,
+    sequence_places,
+    without_parentheses,
+)
 from spaseq.plan.scope import gpm_scopes
 from spaseq.plan.visibility import Visibility, visibility
 from spaseq.plan.wording import did_you_mean, excerpt, question_or, quoted
@@ -43,6 +48,7 @@ def check(query: ast.Query) -> list[Diagnostic]:
         *check_sequence(query, places),
         *check_bounds(query, bare),
         *(finding for define in query.defines for finding in check_pattern(define)),
+        *_after_match(query, places),
         *check_functions(query),
         *check_comparisons(query),
         *check_variables(context),
@@ -75,6 +81,23 @@ def _clauses(query: ast.Query) -> Iterator[Diagnostic]:
             "the query's form",
         )
     yield from _window(query)
+
+
+def _after_match(query: ast.Query, places: SequencePlaces) -> Iterator[Diagnostic]:
+    after = query.after_match
+    if after is None or not after.name or after.name in places.positive_names():
+        return
+    negated = any(place.name == after.name for place in places.occurrences)
+    yield Diagnostic(
+        f"{quoted(after.name)} occurs in SEQ only in negations, so no match takes an event for it"
+        if negated
+        else f"AFTER MATCH {after.mode} names {quoted(after.name)}, which is no GPM of SEQ",
+        after.span,
+        question_or(
+            did_you_mean(after.name, places.positive_names()),
+            "name a GPM that occurs in SEQ without a negation, or write SKIP TO NEXT",
+        ),
+    )
 
 
 def _window(query: ast.Query) -> Iterator[Diagnostic]:

@@ -25,8 +25,8 @@ class _Where:
 
     first: bool = True
     """No step of the SEQ and no earlier iteration can precede it."""
-    at_start: bool = True
-    """Only negations precede it in the SEQ, and no iteration is around it."""
+    may_begin: bool = True
+    """Only negations and optional steps precede it in the SEQ."""
     begins_side: bool = False
     """It begins an operand of `|`."""
     last: bool = True
@@ -46,18 +46,19 @@ class _Walk:
 
     def sequence(self, sequence: ast.Sequence, where: _Where) -> None:
         steps = sequence.steps
-        first, at_start = where.first, where.at_start
+        first, may_begin = where.first, where.may_begin
         for position, step in enumerate(steps):
             here = replace(
                 where,
                 first=first,
-                at_start=at_start,
+                may_begin=may_begin,
                 begins_side=where.begins_side and position == 0,
                 last=where.last and all(map(_may_be_absent, steps[position + 1 :])),
             )
             self._step(step, here)
             if not step.negated:
-                first = at_start = False
+                first = False
+                may_begin = may_begin and _may_be_absent(step)
 
     def _step(self, step: ast.Step, where: _Where) -> None:
         quantifier = step.quantifier
@@ -65,7 +66,7 @@ class _Walk:
         inside = replace(where, guarded=where.guarded or optional)
         if quantifier is not None and not quantifier.optional and not step.negated:
             again = quantifier.most is None or quantifier.most > 1
-            inside = replace(inside, first=where.first and not again, at_start=False)
+            inside = replace(inside, first=where.first and not again)
         if step.bound is not None:
             if step.negated:
                 self._absence(step.bound, where)
@@ -82,21 +83,33 @@ class _Walk:
 
     def _absence(self, bound: ast.Bound, where: _Where) -> None:
         window = self._window
-        if not where.at_start:
+        if where.guarded:
             self._error(
-                "an absence with a deadline is supported at the start of SEQ only",
+                "an absence with a deadline inside a negation or an optional step is not supported",
                 bound,
-                "drop the bound: `A; !N; B` forbids every N up to B, and "
-                "`A; !(N WITHIN 5 SECONDS); B` those within 5 seconds of A",
+                "drop the bound, or move the absence out of the step that may be absent",
             )
-        elif window is not None and (
-            window.kind != "span" or window.microseconds < bound.microseconds
+        elif (
+            where.may_begin
+            and window is not None
+            and (window.kind != "span" or window.microseconds < bound.microseconds)
         ):
             self._error(
                 "an absence in front cannot look back further than the window, which must be one "
                 "of time that slides",
                 bound,
                 "write a longer window, such as `WITHIN 1 HOUR`, or a shorter bound",
+            )
+        elif window is not None and self._timed and window.microseconds < bound.microseconds:
+            self.findings.append(
+                Diagnostic(
+                    "the window closes before this deadline, so it is never reached",
+                    bound.span,
+                    "write a longer window, or a shorter deadline",
+                    window.span,
+                    "the window",
+                    "warning",
+                )
             )
 
     def _positive(self, step: ast.Step, bound: ast.Bound, where: _Where) -> None:

@@ -324,6 +324,8 @@ def _open_end(query: ast.Query, sequence: ast.Sequence) -> Iterator[Diagnostic]:
 def _last_steps(sequence: ast.Sequence) -> Iterator[ast.Step]:
     """The negated and optional steps with which the sequence may end."""
     for step in reversed(sequence.steps):
+        if step.negated and step.bound is not None:
+            return  # the match comes out at the deadline
         if step.negated:
             yield step
             continue

@@ -198,6 +198,18 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class SkipTo:
+    """`AFTER MATCH SKIP TO`: a match ends the starts before its first or last event of some places.
+
+    Its own start always ends; with `next`, no other one does.
+    """
+
+    target: Literal["next", "first", "last"]
+    occurrences: frozenset[int] = frozenset()
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class QueryPlan:
     name: str
     source: str
@@ -213,6 +225,7 @@ class QueryPlan:
     window: Window
     emit: ast.EmitMode
     skip_past_last: bool
+    skip_to: SkipTo | None
     output: Output
     registers_stream: str | None
     warnings: tuple[Diagnostic, ...]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
+from typing import Literal
 
 from spaseq.errors import Diagnostic, QuerySemanticError
 from spaseq.parser import ast
@@ -25,6 +26,7 @@ from spaseq.plan.logical import (
     Output,
     Projected,
     QueryPlan,
+    SkipTo,
     Window,
 )
 from spaseq.plan.places import group_variables, sequence_places, without_parentheses
@@ -125,12 +127,23 @@ class _Planner:
             skip_past_last=bool(
                 query.after_match and query.after_match.mode == "SKIP PAST LAST EVENT"
             ),
+            skip_to=self._skip_to(),
             output=output,
             registers_stream=(
                 query.register.name if query.register and query.register.kind == "STREAM" else None
             ),
             warnings=warnings,  # type: ignore[arg-type]
         )
+
+    def _skip_to(self) -> SkipTo | None:
+        after = self.query.after_match
+        if after is None or after.mode in ("KEEP ALL", "SKIP PAST LAST EVENT"):
+            return None
+        if after.mode == "SKIP TO NEXT":
+            return SkipTo("next")
+        taken = (p.index for p in self.places.occurrences if p.name == after.name and not p.negated)
+        target: Literal["first", "last"] = "first" if after.mode == "SKIP TO FIRST" else "last"
+        return SkipTo(target, frozenset(taken), after.name)
 
     def _units_shared_by_gpm(self) -> Mapping[str, tuple[int, ...]]:
         """For each GPM, the iterated units that enclose all of its places, outermost first."""

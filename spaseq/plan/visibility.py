@@ -3,7 +3,8 @@
 At a place the variables of its own GPM, of the steps before it, and of the other operands of
 enclosing `&` and `AND` groups are visible. At a place of a negated or optional step, variables of
 the steps that may follow are visible too, since the absence of the step is tested in the context
-of both sides (docs/language.md, section 4, "Negation" and "Optional steps"). Cost: places times
+of both sides (docs/language.md, section 4, "Negation" and "Optional steps"). An absence with a
+deadline is decided before what follows it, unless the pattern begins with it. Cost: places times
 steps around them.
 
 Invariant: a variable outside `Sight.bound` is unbound whenever the place is tested in the
@@ -86,6 +87,8 @@ class _Walk:
         self.negated: list[NegatedStep] = []
         self.in_front = True
         """Whether the steps so far are negations at the start of the whole expression."""
+        self.begun = False
+        """Whether some step so far cannot be absent."""
 
     def binds(self, unit: ast.Unit | None) -> frozenset[str]:
         """The variables that the places of a unit that are not negated can bind."""
@@ -110,22 +113,27 @@ class _Walk:
     ) -> None:
         bound = before
         for position, step in enumerate(sequence.steps):
-            following = _following(sequence.steps[position + 1 :], after)
+            optional = step.quantifier is not None and step.quantifier.least == 0
+            begun = self.begun or not (step.negated or optional)
+            following = _following(sequence.steps[position + 1 :], after, begun)
             operator = step.operator if position and step.operator else reaching
             if step.negated:
+                if step.bound is not None and self.begun:
+                    following = (_DEADLINE,)
                 seen = bound.union(*(self.binds(way.unit) for way in following))
                 operators = frozenset(way.operator for way in following)
                 in_front = self.in_front
                 self.negated.append(NegatedStep(step, operators, in_front))
                 self.unit(step.unit, seen, following, ";")
-                self.in_front = in_front
+                self.in_front, self.begun = in_front, begun
                 continue
             seen = bound
-            if step.quantifier is not None and step.quantifier.least == 0:
+            if optional:
                 seen = bound.union(*(self.binds(way.unit) for way in following))
             if is_iterating(step.quantifier):
                 following = (_Next(operator, step.unit), *following)
             self.unit(step.unit, seen, following, operator)
+            self.begun = begun
             bound |= self.binds(step.unit)
 
     def unit(
@@ -158,10 +166,21 @@ class _Walk:
         self.sights.append(Sight(bound, again - bound - self.group_variables.keys()))
 
 
-def _following(steps: tuple[ast.Step, ...], after: tuple[_Next, ...]) -> tuple[_Next, ...]:
-    """The possible continuations: the next mandatory step, and optional steps before it."""
+_DEADLINE = _Next(":", None)
+"""The continuation of what an absence with a deadline follows: no variable is bound there."""
+
+
+def _following(
+    steps: tuple[ast.Step, ...], after: tuple[_Next, ...], begun: bool
+) -> tuple[_Next, ...]:
+    """The possible continuations: the next mandatory step, and optional steps before it.
+
+    `begun`: some step before them cannot be absent.
+    """
     ways: list[_Next] = []
     for step in steps:
+        if step.negated and step.bound is not None and begun:
+            return (*ways, _DEADLINE)
         if step.negated:
             continue
         ways.append(_Next(step.operator, step.unit))

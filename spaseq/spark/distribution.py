@@ -129,7 +129,7 @@ def _shared(plan: QueryPlan) -> ByKey | str:
         return "not by key: contiguity depends on the events of all keys (no PARTITION BY)"
     if plan.emit != "ALL":
         return f"not by key: EMIT {plan.emit} compares matches of all keys (no PARTITION BY)"
-    if plan.skip_past_last:
+    if plan.skip_past_last or plan.skip_to is not None:
         return "not by key: AFTER MATCH SKIP drops partial matches of all keys (no PARTITION BY)"
     used = {occurrence.gpm for occurrence in plan.occurrences if not occurrence.negated}
     positive = [plan.gpms[number] for number in sorted(used)]
@@ -190,7 +190,7 @@ def _projected(plan: QueryPlan) -> set[str]:
 def _not_by_time(plan: QueryPlan) -> str:
     if plan.window.kind not in ("span", "tumbling"):
         return "the window has no length in time"
-    if plan.skip_past_last:
+    if plan.skip_past_last or plan.skip_to is not None:
         return "AFTER MATCH SKIP depends on all matches before"
     if plan.output.distinct:
         return "DISTINCT depends on all solutions before"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from deadlines import timed
 from oracle import Reference, comparable
 from strategies import EXAMPLE, Case, random_case
 
@@ -139,8 +141,7 @@ def iterables(case: Case) -> dict[str, object]:
 
 def test_marks_are_those_of_the_reference() -> None:
     marked = 0
-    for seed in range(250):
-        case = random_case(seed)
+    for case in (*map(random_case, range(250)), *map(timed, range(150))):
         query = parse(case.query)
         if isinstance(query.form, ast.Ask) or query.groups is not None:
             continue
@@ -154,9 +155,10 @@ def test_marks_are_those_of_the_reference() -> None:
     assert marked > 5
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_an_open_end_can_be_resumed(seed: int) -> None:
-    case = random_case(seed)
+@pytest.mark.parametrize("drawn", [random_case, timed])
+@pytest.mark.parametrize("seed", range(60))
+def test_an_open_end_can_be_resumed(drawn: Callable[[int], Case], seed: int) -> None:
+    case = drawn(seed)
     program = spaseq.compile(case.query, names=["q"])
     run, results = program.start(kb=case.kb), []
     half = len(case.merged) // 2

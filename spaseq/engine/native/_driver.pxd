@@ -88,7 +88,7 @@ cdef class NativeStep:
         self, Dispatch dispatch, uint32_t index, uint32_t stream, uint32_t file, uint64_t present,
         bint again,
     ) except -1 nogil
-    cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil
+    cdef bint _follows(self, const EventRecord* event, uint8_t domain) except -1 nogil
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil
     cdef inline int feed_lone(
         self, const Reader* reader, NativeMatcher matcher

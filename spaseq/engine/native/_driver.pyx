@@ -17,6 +17,7 @@ from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._summary_graph cimport present_in
 from spaseq.gpm.native._operand cimport ERROR, Operand, write_term
 from spaseq.gpm.native._rows cimport row_at
+from spaseq.nfa.native._deadlines cimport ends_before
 from spaseq.nfa.native._earliest cimport Earliest
 from spaseq.nfa.native._tecs cimport Node
 from spaseq.rdf._batch cimport EventRecord
@@ -515,7 +516,9 @@ cdef class NativeStep:
         domain = self.batch.events[first].domain
         while index < self.batch.event_count:
             present, readers = ANY, 0
-            if steady and window.awaited_count == 0 and self.deadline == INT64_MAX:
+            if steady and window.awaited_count == 0 and self.deadline == INT64_MAX and (
+                core.deadlines.soonest_ending == INT64_MAX
+            ):
                 index = pass_by(dispatch, self.batch, index, domain, &present, &readers)
                 self.reached = index
                 if index == self.batch.event_count:
@@ -530,6 +533,8 @@ cdef class NativeStep:
             else:
                 self.window.advance_to(event.micros)
             core.begin_instant(event.micros)
+            if lone and core.instant.changed_places:
+                lone = False    # a deadline has passed: other places wait now
             if lone:
                 self._read_lone(dispatch, index, file, readers)
                 if core.event.out_of_steps:
@@ -546,8 +551,8 @@ cdef class NativeStep:
                 return index
         return index
 
-    cdef bint _follows(self, const EventRecord* event, uint8_t domain) noexcept nogil:
-        """Whether an event is the next instant and no window closes before it."""
+    cdef bint _follows(self, const EventRecord* event, uint8_t domain) except -1 nogil:
+        """Whether an event is the next instant, and no window or deadline lies before it."""
         if event.domain != domain:
             return False
         if self.core.window.now >= 0 and event.micros <= self.core.window.micros:
@@ -557,7 +562,7 @@ cdef class NativeStep:
             )
         return event.ordinal == 0 and event.micros < self.deadline and not (
             self.core.window.awaited_count and self.core.window.closes(event.micros)
-        )
+        ) and not ends_before(self.core.deadlines, event.micros)
 
     def wake_at(self, int64_t micros):
         """Process no event from a time on, in microseconds, until results have come out then."""

@@ -1,7 +1,7 @@
 """The maker of matches; see _matches.pyx."""
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.engine.native._decode cimport MatchDecoder, DecodedStep
 from spaseq.engine.native._driver cimport NativeStep
@@ -37,9 +37,18 @@ cdef class MatchMaker:
     cdef uint64_t epoch         # the oldest epoch of the core when the cache was emptied
     cdef readonly uint64_t made
     cdef Numeral numeral        # the numeral spelt last
+    cdef object ended           # the `EndedStarts` of AFTER MATCH SKIP TO, or None
+    cdef object taken           # the occurrences whose events say how far starts end, or None
+    cdef bint last              # the last such event does, not the first
+    # Which of the starts before `over_end` have ended: a ring of `over_room`, a power of two.
+    cdef uint8_t* over
+    cdef instant_t over_room, over_end
 
     cdef Match match(self, object version)
     cdef bint pauses(self) noexcept
+    cdef bint passes_over(self) except -1
+    cdef int settle(self) except -1
+    cdef int _mark(self, instant_t start, instant_t until) except -1
     cdef list in_order(self, object version)
     cdef DecodedStep step_of_label(self, Label* label)
     cdef int forget(self) noexcept

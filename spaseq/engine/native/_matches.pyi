@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._driver import NativeStep
 from spaseq.kb.knowledge import Knowledge
+from spaseq.nfa.ended_starts import EndedStarts
 from spaseq.nfa.native._earliest import Earliest
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
@@ -21,6 +22,7 @@ class MatchMaker:
     ) -> None: ...
     @property
     def made(self) -> int: ...
+    def end_starts(self, ended: EndedStarts) -> None: ...
     def take(self, skip: bool, kb_version: int) -> Matches: ...
     def run(
         self,

@@ -13,7 +13,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from spaseq.engine.native._decode cimport MatchDecoder, DecodedStep
@@ -136,6 +136,7 @@ cdef class MatchMaker:
         if self.recent != NULL:
             self.forget()
         mem_free(self.recent)
+        mem_free(self.over)
 
     def take(self, bint skip, int kb_version):
         """An iterator over the matches that were completed since the last call.
@@ -192,6 +193,60 @@ cdef class MatchMaker:
     cdef bint pauses(self) noexcept:
         """Whether the iterator returns None for a match that `match` does not make."""
         return True
+
+    def end_starts(self, ended):
+        """Drop matches of starts that have ended; see `spaseq.nfa.ended_starts`."""
+        self.ended, self.taken = ended, ended.skip.occurrences or None
+        self.last = ended.skip.target == "last"
+        self.over_room = 64
+        self.over = <uint8_t*>mem_calloc(64, 1)
+        ended.watched = True
+
+    cdef bint passes_over(self) except -1:
+        """Whether the start of the match at hand has ended; otherwise, note which ones it ends."""
+        cdef uint32_t i, occurrence
+        cdef const Label* label
+        cdef instant_t start = self.core.transitions.walk.start, until = -1
+        if start < self.over_end and self.over[start & (self.over_room - 1)]:
+            return True
+        if self.taken is not None:
+            for i in range(self.core.transitions.walk.length):
+                label = self.core.transitions.walk.path[i]
+                occurrence = self.core.tables.edges[label.edge].occurrence
+                # The path has the last event first.
+                if occurrence in self.taken:
+                    until = label.instant
+                    if self.last:
+                        break
+        self.ended.later((), start, until)
+        return False
+
+    cdef int settle(self) except -1:
+        """Begin an instant: the starts that the last ones have ended give no more matches."""
+        self.ended.settle(self.core.window.bound)
+        for _, start, until in self.ended.fresh:
+            self._mark(start, until)
+        self.ended.fresh.clear()
+        return 0
+
+    cdef int _mark(self, instant_t start, instant_t until) except -1:
+        """Mark starts as ended."""
+        cdef instant_t i, first = min(self.core.window.bound, start), room = self.over_room
+        cdef uint8_t* wider
+        while max(until, self.over_end) - first > room:
+            room *= 2
+        if room > self.over_room:
+            wider = <uint8_t*>mem_calloc(room, 1)
+            for i in range(max(first, self.over_end - self.over_room), self.over_end):
+                wider[i & (room - 1)] = self.over[i & (self.over_room - 1)]
+            mem_free(self.over)
+            self.over, self.over_room = wider, room
+        for i in range(max(self.over_end, until - room), until):
+            self.over[i & (room - 1)] = False
+        self.over_end = max(self.over_end, until)
+        for i in range(start, until):
+            self.over[i & (room - 1)] = True
+        return 0
 
     cdef list in_order(self, object version):
         """The matches that `LIMIT` retains, if several have the same instants."""
@@ -298,6 +353,8 @@ cdef class Matches:
         cdef Earliest earliest = self.maker.earliest
         cdef uint32_t i
         self.ready = None
+        if self.maker.ended is not None:
+            self.maker.settle()
         if earliest is not None:
             earliest.select()
             self._forget()
@@ -348,6 +405,7 @@ cdef class Matches:
 
     def __next__(self):
         cdef AutomatonCore core = self.maker.core
+        cdef bint over
         while True:
             while self.at < self.count:
                 if core.event.match_generation != self.turn:
@@ -364,12 +422,13 @@ cdef class Matches:
                     )
                     self.walking = True
                 if core.transitions.walk.advance():
-                    match = self.maker.match(self.version)
+                    over = self.maker.ended is not None and self.maker.passes_over()
+                    match = None if over else self.maker.match(self.version)
                     if not core.transitions.walk.has_next():
                         self.walking = False
                         self.at += 1
                     self.failed = False
-                    if match is not None or self.maker.pauses():
+                    if match is not None or not over and self.maker.pauses():
                         return match
                     continue
                 self.walking = self.failed = False

@@ -44,6 +44,7 @@ cdef struct Member:
     bint opened         # an instant is open
     bint touched        # it has a batch
     bint timed          # it is in the heap of deadlines
+    int64_t wakes       # the time of its entry there
 
 # A set of streams that some queries read.
 cdef struct StreamGroup:

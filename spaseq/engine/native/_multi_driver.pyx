@@ -22,6 +22,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN
 
 from spaseq.engine.native._dispatch cimport ANY
 from spaseq.engine.native._query_index cimport mark_event, next_marked
+from spaseq.nfa.native._deadlines cimport ends_before
 from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
@@ -707,7 +708,7 @@ cdef class MultiDriver:
                 flags |= Ready.COMPLETE | (Ready.DUE if step.tumbles else 0)
         if step.deadline <= self.closing_micros or (
             core.window.awaited_count and core.window.closes(self.closing_micros)
-        ):
+        ) or ends_before(core.deadlines, self.closing_micros):
             flags |= Ready.DUE
         if flags:
             self._make_ready(query, flags)
@@ -812,7 +813,10 @@ cdef class MultiDriver:
                 self.opened_count += 1
         if core.instant.accepted_count and (closes or not member.waits):
             return self._make_ready(query, Ready.COMPLETE)
-        if core.window.awaited_count and not member.timed:
+        if member.timed:
+            if core.deadlines.soonest_ending < member.wakes - 1:
+                self._schedule(query, step, core)
+        elif core.window.awaited_count or core.deadlines.soonest_ending < INT64_MAX:
             self._schedule(query, step, core)
         return 0
 
@@ -855,23 +859,28 @@ cdef class MultiDriver:
     # ---------------------------------------------------------------- deadlines and results
 
     cdef int _schedule(self, uint32_t query, NativeStep step, AutomatonCore core) except -1 nogil:
-        """Wake a query when its next window closes: of a waiting match, or of groups of results."""
+        """Wake a query when a window of a waiting match or of groups closes, or at a deadline."""
         cdef uint32_t at
+        cdef int64_t due
         cdef int64_t micros = step.deadline
         if core.window.awaited_count and (micros != INT64_MAX or not self.members[query].timed):
             micros = min(micros, next_closing(core.window))
+        if core.deadlines.soonest_ending < INT64_MAX:
+            due = core.deadlines.next_due(True)
+            micros = min(micros, due + 1 if due < INT64_MAX else due)
         if micros == INT64_MAX:
             return 0
         if self.members[query].timed:
-            # Only a window of groups can close before the deadline that is known.
+            # A window of groups, or a deadline, may come before the time that is known.
+            if self.members[query].wakes <= micros:
+                return 0
+            self.members[query].wakes = micros
             at = 0
             while self.deadlines[at].query != query:
                 at += 1
-            if self.deadlines[at].micros <= micros:
-                return 0
             return self._sift_up(at, Deadline(micros, query))
         self.deadline_count += 1
-        self.members[query].timed = True
+        self.members[query].timed, self.members[query].wakes = True, micros
         return self._sift_up(self.deadline_count - 1, Deadline(micros, query))
 
     cdef int _sift_up(self, uint32_t at, Deadline entry) noexcept nogil:

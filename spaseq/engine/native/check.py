@@ -88,6 +88,7 @@ class _Checking:
         self.kept()
         self.recalled()
         self.partitions()
+        self.ended()
         self.chained()
         taken = any(group.taken for group in state.groups)
         if not opened and (state.pending or state.begun or taken):
@@ -144,6 +145,8 @@ class _Checking:
         pairs = () if self.tables.counted else self.state.clock.times
         known = {pair[0]: pair[1] for pair in pairs}
         for label in self.state.labels:
+            if self.graph.is_deadline(label):
+                continue
             if known.setdefault(label.instant, label.micros) != label.micros:
                 refuse("labels", f"instant {label.instant} has two times")
         rising((known[instant] for instant in sorted(known)), "labels", strictly=False)
@@ -191,13 +194,14 @@ class _Checking:
     def dates(self, dates: Dates, place: int, where: str) -> None:
         *instants, stretches = listed(dates, where, 5)
         wholes(instants, where, -1, self.now)
-        before = self.now + 1
+        before = self.now
         for stretch in listed(stretches, where):
             last, latest, union = wholes(stretch, where, length=3)
-            if (latest, last, last) != self.members(union, place, where) or last >= before:
+            # Of two stretches of one instant, one has passed a deadline since.
+            if (latest, last, last) != self.members(union, place, where) or last > before:
                 refuse(where, "a stretch is not of its instant, or out of order")
             before = last
-        if before > self.now:
+        if not stretches:
             refuse(where, "has no stretch")
 
     def pending(self, waiting: NodeAt, where: str) -> None:
@@ -264,6 +268,16 @@ class _Checking:
             if len(instants) > 2 and not self.tables.recorded:
                 refuse("partitions", "there are more instants than are kept")
             whole(skipped, "partitions", 0, self.now + 1)
+
+    def ended(self) -> None:
+        if self.state.ended and self.native.ended is None:
+            refuse("ended", "the query has no SKIP TO")
+        for key, first, end in self.state.ended:
+            if len(key) != self.tables.width:
+                refuse("ended", f"a key does not have {self.tables.width} terms")
+            for cell in key:
+                whole(cell, "ended", 0, len(self.state.terms))
+            whole(end, "ended", whole(first, "ended", 0, self.now) + 1, self.now + 1)
 
     def chained(self) -> None:
         weights = self.state.chained

@@ -80,6 +80,10 @@ class GraphCheck:
         edge = self.automaton.places[label.place].edges[label.position]
         return self.automaton.atoms[edge.atom]
 
+    def is_deadline(self, label: LabelState) -> bool:
+        """Whether a label is a deadline, and no event."""
+        return self.atom(label).kind == "deadline"
+
     def _label(self, label: LabelState, where: str) -> None:
         state = self.state
         self._edge(label.place, label.position, where)
@@ -91,8 +95,12 @@ class GraphCheck:
         whole(label.stream, where, 0, len(self.plan.streams) - 1)
         whole(label.file, where, 0, len(state.files) - 1)
         whole(label.ordinal, where, 0, MOST_ORDINAL)
-        whole(label.part, where, 0, len(self.atom(label).occurrences) - 1)
-        whole(label.parts, where, 1, min(len(self.atom(label).occurrences), _MOST_PARTS))
+        if self.is_deadline(label):
+            whole(label.part, where, 0, 1)
+            whole(label.parts, where, 0, 0)
+        else:
+            whole(label.part, where, 0, len(self.atom(label).occurrences) - 1)
+            whole(label.parts, where, 1, min(len(self.atom(label).occurrences), _MOST_PARTS))
         self.cells.name(label.name, where)
         self.cells.stamp(label.stamp, where)
         self.cells.row(label.row, where)
@@ -100,6 +108,10 @@ class GraphCheck:
     def witness(self, number: int, where: str) -> LabelState:
         """Check a label that is part of a match."""
         label = self.state.labels[whole(number, where, 0, len(self.state.labels) - 1)]
+        if self.is_deadline(label):
+            if len(label.row) != len(self.plan.partition):
+                refuse(where, "a deadline does not have the key of its partition")
+            return label
         occurrence = self.plan.occurrences[self.atom(label).occurrences[label.part]]
         gpm = self.plan.gpms[occurrence.gpm]
         if len(label.row) != len(gpm.variables) + len(occurrence.assignments):
@@ -167,7 +179,8 @@ class GraphCheck:
         begun = () if before is None else [step for step in before.steps if not step.whole]
         if not begun:
             self._begins(label, before, where)
-            return self._known(label, atom, frozenset((label.part,)), where)
+            parts = frozenset[int]() if self.is_deadline(label) else frozenset((label.part,))
+            return self._known(label, atom, parts, where)
         assert before is not None
         (first, *others) = begun
         if others or before.nodes > 1 or (first.place, first.edge) != (label.place, label.position):
@@ -185,7 +198,9 @@ class GraphCheck:
             if not place.start:
                 refuse(where, "begins a match in a place that is no start")
             return
-        if not before.steps or before.last >= label.instant:
+        # A deadline has the instant of the last event up to it.
+        most = label.instant if self.is_deadline(label) else label.instant - 1
+        if not before.steps or before.last > most:
             refuse(where, "follows no event before its own")
         for step in before.steps:
             if not self.links(step, label.place):

@@ -23,6 +23,7 @@ from spaseq.engine.tracing import Tracer, traced
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.automaton import Link
+from spaseq.nfa.ended_starts import EndedStarts
 from spaseq.nfa.match_path import Key, Path, Step, Witnessed
 from spaseq.nfa.native import tables as automaton_tables
 from spaseq.nfa.native._automaton import AutomatonCore
@@ -162,6 +163,9 @@ class NativeRun:
         self._order = [(name, registers.number[register]) for name, register in order]
         self.best = self._chooser(shared_selection(compiled))
         """Selects among the matches of an instant without listing them, if possible."""
+        skip_to = compiled.plan.skip_to
+        self.ended = None if skip_to is None else EndedStarts(skip_to)
+        """The starts from which `AFTER MATCH SKIP TO` lets no further match come."""
         self._earliest = self.best if isinstance(self.best, Earliest) else None
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
         """Makes matches one by one; None if the query does not allow it (`_projected`)."""
@@ -247,11 +251,32 @@ class NativeRun:
                     known[label] = self.step_of((label,))
             yield self._path(start, tuple(known[label] for label in labels), labels[-1])
 
-    def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
-        """(closing time, matches) of the windows that close before `before`, or of all windows."""
+    def due(self, before: int | None) -> Iterator[tuple[int, bool, list[Path]]]:
+        """The matches of the windows and deadlines before `before`, or of all.
+
+        Yields (time, whether before the events of that time, matches) in the order of times. The
+        matches of a deadline and those of the windows that close at its time come together.
+        """
         self.step.check_exclusive()
+        early = self._plan.window.kind == "tumbling"
+        while True:
+            self._labels.clear()
+            deadline = self.core.next_deadline()
+            if deadline is None or (before is not None and deadline >= before):
+                break
+            for closing, paths in self._closed(deadline):
+                yield closing, early, paths
+            self.core.pass_deadline(deadline)
+            paths = list(self.take())
+            if not early:
+                paths += [path for _, some in self._closed(deadline + 1) for path in some]
+            yield deadline, False, paths
+        for closing, paths in self._closed(before):
+            yield closing, early, paths
+
+    def _closed(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
+        """(closing time, matches) of the windows that close before a time, or of all windows."""
         closed: dict[int, list[Path]] = {}
-        self._labels.clear()
         for micros, matches in pop_closed(self.core, before, self.step_of):
             paths = [self._path(start, steps, label) for start, steps, label in matches]
             closed.setdefault(self.clock.closing(micros), []).extend(paths)
@@ -320,6 +345,8 @@ class NativeRun:
         place, position = labels[0][:2]
         edge = self.compiled.automaton.places[place].edges[position]
         occurrences = self.compiled.automaton.atoms[edge.atom].occurrences
+        if not occurrences:
+            return Step(edge, ())  # a deadline that begins an iteration
         witnesses = [
             Witnessed(occurrences[label[-2]], self.event_of(label), label[-1], label[2])
             for label in labels
@@ -349,7 +376,8 @@ class NativeRun:
             return None
         automaton, plan = self.compiled.automaton, self._plan
         occurrences = [
-            plan.occurrences[automaton.atoms[edge.atom].occurrences[0]]
+            # A deadline takes no event; its place in the list is never read.
+            plan.occurrences[(*automaton.atoms[edge.atom].occurrences, 0)[0]]
             for place in automaton.places
             for edge in place.edges
         ]
@@ -358,7 +386,10 @@ class NativeRun:
             plan.name if name is None else name, self.tables, self._projected, steps, plan.streams
         )
         ordering = MatchDecoder(plan.name, self.tables, self._order, steps, plan.streams)
-        return kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
+        maker = kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
+        if self.ended is not None:
+            maker.end_starts(self.ended)
+        return maker
 
 
 def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:
@@ -375,10 +406,18 @@ def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[s
         return None
     if (
         compiled.automaton.waits
+        or compiled.automaton.expires
+        or any(
+            edge.actions
+            for number, place in enumerate(compiled.automaton.places)
+            if compiled.automaton.deadline(number) is not None
+            for edge in place.edges
+        )
+        or (plan.skip_to is not None and plan.partition)
         or plan.registers_stream is not None
         or not (plan.emit == "ALL" or automaton_tables.joins_strictly(plan, compiled.automaton))
         or compiled.automaton.ambiguous
-        or any(atom.kind != "single" for atom in compiled.automaton.atoms)
+        or any(atom.conjoined for atom in compiled.automaton.atoms)
     ):
         return None
     columns = []

@@ -25,6 +25,7 @@ from spaseq.nfa.state import (
     BufferedRow,
     Cell,
     ClockState,
+    EndedState,
     GroupState,
     LabelState,
     NodeAt,
@@ -154,6 +155,11 @@ class _Saver:
         partitions = native.core.partitions
         for key, instants, skipped in () if partitions is None else partitions.dump():
             state.partitions.append(PartitionState(list(map(self._terms, key)), instants, skipped))
+        if native.ended is not None:
+            state.ended += [
+                EndedState(list(map(self._terms.place, key)), first, end)
+                for key, first, end in native.ended.dump(native.core.window.bound)
+            ]
         return state
 
     def _cells(self, place: int, values: Sequence[int]) -> list[Cell]:
@@ -236,6 +242,12 @@ class _Restorer:
             native.core.partitions.load(list(map(self._numbers, key)), instants, skipped)
         for instant, stream, event in state.recalled:
             native.step.recall(instant, stream, event)
+        if native.ended is not None:
+            terms = [None, *state.terms]
+            native.ended.load(
+                (tuple(terms[number] for number in key), first, end)
+                for key, first, end in state.ended
+            )
         self._put_graph()
         for gpm, keyed, label in state.kept:
             parts.load_row(gpm, self._labels[label], keyed)
@@ -244,6 +256,7 @@ class _Restorer:
             if dates is not None:
                 dates = (*dates[:-1], [(*some, self._graph[each]) for *some, each in dates[-1]])
             parts.load_group(place, self._values(place, values), self._graph[members], taken, dates)
+        parts.order_deadlines()
         for place, values, start, labels in state.awaited:
             addresses = [self._labels[label] for label in labels]
             parts.load_awaited(place, self._values(place, values), start, addresses)
@@ -312,6 +325,13 @@ class Terms:
                 self.found.append(term)
             place = self._places[number] = GONE if term is None else len(self.found)
         return place
+
+    def place(self, term: Term | None) -> Number:
+        """The position of a term that is added to the others; 0 for None."""
+        if term is None:
+            return 0
+        self.found.append(term)
+        return len(self.found)
 
 
 class Numbers:

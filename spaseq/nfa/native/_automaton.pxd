@@ -4,15 +4,16 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._conjunction cimport Conjunction
+from spaseq.nfa.native._deadlines cimport Deadlines, TimedPlace, Timer
 from spaseq.nfa.native._event cimport CurrentEvent, set_event, set_row
-from spaseq.nfa.native._groups cimport Groups
+from spaseq.nfa.native._groups cimport Groups, InstantMembers
 from spaseq.nfa.native._instant cimport OpenInstant, Touched
 from spaseq.nfa.native._joins cimport StepJoin
 from spaseq.nfa.native._lazy_join cimport LazyJoin
 from spaseq.nfa.native._negation cimport Negation
 from spaseq.nfa.native._partitions cimport Partitions
 from spaseq.nfa.native._program cimport Occurrence, EagerGuard, Tables, EdgeRef
-from spaseq.nfa.native._tecs cimport Node, Tecs, instant_t
+from spaseq.nfa.native._tecs cimport Label, Node, Tecs, instant_t
 from spaseq.nfa.native._transitions cimport Transitions
 from spaseq.nfa.native._window cimport Window, since_of, tick
 from spaseq.rdf._batch cimport EventBatch
@@ -38,6 +39,7 @@ cdef class AutomatonCore:
     cdef readonly Conjunction conjunction
     cdef readonly Negation negation
     cdef readonly OpenInstant instant
+    cdef Deadlines deadlines
     cdef readonly StepJoin joins
     cdef readonly Transitions transitions
     cdef readonly LazyJoin lazy_join
@@ -96,10 +98,20 @@ cdef class AutomatonCore:
     cdef inline int begin_instant(self, int64_t micros) except -1 nogil:
         """Begin the next instant, at a time not before the last one's."""
         self.event.match_generation += 1
+        if self.deadlines.soonest < micros:
+            self.pass_deadlines_before(micros)
         tick(self.window, micros)
         assert self.window.reach <= self.window.bound
         assert self.window.timestamp_start <= self.window.now
         return self.tecs.begin(self.window.now, self.window.reach)
+    cdef int pass_deadlines_before(self, int64_t micros) except -1 nogil
+    cdef int pass_deadline_at(self, int64_t due) except -1 nogil
+    cdef int _pass_deadline(
+        self, const TimedPlace* at, const Timer* timer, Groups groups
+    ) except -1 nogil
+    cdef Label* _label_deadline(
+        self, const TimedPlace* at, const InstantMembers* members, int64_t due
+    ) except NULL nogil
     cdef int end_instant(self) except -1 nogil
     cdef int _remove_joined(self, Groups groups, const Touched* touched) except -1 nogil
     cdef int _expire_strict_place(self, Groups groups, uint32_t place) except -1 nogil

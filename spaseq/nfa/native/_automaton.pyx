@@ -12,7 +12,10 @@ lies before the bound is dead, and its references are never followed. Cost of a 
 each group that it visits. Source: Bucchi et al., CORE; Alevizos et al., Register Match Automata.
 """
 
-from spaseq.nfa.native._window cimport since_of
+from libc.stdint cimport INT64_MAX
+from libc.string cimport memcpy
+
+from spaseq.nfa.native._window cimport pass_time, since_of
 from spaseq.nfa.native._event cimport resolve_compared_columns, count_group_step
 from spaseq.nfa.native._conjunction cimport Range
 from spaseq.nfa.native._groups cimport (
@@ -23,21 +26,26 @@ from spaseq.nfa.native._groups cimport (
     group_at,
     latest_of,
 )
-from spaseq.nfa.native._instant cimport Touched, bit_of_place, mark_joined
+from spaseq.nfa.native._instant cimport Touched, bit_of_place, follow_links, mark_joined
+from spaseq.nfa.native._negation cimport NO_INSTANT
 from spaseq.nfa.native._partitions cimport Partitions, since_at
 from spaseq.nfa.native._shedding cimport count_held, shed
 from spaseq.nfa.native._program cimport (
     CLOSING,
     CONJOINED,
+    DEADLINE,
+    Edge,
     OccurrenceFlags,
+    Place,
     assign,
+    begin_iterations,
     bind,
     filters_hold,
     place_at,
 )
-from spaseq.nfa.native._tecs cimport instant_t, top_of
+from spaseq.nfa.native._tecs cimport instant_t, new_node, top_of
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._effort cimport limit_effort
+from spaseq.rdf._effort cimport begin_event as begin_effort, limit_effort
 from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._window_terms cimport WindowTerms
 
@@ -70,8 +78,9 @@ cdef class AutomatonCore:
         self.conjunction = Conjunction(rows, self.tables, self.window, self.event)
         self.negation = Negation(rows, self.conjunction, self.partitions)
         self.instant = OpenInstant(rows, self.event, dictionary)
+        self.deadlines = Deadlines(rows, self.instant)
         self.joins = StepJoin(self.negation, self.instant)
-        self.transitions = Transitions(self.joins)
+        self.transitions = Transitions(self.joins, self.deadlines)
         self.lazy_join = LazyJoin(rows, self.transitions, dictionary)
         self.most_groups = self.kept_groups = NO_LIMIT
         self.sweep_at = SWEEP_MIN_GROUPS
@@ -94,6 +103,101 @@ cdef class AutomatonCore:
         mem_free(self.has_side_effects)
 
     # ---------------------------------------------------------------- instants
+
+    cdef int pass_deadlines_before(self, int64_t micros) except -1 nogil:
+        """Let the partial matches pass whose deadlines lie before a time."""
+        cdef int64_t due = self.deadlines.next_due(False)
+        while due < micros:
+            self.pass_deadline_at(due)
+            due = self.deadlines.next_due(False)
+        return 0
+
+    cdef int pass_deadline_at(self, int64_t due) except -1 nogil:
+        """Let the partial matches pass whose deadlines are at a time, the first of all.
+
+        All events up to that time have been processed. The instant of the last one is that of the
+        deadline: what follows it follows the deadline, and the other way about.
+        """
+        cdef uint32_t i
+        cdef TimedPlace* at
+        cdef Timer timer
+        begin_effort(&self.event.effort)
+        self.event.out_of_steps = False
+        pass_time(self.window, due)
+        for i in range(self.deadlines.count):
+            at = &self.deadlines.places[i]
+            while True:
+                self.deadlines.trim(at, <Groups>self.instant.groups_at[at.place])
+                if at.first == at.end:
+                    break
+                timer = at.timers[at.first & (at.room - 1)]
+                if timer.due > due:
+                    break
+                at.first += 1
+                self._pass_deadline(at, &timer, <Groups>self.instant.groups_at[at.place])
+        if self.instant.traced:
+            self.instant.trace_pending()
+        self.transitions.show_pending(0)
+        return 0
+
+    cdef int _pass_deadline(
+        self, const TimedPlace* at, const Timer* timer, Groups groups
+    ) except -1 nogil:
+        """Let the members of a timer pass their deadline, unless a guard forbids it."""
+        cdef Place* place = &self.tables.places[at.place]
+        cdef const Edge* edge = &self.tables.edges[place.edge_first]
+        cdef InstantMembers* members = timer.members
+        cdef Range checks = self.negation.edge_checks[place.edge_first]
+        cdef bint passes = members.latest >= self.window.bound
+        if passes:
+            self.instant.remember(self.event.env, place, groups, timer.group)
+            memcpy(self.joins.before, self.event.env, self.tables.cells * sizeof(term_t))
+            begin_iterations(self.tables, edge, self.event.env)
+            place.visited += 1
+            if checks.first < checks.end:
+                self.negation.begin()
+                self.negation.base(members.last, members.micros)
+                if self.negation.forbidden_until(
+                    place.edge_first, self.joins.before, self.event.env, members.last,
+                    self.window.now + 1, False,
+                ) != NO_INSTANT:
+                    place.forbidden += 1
+                    passes = False
+                if self.event.out_of_steps:
+                    with gil:
+                        raise LimitReached("steps", at.place)
+        else:
+            place.expired += 1
+        if passes:
+            place.joined += 1
+            follow_links(
+                self.instant, edge,
+                new_node(
+                    self.tecs, self._label_deadline(at, members, timer.due),
+                    members.members, members.latest,
+                ),
+            )
+        members.latest = -1
+        if groups.dates[timer.group].newest == members:
+            remove_group(groups, timer.group)
+        return 0
+
+    cdef Label* _label_deadline(
+        self, const TimedPlace* at, const InstantMembers* members, int64_t due
+    ) except NULL nogil:
+        """The label of a deadline, with the key of the partition of the current environment."""
+        cdef uint32_t i, width = 0
+        cdef Label* label
+        if self.partitions is not None:
+            width = self.partitions.keys.width
+        label = self.tecs.label(max(width, 2))
+        label.width = width
+        label.micros, label.instant, label.part = due, self.window.now, at.begins
+        label.edge = self.tables.places[at.place].edge_first
+        label.domain = top_of(members.members).label.domain
+        for i in range(width):
+            label.row[i] = self.event.env[self.partitions.registers[i]]
+        return label
 
     cdef int end_instant(self) except -1 nogil:
         """Close the open instant: its additions become visible."""
@@ -199,12 +303,14 @@ cdef class AutomatonCore:
         cdef Range edges = self.conjunction.place_edges[place]
         cdef int64_t within
         cdef uint32_t i
+        if self.tables.places[place].operator == DEADLINE:
+            return False
         if newest == NULL or newest.latest < self.window.bound or edges.first == edges.end:
             return False
         for i in range(edges.first, edges.end):
             within = self.tables.edges[i].within
             if within < 0 or (
-                self.window.micros - top_of(newest.members).label.micros <= within
+                self.window.micros - newest.micros <= within
             ):
                 return False
         return True
@@ -250,6 +356,8 @@ cdef class AutomatonCore:
             found |= bit_of_place(self.tables.eager_guards[i].place)
         for i in range(self.conjunction.searches[gpm].first, self.conjunction.searches[gpm].end):
             found |= bit_of_place(self.conjunction.searchers[i])
+        for i in range(self.tables.behind_first[gpm], self.tables.behind_first[gpm + 1]):
+            found |= bit_of_place(self.tables.behind[i])
         return found
 
     cdef bint _is_searched(self, uint32_t gpm) noexcept nogil:
@@ -278,6 +386,9 @@ cdef class AutomatonCore:
                 return True
         for i in range(self.tables.eager_first[gpm], self.tables.eager_first[gpm + 1]):
             if (<Groups>self.instant.groups_at[self.tables.eager_guards[i].place]).live_count:
+                return True
+        for i in range(self.tables.behind_first[gpm], self.tables.behind_first[gpm + 1]):
+            if (<Groups>self.instant.groups_at[self.tables.behind[i]]).live_count:
                 return True
         return False
 
@@ -421,6 +532,16 @@ cdef class AutomatonCore:
     def open(self, int64_t micros):
         """See `begin_instant`."""
         self.begin_instant(micros)
+
+    def next_deadline(self, *, bint ending=False):
+        """The first deadline, in microseconds; with `ending`, of those that may end a match."""
+        cdef int64_t due = self.deadlines.next_due(ending)
+        return None if due == INT64_MAX else due
+
+    def pass_deadline(self, int64_t due):
+        """See `pass_deadline_at`."""
+        self.event.match_generation += 1
+        self.pass_deadline_at(due)
 
     def close(self):
         """See `end_instant`."""

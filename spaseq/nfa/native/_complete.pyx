@@ -10,7 +10,7 @@ from spaseq.nfa.native._window cimport Awaited, Window, opening_of
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._groups cimport Group, Groups, group_at
 from spaseq.nfa.native._conjunction cimport Range
-from spaseq.nfa.native._tecs cimport Node, Walk, instant_t
+from spaseq.nfa.native._tecs cimport Label, Node, Walk, instant_t
 from spaseq.rdf._effort cimport begin_event, check_signals
 
 from spaseq.rdf.limits import LimitReached
@@ -41,7 +41,7 @@ def pop_complete(AutomatonCore core not None, step_of, bint one):
             match = []
             j = walk.length
             while j:
-                parts = walk.path[j - 1].parts
+                parts = max(walk.path[j - 1].parts, 1)
                 j -= parts
                 key = <size_t>walk.path[j + parts - 1]
                 step = steps.get(key)
@@ -94,6 +94,7 @@ def pop_closed(AutomatonCore core not None, before, step_of):
 cdef bint _forbidden(AutomatonCore core, Awaited* match) except -1:
     """Whether a guard that is not decided on sight forbids a match whose window has closed."""
     cdef Range checks = core.negation.place_checks[match.place]
+    cdef const Label* last
     if checks.first == checks.end:
         return False
     core.negation.begin()
@@ -101,9 +102,9 @@ cdef bint _forbidden(AutomatonCore core, Awaited* match) except -1:
         core.event.env, &core.tables.places[match.place],
         <Groups>core.instant.groups_at[match.place], match.group,
     )
-    return core.negation.forbids(
-        checks, core.event.env, match.labels[match.length - 1].instant, core.window.now + 1
-    )
+    last = match.labels[match.length - 1] if match.deadline == NULL else match.deadline
+    core.negation.base(last.instant, last.micros)
+    return core.negation.forbids(checks, core.event.env, last.instant, core.window.now + 1)
 
 
 cdef list steps_of(Awaited* match):
@@ -111,7 +112,7 @@ cdef list steps_of(Awaited* match):
     cdef list steps = []
     cdef uint32_t i = 0, j, parts
     while i < match.length:
-        parts = match.labels[i].parts
+        parts = max(match.labels[i].parts, 1)
         steps.append(tuple([<size_t>match.labels[i + j] for j in range(parts)]))
         i += parts
     return steps

@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.ref cimport PyObject
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from spaseq.nfa.native._range_index cimport (
@@ -18,12 +18,14 @@ from spaseq.nfa.native._tecs cimport Node, Tecs, instant_t, union_t
 from spaseq.rdf._memory cimport Lines
 from spaseq.rdf._terms cimport copy_row, term_t
 
-# The members of a group whose last event arrived at one instant. See _tecs.pxd for `latest`.
+# The members of a group whose last event arrived at one instant, or that have passed one deadline
+# since. See _tecs.pxd for `latest`.
 cdef struct InstantMembers:
     instant_t last
+    int64_t micros      # the time of the last event, or the deadline that they have passed since
     union_t members
     instant_t latest
-    InstantMembers* older # the stretch of the instant before
+    InstantMembers* older # the stretch of the instant or the time before
     instant_t older_latest
 
 # The members of a group by their last instants, where a place is dated.

@@ -8,6 +8,7 @@ operations; logarithmic with an order.
 """
 
 from cpython.ref cimport PyObject
+from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from spaseq.nfa.native._tecs cimport union_add, tecs_alloc
@@ -212,20 +213,22 @@ cdef class Groups:
     cdef int add_dated(
         self, Tecs tecs, uint32_t group, Node* node, instant_t bound
     ) except -1 nogil:
-        """Add a member to the stretch of its last instant, which no other member's exceeds."""
+        """Add a member to the stretch of its last instant and time, which no other's exceed."""
         cdef InstantMembers* newest = self.dates[group].newest
         cdef InstantMembers* made
         cdef instant_t last = node.label.instant
+        cdef int64_t micros = node.label.micros
         if newest == NULL:
             self.dates[group].oldest = last
-        if newest == NULL or newest.last != last:
+        if newest == NULL or newest.last != last or newest.micros != micros:
             made = <InstantMembers*>tecs_alloc(tecs, sizeof(InstantMembers))
             memset(made, 0, sizeof(InstantMembers))
             made.last, made.older, made.latest, made.older_latest = last, newest, -1, -1
+            made.micros = micros
             if newest != NULL:
                 made.older_latest = max(newest.latest, newest.older_latest)
             self.dates[group].newest = newest = made
-        assert newest.last == last and (newest.older == NULL or newest.older.last < last)
+        assert newest.last == last and (newest.older == NULL or newest.older.last <= last)
         newest.members = union_add(tecs, newest.members, newest.latest, node, bound)
         newest.latest = max(newest.latest, node.latest)
         return 0

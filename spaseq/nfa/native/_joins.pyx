@@ -232,9 +232,10 @@ cdef class StepJoin:
             )
         while stretch != NULL and latest >= bound and stretch.last >= needed:
             if bounded and stretch.latest >= bound and (
-                self.window.micros - top_of(stretch.members).label.micros > edge.within
+                self.window.micros - stretch.micros > edge.within
             ):
                 break
+            self.negation.base(stretch.last, stretch.micros)
             if stretch.latest >= bound and stretch.last < seek.first and not (
                 asked and self.negation.forbidden_until(
                     way.edge, self.before, self.event.env, stretch.last, seek.first, False

@@ -44,7 +44,16 @@ cdef class Negation:
     cdef Frontier** frontiers
     cdef uint32_t frontier_count, frontier_depth
 
+    # The last instant of the partial match at hand, and its time: that of a deadline if it has passed
+    # one since.
+    cdef instant_t base_instant
+    cdef int64_t base_micros
+
     cdef int begin(self) noexcept nogil
+    cdef inline int base(self, instant_t instant, int64_t micros) noexcept nogil:
+        """Set the last instant and time from which bounds in a guarded unit count."""
+        self.base_instant, self.base_micros = instant, micros
+        return 0
     cdef instant_t forbidden_until(
         self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
         instant_t high, bint starting,

@@ -83,6 +83,7 @@ cdef class Negation:
     cdef int begin(self) noexcept nogil:
         """Reset the scratch memory for a new search."""
         self.conjunction.depth = self.frontier_depth = 0
+        self.base_instant = NO_INSTANT
         return 0
 
     cdef instant_t forbidden_until(
@@ -263,7 +264,9 @@ cdef int _begin(Negation negation, RowSearch* seek) except -1 nogil:
         return lone
     if not in_time(
         negation.tables, seek,
-        least_micros(seek) if watch.starting else time_of(negation.window, watch.low),
+        least_micros(seek) if watch.starting
+        else negation.base_micros if watch.low == negation.base_instant
+        else time_of(negation.window, watch.low),
     ):
         return 0
     if negation.tables.places[watch.place].operator == c";" and not watch.starting and (

@@ -183,9 +183,15 @@ cdef class Partitions:
         return tuple([self.key[i] for i in range(self.keys.width)])
 
     cdef bint _key_of(self, const Label* label) noexcept nogil:
-        cdef uint32_t gpm = self.gpm_of[self.gpm_first[label.edge] + label.part]
-        cdef uint32_t* columns = self.columns + self.column_first[gpm]
+        cdef uint32_t gpm
+        cdef uint32_t* columns
         cdef uint32_t i
+        if label.parts == 0:
+            for i in range(self.keys.width):
+                self.key[i] = label.row[i]
+            return True
+        gpm = self.gpm_of[self.gpm_first[label.edge] + label.part]
+        columns = self.columns + self.column_first[gpm]
         for i in range(self.keys.width):
             self.key[i] = label.row[columns[i]]
         return True

@@ -8,6 +8,7 @@ from spaseq.rdf._terms cimport term_t
 
 cdef enum:
     CLOSING = 119       # "w"
+    DEADLINE = 100      # "d"
 
 # Callbacks that evaluate expressions over the bindings of a partial match and a row. The terms they
 # return are permanent or of the window.
@@ -123,7 +124,8 @@ cdef struct Edge:
     bint exact          # for distinct numbers, the range index returns exactly the fitting groups
     bint straight       # see spaseq.nfa.native.straight_edges
     bint final          # the edge completes a match
-    int64_t within      # bound on the time since the last event, in microseconds, -1: none
+    int64_t within      # bound on the time since the last event, in microseconds, -1: none; in a
+                        # place of a deadline, the time to it
     const Agreement* agreement
     const Agreement* agreement_end
 
@@ -164,7 +166,8 @@ cdef struct EagerGuard:
     bint negated        # written as a negation: partition variables may be unbound
 
 cdef struct Place:
-    char operator       # of the query; 0 at a start, CLOSING where matches wait for the close
+    char operator       # of the query; 0 at a start, CLOSING where matches wait for the close,
+                        # DEADLINE where partial matches wait for a deadline
     uint32_t live_first
     uint32_t live_end
     uint32_t edge_first
@@ -216,6 +219,8 @@ cdef class Tables:
     cdef EdgeRef* ways
     cdef uint32_t* eager_first      # per GPM and one more, into `eager_guards`
     cdef EagerGuard* eager_guards
+    cdef uint32_t* behind_first     # per GPM and one more, into `behind`
+    cdef uint32_t* behind           # places of deadlines behind which its rows are read
     cdef uint32_t* firsts       # pairs: iteration register, the cell that says whether it is 1
     cdef uint32_t first_count
     cdef uint32_t cells         # cells of an environment: registers, then views

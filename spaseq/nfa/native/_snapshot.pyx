@@ -24,7 +24,7 @@ from spaseq.nfa.native._groups cimport (
 from spaseq.nfa.native._instant cimport mark_joined, add_pending_env
 from spaseq.nfa.native._joins cimport DeferredStart
 from spaseq.nfa.native._row_buffer cimport RowBuffer, rows_add, rows_expire
-from spaseq.nfa.native._program cimport CLOSING, Place, EdgeRef
+from spaseq.nfa.native._program cimport CLOSING, DEADLINE, Place, EdgeRef
 from spaseq.nfa.native._tecs cimport (
     UNION,
     Cell,
@@ -36,6 +36,7 @@ from spaseq.nfa.native._tecs cimport (
     instant_t,
     tecs_alloc,
     start_of,
+    top_of,
     union_t,
 )
 from spaseq.rdf._dictionary cimport Dictionary
@@ -236,6 +237,8 @@ cdef class CoreParts:
                 ):
                     values = [values_of(groups, match.group)[i] for i in range(groups.width)]
                     labels = [<size_t>match.labels[i] for i in range(match.length)]
+                    if match.deadline != NULL:
+                        labels.append(<size_t>match.deadline)
                     yield match.place, values, start, labels
                 else:
                     yield None
@@ -380,6 +383,7 @@ cdef class CoreParts:
         """Create a group from an item of `groups`; its registers must be new to the place."""
         cdef Groups groups = <Groups>self.instant.groups_at[place]
         cdef uint32_t number
+        cdef InstantMembers* stretch
         self._set_key(values)
         if find_group(groups, self.event.key) != NIL:
             raise ValueError(f"two groups of place {place} have the same registers")
@@ -389,6 +393,11 @@ cdef class CoreParts:
         self.transitions.max_live += 1
         if dates is not None:
             self._load_dates(&groups.dates[number], dates)
+            if self.tables.places[place].operator == DEADLINE:
+                stretch = groups.dates[number].newest
+                while stretch != NULL:
+                    self.core.deadlines.add(place, number, stretch)
+                    stretch = stretch.older
         if taken:
             mark_joined(self.instant, place, number, group_at(groups, number))
 
@@ -399,6 +408,7 @@ cdef class CoreParts:
         for last, latest, union in reversed(stretches):
             stretch = <InstantMembers*>tecs_alloc(self.core.tecs, sizeof(InstantMembers))
             stretch.last, stretch.latest = last, latest
+            stretch.micros = top_of(<union_t>union).label.micros
             stretch.members, stretch.older = union, newest
             stretch.older_latest = -1
             if newest != NULL:
@@ -412,6 +422,10 @@ cdef class CoreParts:
         for i, value in enumerate(values):
             self.event.key[i] = value
         return 0
+
+    def order_deadlines(self):
+        """Put the deadlines of loaded groups in order."""
+        self.core.deadlines.order()
 
     def load_pending(self, uint32_t place, values, size_t node):
         """Add a node that enters a place when the instant closes."""

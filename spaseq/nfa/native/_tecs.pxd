@@ -20,8 +20,10 @@ cdef struct Label:
     term_t name         # name of the event's graph; terms are permanent or of the window
     term_t stamp        # the literal of a numeric time
     uint16_t domain     # 0: the time is a number, 1: a date
-    uint8_t part        # which pattern of the step the event matched
-    uint8_t parts       # number of events of the step
+    uint8_t part        # which pattern of the step the event matched; of a deadline, whether it
+                        # begins an iteration
+    uint8_t parts       # number of events of the step; 0: no event but a deadline, whose row is the
+                        # key of its partition
     uint32_t edge       # the edge taken
     uint32_t width
     term_t row[2]       # `width` of them: with two, a label fills one cache line
@@ -114,6 +116,8 @@ cdef class Tecs:
 
 @cython.final
 cdef class Walk:
+    cdef bint timed             # some labels are deadlines; the path leaves out those that begin no
+                                # iteration
     cdef PendingUnion next      # the source of the next match; empty: none
     cdef instant_t bound
     cdef PendingUnion* stack    # the sources of the matches after it; the lowest two entries are

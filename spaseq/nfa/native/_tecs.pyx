@@ -258,6 +258,7 @@ cdef class Walk:
                                                                         # do not fit
         cdef Node* node = NULL
         cdef const Cell* cell
+        cdef bint timed = self.timed
         while passed < most and members:
             if members & UNION:
                 cell = cell_of(members)
@@ -284,6 +285,9 @@ cdef class Walk:
             else:
                 node = <Node*>members
                 before = node.before
+            if timed and node.label.parts == 0 and node.label.part == 0:
+                members = before
+                continue
             if depth == self.path_room:
                 self._grow_path()
             assert depth == 0 or node.label.instant <= self.path[depth - 1].instant

@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
+from spaseq.nfa.native._deadlines cimport Deadlines
 from spaseq.nfa.native._groups cimport Group, Groups
 from spaseq.nfa.native._event cimport CurrentEvent
 from spaseq.nfa.native._instant cimport OpenInstant
@@ -24,6 +25,7 @@ cdef class Transitions:
     cdef OpenInstant instant
     cdef StepJoin joins
     cdef Partitions partitions      # None without PARTITION BY
+    cdef Deadlines deadlines
     cdef Walk walk
     cdef int32_t measured           # the measured column of the current row, -1: none
     cdef Rank rank                  # its rank and value
@@ -46,4 +48,6 @@ cdef class Transitions:
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil
     cdef int show_pending(self, uint32_t first) except -1 nogil
     cdef int await_matches(self, uint32_t place, uint32_t group, Node* node) except -1 nogil
-    cdef int add_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil
+    cdef int add_awaited(
+        self, uint32_t place, uint32_t group, Node* node, Walk walk
+    ) except -1 nogil

@@ -20,6 +20,7 @@ from spaseq.nfa.native._groups cimport (
     NIL,
     Group,
     Groups,
+    InstantMembers,
     remove_group,
     find_group,
     group_at,
@@ -43,6 +44,7 @@ from spaseq.nfa.native._sums cimport Sum, sum_of
 from spaseq.nfa.native._partitions cimport since_at
 from spaseq.nfa.native._program cimport (
     CLOSING,
+    DEADLINE,
     Edge,
     Link,
     OccurrenceFlags,
@@ -284,6 +286,7 @@ cdef inline int _add_to_group(
     cdef Place* place = &places[target]
     cdef uint32_t number = find_group(groups, values)
     cdef Group* group
+    cdef InstantMembers* newest
     if number != NIL and latest_of(group_at(groups, number)) < window.bound:
         # The term numbers of its registers may have been reused.
         remove_group(groups, number)
@@ -309,7 +312,10 @@ cdef inline int _add_to_group(
     if node.latest > group.latest:
         group.latest = node.latest
     if groups.dated:
+        newest = groups.dates[number].newest
         groups.add_dated(tecs, number, node, window.bound)
+        if place.operator == DEADLINE and groups.dates[number].newest != newest:
+            self.deadlines.add(target, number, groups.dates[number].newest)
     assert group.members == 0 or group.latest < window.bound or (
         start_of(group.members) == group.latest
     )
@@ -367,11 +373,13 @@ cdef inline int _show(
 cdef class Transitions:
     """The edges of an automaton: joins rows to groups, and groups to their next places."""
 
-    def __cinit__(self, StepJoin joins not None):
+    def __cinit__(self, StepJoin joins not None, Deadlines deadlines not None):
+        self.deadlines = deadlines
         self.joins, self.instant, self.partitions = joins, joins.instant, joins.partitions
         self.tables, self.window, self.event = joins.tables, joins.window, joins.event
         self.tecs = joins.tecs
         self.walk = Walk()
+        self.walk.timed = deadlines.count > 0
 
     cdef int join_place(self, EdgeRef* way, uint32_t width, Label** label) except -1 nogil:
         """Join the current row to the groups of one place."""
@@ -482,13 +490,15 @@ cdef class Transitions:
         """Let each match that ends in a node wait for its window to close."""
         self.walk.begin(node, since_at(self.window, self.partitions, node))
         while self.walk.advance():
-            self.add_awaited(place, group, self.walk)
+            self.add_awaited(place, group, node, self.walk)
             self.waited += 1
             if self.waited % STEPS_PER_CLOCK_READ == 0:
                 check_signals()
         return 0
 
-    cdef int add_awaited(self, uint32_t place, uint32_t group, Walk walk) except -1 nogil:
+    cdef int add_awaited(
+        self, uint32_t place, uint32_t group, Node* node, Walk walk
+    ) except -1 nogil:
         """Let the current match of a walk wait for its window to close."""
         cdef uint32_t i
         cdef Awaited** head = &self.window.awaited[walk.start & self.window.times_mask]
@@ -499,6 +509,7 @@ cdef class Transitions:
         match.place = place
         match.group = group
         match.serial = group_at(<Groups>self.instant.groups_at[place], group).serial
+        match.deadline = node.label if node.label.parts == 0 and node.label.part == 0 else NULL
         match.length = walk.length
         for i in range(walk.length):
             match.labels[i] = walk.path[walk.length - 1 - i]

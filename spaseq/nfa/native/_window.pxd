@@ -11,6 +11,7 @@ cdef struct Awaited:
     uint32_t place
     uint32_t group
     uint64_t serial     # of the group
+    Label* deadline     # that the match has passed since the last of its labels, or NULL
     uint32_t length
     Label* labels[1]    # `length` of them, the first event's first
 
@@ -79,6 +80,17 @@ cdef inline instant_t first_since(
         else:
             instant = middle
     return instant
+
+
+cdef inline int pass_time(Window window, int64_t micros) noexcept nogil:
+    """Let the window end at a time between two instants."""
+    cdef int64_t earliest = opening_of(window, micros)
+    if not window.counted and not window.endless:
+        while window.bound <= window.now and (
+            window.times[window.bound & window.times_mask] < earliest
+        ):
+            window.bound += 1
+    return 0
 
 
 cdef inline int tick(Window window, int64_t micros) except -1 nogil:

@@ -147,12 +147,13 @@ class _Writing:
             return
         self._record_searches(number, guards)
         kinds = {self._automaton.atoms[edge.atom].kind for edge in place.edges}
-        conjoined = kinds != {"single"}
+        conjoined = not kinds.isdisjoint(("together", "any-order"))
         manner = CONJOINED * conjoined
         if guards and place.start:
             manner |= GUARDED
         bounded = any(edge.within is not None for edge in place.edges)
-        if (guards or conjoined or bounded) and not place.start:
+        timed = "deadline" in kinds
+        if (guards or conjoined or bounded or timed) and not place.start:
             manner |= DATED
         if any(self._automaton.guards[guard].relative for guard in guards):
             manner |= RELATIVE

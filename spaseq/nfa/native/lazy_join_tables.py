@@ -70,6 +70,7 @@ def tables(plan: QueryPlan, automaton: Automaton) -> ChainTables:
     chosen = plan.emit != "ALL" or plan.output.limit is not None
     grouped = plan.output.grouping is not None
     one = plan.output.form == "ask" and plan.emit == "ALL" and not grouped
+    one = one and plan.skip_to is None
     return ChainTables(
         steps, columns, ranged, tests, one, CANDIDATE_MATCH_ROWS if chosen else LISTED_MATCH_ROWS
     )

@@ -26,6 +26,8 @@ def deciding_operator(
     """
     place = automaton.places[number]
     atom = automaton.atoms[place.edges[position].atom]
+    if atom.kind == "deadline":
+        return None
     order = None if place.start else place.orders[position]
     occurrence = plan.occurrences[atom.occurrences[0]]
     if order is None or order[2] == "equal" or order[0] not in place.live:

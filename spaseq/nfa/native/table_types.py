@@ -17,6 +17,7 @@ Index = tuple[list[int], int]
 -1)."""
 
 RELATIONS: tuple[Relation, ...] = ("less", "equal", "greater")
+DEADLINE = "d"  # operator of the places that wait for a deadline
 CLOSING = "w"  # operator of the places where matches wait for their windows to close
 
 
@@ -59,8 +60,8 @@ class CoreTables:
     edges: list[EdgeRow] = field(default_factory=list)
     """(occurrence or, over several graph patterns, the greatest number; effects; links; index or 0;
     key columns; column that a range index compares; its position in `RELATIONS`; `joins_whole`;
-    whether there is a `deciding_operator`; whether it excludes equality; bound in microseconds or
-    -1)."""
+    whether there is a `deciding_operator`; whether it excludes equality; bound, or time to a
+    deadline, in microseconds or -1)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
@@ -85,6 +86,12 @@ class CoreTables:
     """(place, occurrence, index or 0, key columns, whether negated) of guards decided on sight, by
     GPM."""
     eager_first: list[int] = field(default_factory=list)
+    deadlines: list[tuple[int, bool, bool]] = field(default_factory=list)
+    """(place that waits for a deadline, whether the deadline may end a match, whether it begins an
+    iteration)."""
+    behind: list[int] = field(default_factory=list)
+    """By GPM, places that wait for a deadline behind which rows of the GPM are read."""
+    behind_first: list[int] = field(default_factory=list)
     partition: list[list[int]] = field(default_factory=list)
     """Per GPM the columns of a partition key; empty if the GPM lacks one of its variables."""
     partition_registers: list[int] = field(default_factory=list)

@@ -10,9 +10,17 @@ from spaseq.nfa.native import conjunction_tables, lazy_join_tables
 from spaseq.nfa.native.range_tables import deciding_operator, joins_whole
 from spaseq.nfa.native.register_tables import NativeRegisters, bound_by
 from spaseq.nfa.native.straight_edges import Binding
-from spaseq.nfa.native.table_types import CLOSING, RELATIONS, CoreTables, EdgeRow, Index, Range
+from spaseq.nfa.native.table_types import (
+    CLOSING,
+    DEADLINE,
+    RELATIONS,
+    CoreTables,
+    EdgeRow,
+    Index,
+    Range,
+)
 from spaseq.nfa.registers import RegisterFile
-from spaseq.nfa.wiring import dispatch, fragment_places, windows_back
+from spaseq.nfa.wiring import behind_deadlines, dispatch, fragment_places, windows_back
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.references import IS_FIRST, iteration_register
 
@@ -31,13 +39,15 @@ def joins_strictly(plan: QueryPlan, automaton: Automaton) -> bool:
 
 def operator_of(plan: QueryPlan, automaton: Automaton, place: Place) -> str | None:
     """The operator that the core uses for a place."""
+    if place.operator == "for":
+        return DEADLINE
     return "," if joins_strictly(plan, automaton) else place.operator
 
 
 def looks_back(automaton: Automaton) -> bool:
     """Whether there are conjunctions, or guards that are not decided on sight."""
     if any(atom.kind != "single" for atom in automaton.atoms):
-        return True
+        return True  # under EMIT STRICT, an absence does not excuse what lies between
     inside = fragment_places(automaton)
     outside = [place for n, place in enumerate(automaton.places) if n not in inside]
     links = [link for p in outside for e in p.edges for link in automaton.atoms[e.atom].links]
@@ -159,6 +169,7 @@ class _Writing:
         self.tables.search = conjunction_tables.tables(
             self._plan, self._automaton, self.tables.closing
         )
+        self._write_deadlines()
         for name, cell in self._registers.views.items():
             if name.startswith(IS_FIRST):
                 unit = int(name.removeprefix(IS_FIRST))
@@ -244,6 +255,44 @@ class _Writing:
             self.tables.eager_guards += self._eager_guards.get(gpm, ())
         self.tables.eager_first.append(len(self.tables.eager_guards))
 
+    def _write_deadlines(self) -> None:
+        automaton, tables = self._automaton, self.tables
+        inside = fragment_places(automaton)
+        behind: dict[int, set[int]] = {}
+        for number in range(len(automaton.places)):
+            atom = automaton.deadline(number)
+            if atom is None or number in inside:
+                continue
+            reached = behind_deadlines(automaton, number)
+            ending = [automaton.deadline(place) for place in reached]
+            ends = any(
+                link.target == ACCEPT for atom in ending if atom is not None for link in atom.links
+            )
+            begins = bool(automaton.places[number].edges[0].actions)
+            tables.deadlines.append((number, ends, begins))
+            behind[number] = {
+                target
+                for place in reached
+                if automaton.deadline(place) is not None
+                for target, _, _ in self._links_of(place)
+                if target >= 0
+            } | set(reached)
+        for gpm in range(len(self._plan.gpms)):
+            first, end = tables.way_first[gpm : gpm + 2]
+            reading = {place for place, *_ in tables.ways[first:end]}
+            first, end = tables.eager_first[gpm : gpm + 2]
+            reading.update(place for place, *_ in tables.eager_guards[first:end])
+            first, end = tables.search.searches[gpm]
+            reading.update(tables.search.searchers[first:end])
+            tables.behind_first.append(len(tables.behind))
+            tables.behind += [n for n, places in behind.items() if not reading.isdisjoint(places)]
+        tables.behind_first.append(len(tables.behind))
+
+    def _links_of(self, place: int) -> list[tuple[int, int, int]]:
+        """The links of the only edge of a place."""
+        edge = self.tables.edges[self._edges[place, 0]]
+        return self.tables.links[edge.links : edge.links_end]
+
     def _listed(self, numbers: Sequence[int]) -> Range:
         first = len(self.tables.numbers)
         self.tables.numbers += numbers
@@ -263,6 +312,23 @@ class _Writing:
             self.tables.effects += self._native.effects(action)
         links = len(self.tables.links)
         self.tables.links += [self._link(link) for link in atom.links]
+        if atom.kind == "deadline":
+            key_columns = self._listed(())
+            return EdgeRow(
+                occurrence,
+                effects,
+                len(self.tables.effects),
+                links,
+                len(self.tables.links),
+                0,
+                *key_columns,
+                -1,
+                0,
+                whole=False,
+                decided=False,
+                strict=False,
+                within=atom.size,
+            )
         keys = () if place.start else place.keys[position]
         index, ordered = 0, -1
         order = None if place.start else place.orders[position]
