@@ -91,6 +91,19 @@ def test_skipping(monkeypatch: pytest.MonkeyPatch) -> None:
         assert counts[first] == max(counts[first : first + 5]) > 0
 
 
+def test_sliding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core and Python find the same solutions."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    command = [sys.executable, str(FOLDER / "sliding.py"), "--events", "3000", "--repeat", "1"]
+    command += ["--above", "21", "--sensors", "9", "--part", "1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = {line[:24].strip(): line.split()[-2:] for line in result.stdout.splitlines()[2:]}
+    counts = {name: int(matches.replace(",", "")) for name, (matches, _) in rows.items()}
+    assert counts["no GROUP"] == counts["AVG, every solution"] == 3000
+    assert 0 < counts["AVG"] == counts["AVG, in Python"] < 3000
+    assert rows["AVG"][1] == rows["AVG, in Python"][1] == "3,000"
+
+
 def test_writing_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     script = ROOT / "benchmarks" / "writing" / "matches.py"

@@ -191,7 +191,7 @@ class QueryRun:
         state = self.state()
         remembered = len(self.output.complete) + len(self.output.shown)
         if self.output.groups is not None:
-            remembered += len(self.output.groups.held)
+            remembered += self.output.groups.held_count
         if self.output.limit is not None:
             remembered += len(self.output.limit.spans)
         return MemoryUse(
@@ -347,7 +347,11 @@ class QueryRun:
         """
         self.domain = self.domain or batch.time(first).domain
         numbers = self.native.numbers_of(batch.stream, batch.file)
-        after = self.native.step.run(batch, first, *numbers, position)
+        groups = self.output.groups
+        if groups is None or groups.native is None:
+            after = self.native.step.run(batch, first, *numbers, position)
+        else:
+            after = groups.native.feed(self.native.step, batch, first, *numbers, position)
         if after > first:
             time = self.advance_to(batch, after)
             return after, self.completed(time)

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 import pyoxigraph as ox
 
+from spaseq.engine.native_groups import native_groups
 from spaseq.engine.result_groups import Grouped, GroupSolution, ResultGroups
 from spaseq.engine.result_limit import Key, ResultLimit
 from spaseq.gpm.named_graphs import CurrentGraphs
@@ -91,7 +92,9 @@ class OutputStage:
         self.variables = tuple(column.name for column in plan.output.columns)
         grouping = plan.output.grouping
         self.groups = (
-            None if grouping is None else ResultGroups[Witnesses](plan.output, self._scope)
+            None
+            if grouping is None
+            else ResultGroups[Witnesses](plan.output, self._scope, native_groups(plan, automaton))
         )
         """The groups of results, each with the witnesses of its newest result."""
         self._columns = self._compiled(computed_columns(plan.output))

@@ -16,6 +16,7 @@ leave it out. Source: SPARQL 1.1, section 18.5.1; docs/language.md, section 6.
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Sequence
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from math import inf, isinf, isnan, nan
@@ -141,6 +142,23 @@ class ExactSum:
         """The sum of floats and doubles, in units of the least double."""
         self._special: Counter[float] = Counter()
 
+    @classmethod
+    def of(cls, kinds: Sequence[int], integers: int, decimals: int, units: int) -> ExactSum:
+        """The sum with these parts.
+
+        Args:
+            kinds: The number of integers, decimals, floats and doubles.
+            integers: The sum of the integers.
+            decimals: The sum of the decimals, times 10**18.
+            units: The sum of floats and doubles, in units of the least double.
+        """
+        made = cls()
+        made.kinds.update(dict(zip((INTEGER, _DECIMAL, FLOAT, DOUBLE), kinds, strict=True)))
+        whole = _EXACT.add(Decimal(integers), _EXACT.scaleb(Decimal(decimals), -18))
+        made._whole = _exactly(exact("decimal", whole))
+        made._real = units
+        return made
+
     def add(self, value: Value) -> None:
         self.kinds[_kind(value)] += 1
         if value.kind < FLOAT:
@@ -215,6 +233,15 @@ def _single(whole: Decimal, real: int) -> float:
     return nearest_float(_EXACT.add(whole, _EXACT.scaleb(halves, -149)))
 
 
+def sum_term(total: ExactSum, count: int, average: bool) -> Term | None:
+    """The value of SUM or AVG over a number of values."""
+    value = total.value()
+    if not (average and count):
+        return value.term
+    mean = divide(value, integer(count))
+    return None if mean is None else mean.term
+
+
 class _Sum:
     """`SUM` and `AVG`."""
 
@@ -249,13 +276,7 @@ class _Sum:
             self._count -= 1
 
     def value(self) -> Term | None:
-        if self._errors:
-            return None
-        total = self._sum.value()
-        if not (self._average and self._count):
-            return total.term
-        mean = divide(total, integer(self._count))
-        return None if mean is None else mean.term
+        return None if self._errors else sum_term(self._sum, self._count, self._average)
 
 
 class _Best:

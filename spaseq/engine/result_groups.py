@@ -17,9 +17,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
-from spaseq.engine.result_aggregates import Accumulator, accumulator
+from spaseq.engine.native._result_groups import NativeGroups
+from spaseq.engine.result_aggregates import Accumulator, ExactSum, accumulator, sum_term
 from spaseq.gpm.python.entry import Evaluate, Scope, Test, compile_expression, compile_filter
 from spaseq.plan.logical import Output
+from spaseq.rdf._values import integer
 from spaseq.rdf.event import Term, Timestamp
 
 R = TypeVar("R")
@@ -73,14 +75,16 @@ class ResultGroups(Generic[R]):
     Args:
         output: The output of the plan, with a `grouping`.
         scope: The scope of the expressions over groups.
+        native: The groups in the core, if it keeps them; Python takes over at a result that the
+            core refuses.
     """
 
-    def __init__(self, output: Output, scope: Scope):
+    def __init__(self, output: Output, scope: Scope, native: NativeGroups | None = None):
         assert output.grouping is not None
         self._grouping = grouping = output.grouping
         self._scope = scope
-        self.held: deque[Grouped] = deque()
-        """The results that have not expired, or those of the present window; oldest first."""
+        self.native = native
+        self._held: deque[Grouped] = deque()
         self._groups: dict[Key, _Group[R]] = {}
         self._index: dict[str, int] = {}
         names = [key.name for key in grouping.keys]
@@ -112,7 +116,19 @@ class ResultGroups(Generic[R]):
     @property
     def count(self) -> int:
         """The number of groups with results."""
-        return len(self._groups)
+        return len(self._groups) if self.native is None else self.native.count
+
+    @property
+    def held_count(self) -> int:
+        """The number of results in the groups."""
+        return len(self._held) if self.native is None else self.native.held
+
+    @property
+    def held(self) -> list[Grouped]:
+        """The results that have not expired, or those of the present window; oldest first."""
+        if self.native is None:
+            return list(self._held)
+        return [Grouped(*result) for result in self.native.results()]
 
     # ------------------------------------------------------------------ results
 
@@ -140,11 +156,21 @@ class ResultGroups(Generic[R]):
             self._insert(result, newest)
         if self.tumbling:
             return []
+        shown = {result.key: newest for result, newest in results}
         keys = dict.fromkeys(result.key for result, _ in reversed(results))
-        return list(self._solutions((key, self._groups[key]) for key in reversed(keys)))
+        return list(self._solutions((key, shown[key]) for key in reversed(keys)))
 
     def _insert(self, result: Grouped, newest: R) -> None:
-        self.held.append(result)
+        if self.native is not None:
+            if self.native.inserted:
+                self.native.inserted = False  # the core has added it
+                return
+            if self.native.add(result.key, result.arguments, result.start, result.end):
+                return
+            held, self.native = self.held, None
+            for earlier in held:
+                self._insert(earlier, newest)  # of sliding groups, only new results are shown
+        self._held.append(result)
         group = self._groups.get(result.key)
         if group is None:
             made = [accumulator(a) for a in self._grouping.aggregates]
@@ -164,8 +190,10 @@ class ResultGroups(Generic[R]):
         """Remove the results that sliding groups no longer hold at a time, in microseconds."""
         if self.tumbling:
             return
-        while self.held and self.held[0].end <= now - self._grouping.size:
-            self._remove(self.held.popleft())
+        if self.native is not None:
+            self.native.expire(now)
+        while self._held and self._held[0].end <= now - self._grouping.size:
+            self._remove(self._held.popleft())
 
     def _remove(self, result: Grouped) -> None:
         group = self._groups[result.key]
@@ -186,20 +214,21 @@ class ResultGroups(Generic[R]):
     def close(self) -> list[GroupSolution[R]]:
         """End the present window of tumbling groups; their solutions in order."""
         groups = sorted(self._groups.items(), key=lambda item: item[1].number)
-        solutions = list(self._solutions(groups))
+        solutions = list(self._solutions((key, group.newest) for key, group in groups))
         self._groups.clear()
-        self.held.clear()
+        self._held.clear()
         self.due = NEVER
         return solutions
 
-    def _solutions(self, groups: Iterable[tuple[Key, _Group[R]]]) -> Iterator[GroupSolution[R]]:
-        """The solutions of the groups for which every HAVING is true."""
-        for key, group in groups:
+    def _solutions(self, groups: Iterable[tuple[Key, R]]) -> Iterator[GroupSolution[R]]:
+        """The solutions of groups for which every HAVING is true; each with its newest result."""
+        for key, newest in groups:
             env: list[Term | None] = [None] * len(self._index)
             for name, value in zip(self._grouping.keys, key, strict=True):
                 env[self._index[name.name]] = value
-            for aggregate, state in zip(self._grouping.aggregates, group.accumulators, strict=True):
-                env[self._index[aggregate.name]] = state.value()
+            count, start, values = self._measured(key)
+            for aggregate, value in zip(self._grouping.aggregates, values, strict=True):
+                env[self._index[aggregate.name]] = value
             for item, evaluate in zip(self._grouping.lets, self._let, strict=True):
                 env[self._index[item.name]] = evaluate(env, self._scope)
             for index, evaluate in zip(self._column_cells, self._columns, strict=True):
@@ -207,11 +236,35 @@ class ResultGroups(Generic[R]):
             if all(test(env, self._scope) for test in self._having):
                 yield GroupSolution(
                     tuple(env[index] for index in self._shown),
-                    group.starts[0][0],
-                    group.count,
-                    group.newest,
+                    start,
+                    count,
+                    newest,
                     tuple([env[index] for index in self._per]),
                 )
+
+    def _measured(self, key: Key) -> tuple[int, Timestamp, list[Term | None]]:
+        """The number of results of a group, its least start, and the values of the aggregates."""
+        if self.native is None:
+            group = self._groups[key]
+            values = [state.value() for state in group.accumulators]
+            return group.count, group.starts[0][0], values
+        count, start, totals, best = self.native.group(key)
+        values, bests = [], iter(best)
+        for aggregate in self._grouping.aggregates:
+            if aggregate.argument is None:
+                values.append(integer(count).term)
+                continue
+            unbound, others, kinds, integers, decimals, units = totals[aggregate.argument]
+            if aggregate.function in ("MIN", "MAX"):
+                values.append(next(bests))
+            elif aggregate.function == "COUNT":
+                values.append(integer(count - unbound).term)
+            elif unbound or others:
+                values.append(None)
+            else:
+                total = ExactSum.of(kinds, integers, decimals, units)
+                values.append(sum_term(total, count, aggregate.function == "AVG"))
+        return count, start, values
 
     # ------------------------------------------------------------------ state
 

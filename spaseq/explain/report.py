@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from spaseq.engine.compiled import CompiledQueries, limit_clause, selection_clause
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery, limit_clause, selection_clause
 from spaseq.engine.native.dispatch_keys import Requirement, rarest, requirement_text
+from spaseq.engine.native_groups import left_to_python as left_to_python_groups
 from spaseq.engine.place_names import STRATEGIES, Notation, skip_text, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
 from spaseq.explain.applied_rules import applied_rules, rules_text
@@ -98,7 +99,7 @@ def _query(
             "per": list(output.per),
             "every": output.every,
             "limit_clause": None if output.limit is None else limit_clause(output),
-            "groups": None if output.grouping is None else _grouping(output.grouping),
+            "groups": None if output.grouping is None else _grouping(query, output.grouping),
         },
         "gpms": [
             _gpm(
@@ -136,10 +137,11 @@ def _dispatch_text(requirement: Requirement | None) -> str | None:
     return None if requirement is None else requirement_text(requirement)
 
 
-def _grouping(grouping: Grouping) -> Data:
+def _grouping(query: CompiledQuery, grouping: Grouping) -> Data:
     window = Window("tumbling" if grouping.tumbling else "span", grouping.size)
     return {
         "keys": [key.name for key in grouping.keys],
+        "left_to_python": left_to_python_groups(query.plan, query.automaton),
         "over": grouping.size,
         "tumbling": grouping.tumbling,
         "text": window_text(window).replace("WITHIN", "OVER"),
@@ -414,9 +416,11 @@ def _registers_text(registers: Sequence[Data]) -> list[str]:
 
 def _emission_cost(query: Data) -> Iterator[str]:
     if query["output"]["groups"] is not None:
+        reason = query["output"]["groups"]["left_to_python"]
+        how = "natively" if reason is None else f"by Python operators, since {reason}"
         yield (
-            "GROUP: by Python operators: a result is added to its group once and removed once, "
-            "whatever OVER is; memory: the results inside OVER"
+            f"GROUP: {how}: a result is added to its group once and removed once, whatever OVER "
+            "is; memory: the results inside OVER"
         )
     if query["output"]["every"] is not None:
         yield (

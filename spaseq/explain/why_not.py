@@ -90,7 +90,7 @@ def _result_groups(query: QueryRun) -> dict[str, int]:
     groups = query.output.groups
     if groups is None:
         return {}
-    return {"result_groups": groups.count, "grouped_results": len(groups.held)}
+    return {"result_groups": groups.count, "grouped_results": groups.held_count}
 
 
 def _withheld(query: QueryRun) -> dict[str, int]:

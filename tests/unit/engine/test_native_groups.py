@@ -1,0 +1,216 @@
+"""Groups in the core: the results of the groups in Python, and what makes Python take over."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pyoxigraph as ox
+import pytest
+from core_runs import encoded
+
+import spaseq
+from spaseq.engine.envelope import seal, unseal
+from spaseq.engine.result_groups import ResultGroups
+from spaseq.errors import StateError
+from spaseq.rdf.event import NUMBER, Event, Fact, Term, Timestamp
+from spaseq.runs import Run
+
+EX = "http://example.org/"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+STEP = "SEQ(A) DEFINE GPM A ON S { ?k :v ?v OPTIONAL { ?k :o ?o } }"
+SIDES = "SEQ(A | B) DEFINE GPM A ON S { ?k :v ?v } DEFINE GPM B ON S { ?k :o ?o }"
+
+
+def literal(text: str, kind: str) -> ox.Literal:
+    return ox.Literal(text, datatype=ox.NamedNode(XSD + kind))
+
+
+INTEGERS = [literal(str(n), "integer") for n in (-3, 0, 1, 2, 7, 10**8, 10**17, -(10**18))]
+DECIMALS = [
+    literal(text, "decimal")
+    for text in ("0.1", "-2.50", "3.0", "0.000000000000000001", "123456789.25")
+]
+DOUBLES = [
+    literal(text, "double")
+    for text in ("1e0", "0.1e0", "-1e-320", "5e-324", "1e300", "-1e300", "2.5E0", "0e0", "-0e0")
+]
+FLOATS = [literal(text, "float") for text in ("0.1", "16777216", "1", "1e-40", "3.25")]
+OTHERS: list[Term] = [ox.Literal("text"), ox.NamedNode(EX + "x")]
+HARD = [
+    literal("INF", "double"), literal("NaN", "double"), literal("-INF", "float"),
+    literal("9" * 40, "integer"), literal("1" + "0" * 20, "decimal"),
+]  # fmt: skip
+SORTS: dict[str, Sequence[Term]] = {
+    "integers": INTEGERS,
+    "exact": INTEGERS + DECIMALS,
+    "doubles": DOUBLES,
+    "floats": FLOATS,
+    "real": DOUBLES + FLOATS,
+    "numbers": INTEGERS + DECIMALS + DOUBLES + FLOATS,
+    "all": [*INTEGERS, *DECIMALS, *DOUBLES, *FLOATS, *OTHERS],
+    "hard": [*INTEGERS, *DECIMALS, *HARD],
+}
+AGGREGATES = (
+    "COUNT(*)", "COUNT(?v)", "COUNT(?o)", "SUM(?v)", "AVG(?v)", "MIN(?v)", "MAX(?v)", "MAX(?o)",
+    "SUM(?o)",
+)  # fmt: skip
+BOUNDS = ("2", "3", "0", "-1.5", "0.1", "1e0", "100000000", "2.5", "1e300")
+
+
+def drawn(chance: random.Random) -> str:
+    body = chance.choice((STEP, STEP, SIDES))
+    shown = chance.sample(AGGREGATES, 3)
+    keys = chance.choice((" BY ?k", " BY ?k ?o", "", " BY ?v"))
+    lets = f" LET ({chance.choice(AGGREGATES)} AS ?let)"
+    having = ""
+    if chance.random() < 0.8:
+        terms = [*AGGREGATES, "?let", "?s0"]
+        some = [
+            f"{chance.choice(terms)} {chance.choice(('<', '<=', '>', '>=', '=', '!='))} "
+            f"{chance.choice(BOUNDS)}"
+            for _ in range(chance.randint(1, 2))
+        ]
+        some += [f"{chance.choice(BOUNDS)} < {chance.choice(terms)}"] * (chance.random() < 0.2)
+        having = f" HAVING ({chance.choice((' && ', ' || ')).join(some)})"
+    columns = " ".join(f"({each} AS ?s{n})" for n, each in enumerate(shown))
+    return (
+        f"PREFIX : <{EX}> SELECT {columns} ?let WITHIN 2 SECONDS FROM STREAM S :S "
+        f"WHERE {{ {body} }} GROUP{keys} OVER {chance.choice((1, 3, 10))} SECONDS{lets}{having}"
+    )
+
+
+def events(chance: random.Random, values: Sequence[Term], count: int) -> list[Event]:
+    found, now, ordinal = [], 0, 0
+    for _ in range(count):
+        step = chance.choice((0, 1, 1, 1, 2, 9)) * 500_000
+        now, ordinal = now + step, 0 if step else ordinal + 1
+        if not found:
+            ordinal = 0
+        facts: dict[Fact, None] = {}
+        for _ in range(chance.choice((1, 1, 1, 1, 2, 0))):
+            key = ox.NamedNode(EX + chance.choice("ab"))
+            facts[key, ox.NamedNode(EX + chance.choice("vvvo")), chance.choice(values)] = None
+        written = literal(f"{now / 1e6:.3f}", "decimal") if chance.random() < 0.2 else None
+        found.append(Event(EX + "S", Timestamp(now, NUMBER, written), ordinal, tuple(facts)))
+    return found
+
+
+def groups_of(run: Run) -> ResultGroups[object]:
+    groups = run.queries[0].output.groups
+    assert groups is not None
+    return groups
+
+
+def push(run: Run, some: Sequence[Event]) -> list[spaseq.Match]:
+    return list(run.push_batch(encoded(run, some)))
+
+
+def shown(matches: Sequence[spaseq.Match]) -> list[tuple[str, str, str]]:
+    return [(m.to_json(), str(m.start.term), str(m.end.term)) for m in matches]
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("seed", range(12))
+def test_the_core_groups_as_python_does(sort: str, seed: int) -> None:
+    chance = random.Random(f"{sort} {seed}")
+    program = spaseq.compile(drawn(chance), names=["q"])
+    stream = events(chance, SORTS[sort], 60)
+    plain, native, resumed = program.start(), program.start(), program.start()
+    assert groups_of(native).native is not None
+    groups_of(plain).native = None
+    wanted: list[spaseq.Match] = []
+    found: list[spaseq.Match] = []
+    again: list[spaseq.Match] = []
+    at = 0
+    while at < len(stream):
+        after = at + chance.randint(1, 9)
+        wanted += plain.push_batch(encoded(plain, stream[at:after]))
+        found += native.push_batch(encoded(native, stream[at:after]))
+        again += resumed.push_batch(stream[at:after])
+        assert groups_of(native).held == groups_of(plain).held
+        assert native.stats["queries"]["q"] == plain.stats["queries"]["q"]
+        assert native.save() == plain.save()
+        resumed = program.resume(resumed.save())
+        at = after
+    assert shown(found) == shown(wanted)
+    assert shown(again) == shown(wanted)
+
+
+QUERY = (
+    f"PREFIX : <{EX}> SELECT ?k (AVG(?v) AS ?mean) WITHIN 1 SECOND FROM STREAM S :S "
+    "WHERE { SEQ(A) DEFINE GPM A ON S { ?k :v ?v } } GROUP BY ?k OVER 100 SECONDS "
+)
+
+
+def reading(second: int, value: Term, key: str = "k") -> Event:
+    fact = (ox.NamedNode(EX + key), ox.NamedNode(EX + "v"), value)
+    return Event(EX + "S", Timestamp(second * 1_000_000, NUMBER), 0, (fact,))
+
+
+def test_an_event_without_a_solution_makes_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = spaseq.compile(QUERY + "HAVING (?mean > 50)").start()
+    asked: list[object] = []
+    output = run.queries[0].output
+    batch = output.batch
+    monkeypatch.setattr(output, "batch", lambda *a, **k: (asked.append(a), batch(*a, **k))[1])
+    found = push(run, [reading(n, ox.Literal(n % 10)) for n in range(500)])
+    assert (found, asked) == ([], [])
+    found = push(run, [reading(500, ox.Literal(10_000))])
+    assert len(found) == len(asked) == 1
+    assert groups_of(run).held_count == 100
+
+
+def test_a_batch_without_a_solution_holds_the_results_inside_over() -> None:
+    run = spaseq.compile(QUERY + "HAVING (COUNT(*) > 1)").start()
+    keys = [reading(n, ox.Literal(n), f"k{n}") for n in range(1000)]
+    assert push(run, keys) == []
+    groups = groups_of(run)
+    assert (groups.count, groups.held_count) == (100, 100)
+    run.advance(1098)
+    assert (groups.count, groups.held_count) == (1, 1)
+
+
+@pytest.mark.parametrize("value", HARD)
+def test_python_takes_over_at_a_number_that_does_not_fit(value: Term) -> None:
+    run = spaseq.compile(QUERY + "HAVING (COUNT(*) > 9)").start()
+    push(run, [reading(n, ox.Literal(n)) for n in range(5)])
+    assert groups_of(run).native is not None
+    push(run, [reading(5, value)])
+    assert groups_of(run).native is None
+    assert groups_of(run).held_count == 6
+
+
+@pytest.mark.parametrize(
+    ("tail", "why"),
+    [
+        ("GROUP BY ?k OVER TUMBLING 9 SECONDS", "tumble"),
+        ("GROUP BY (?v + 1 AS ?key) OVER 9 SECONDS", "is an expression"),
+        ("GROUP BY ?k OVER 9 SECONDS HAVING (SUM(DISTINCT ?v) > 1)", "no native form"),
+        ("GROUP BY ?k OVER 9 SECONDS HAVING (SAMPLE(?v) > 1)", "no native form"),
+        ("GROUP BY ?k OVER 9 SECONDS HAVING (SUM(?v + 1) > 1)", "is over an expression"),
+        ("GROUP BY ?k OVER 9 SECONDS HAVING (SUM(?v) > 1)", ""),
+    ],
+)
+def test_explain_says_who_groups(tail: str, why: str) -> None:
+    query = QUERY.partition("GROUP")[0].replace("?k (AVG(?v) AS ?mean)", "(COUNT(*) AS ?n)") + tail
+    program = spaseq.compile(query)
+    (line,) = [line for line in program.explain().splitlines() if "GROUP: " in line]
+    assert ("natively" in line) == (not why)
+    assert why in line
+    assert (groups_of(program.start()).native is None) == bool(why)
+
+
+def test_several_events_of_a_result_are_grouped_in_python() -> None:
+    query = QUERY.replace("SEQ(A)", "SEQ(A+)")
+    assert "since a result may have several events" in spaseq.compile(query).explain()
+
+
+def test_saved_results_that_no_run_saved_are_refused() -> None:
+    program = spaseq.compile(QUERY)
+    run = program.start()
+    push(run, [reading(n, ox.Literal(n)) for n in range(3)])
+    data = unseal(run.save())
+    data["queries"][0]["groups"][1][0][3] = 10**12
+    with pytest.raises(StateError):
+        program.resume(seal(data))
