@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spaseq.errors import ChangeError as ChangeError
     from spaseq.errors import EventError as EventError
     from spaseq.errors import InputError as InputError
     from spaseq.errors import KbError as KbError
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ChangeError",
     "Endpoint",
     "Event",
     "EventError",
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "ChangeError": ("spaseq.errors", "ChangeError"),
     "Endpoint": ("spaseq.kb.endpoint", "Endpoint"),
     "Event": ("spaseq.rdf.event", "Event"),
     "EventError": ("spaseq.errors", "EventError"),

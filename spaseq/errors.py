@@ -185,6 +185,10 @@ class LimitExceeded(SpaseqError):
         return type(self), (self.message, self.diagnostic, self.source, self.name)
 
 
+class ChangeError(SpaseqError):
+    """A query cannot be added to a run, replaced or removed; the run is as before."""
+
+
 class RunFailed(SpaseqError):
     """A run was used after an error had stopped it in the middle of an event."""
 

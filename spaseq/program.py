@@ -10,12 +10,12 @@ that a run starts without them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.checkpoint import SavedState
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order
 from spaseq.engine.entailment import Entailment, widened_patterns
 from spaseq.engine.limit_errors import OnLimit, limits_of
 from spaseq.engine.parameters import bind_parameters, parameter_terms
@@ -64,6 +64,7 @@ class Program(CompiledQueries):
         max_memory: int | None = None,
         on_limit: OnLimit = "stop",
         time_precision: TimePrecision = "error",
+        prune: bool = True,
     ) -> Run:
         """Start a run.
 
@@ -80,13 +81,16 @@ class Program(CompiledQueries):
                 (`shed`).
             time_precision: How to treat a pushed time finer than a microsecond: as an error
                 (`error`), by rounding down (`truncate`) or to the nearest microsecond (`round`).
+            prune: Whether readers drop the triples that no query can use. False: they keep all, so
+                that queries about any triples can be added to the run.
 
         Raises:
             KbError: if the knowledge base cannot be read.
             ValueError: if `bind` names a variable that no query uses.
         """
         limits = limits_of(max_groups, max_steps, max_memory, on_limit)
-        run = Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits)
+        run = Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits, prune)
+        run.evaluation.unbound = list(self.sources)
         run.clock.time_precision = time_precision
         for text in unread_warnings(self.sources, run.kb.graphs):
             warnings.warn(text, QueryWarning, stacklevel=2)
@@ -101,11 +105,14 @@ class Program(CompiledQueries):
         max_memory: int | None = None,
         on_limit: OnLimit = "stop",
         time_precision: TimePrecision = "error",
+        prune: bool = True,
     ) -> Run:
         """Continue a run from a blob of `Run.save`.
 
-        The blob includes bound variables and entailment. The knowledge base, the limits and
-        `time_precision` are not part of it; the arguments are those of `start`.
+        The blob includes bound variables and entailment. The knowledge base, the limits,
+        `time_precision` and `prune` are not part of it; the arguments are those of `start`. If the
+        queries of the saved run were changed, the program must have them in the order of
+        `Run.program`: those that were added come last.
 
         Raises:
             StateError: if the blob is damaged, or of another version or program.
@@ -113,7 +120,9 @@ class Program(CompiledQueries):
         saved = SavedState(blob)
         program = self if saved.fits(self) else self._as_bound(saved)
         limits = limits_of(max_groups, max_steps, max_memory, on_limit)
-        run = Run(program, kb, saved.bound, saved.entail, limits)
+        apart = saved.apart(program)
+        run = Run(program, kb, saved.bound, saved.entail, limits, prune, apart)
+        run.evaluation.unbound = list(self.sources)
         saved.restore(run.evaluation)
         run.clock.time_precision = time_precision
         return run
@@ -200,7 +209,7 @@ def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
     tasks: list[Pattern] = []
     known: dict[Pattern, int] = {}
     compiled = []
-    for one in _in_order(plans):
+    for one in in_order(plans):
         numbers = []
         for gpm in one.gpms:
             program = compile_gpm(gpm.pattern, gpm.at, one.kb_graphs)
@@ -238,22 +247,3 @@ def _graph_filters(
             numbers.append(number)
         numbered.append(tuple(numbers))
     return tuple(numbered)
-
-
-def _in_order(plans: Iterable[QueryPlan]) -> list[QueryPlan]:
-    """Order queries that register a stream before its readers, else as given.
-
-    The checks have refused cycles.
-    """
-    left = list(plans)
-    ordered: list[QueryPlan] = []
-    while left:
-        for one in left:
-            unwritten = {other.registers_stream for other in left if other is not one}
-            if not unwritten & set(one.streams):
-                ordered.append(one)
-                left.remove(one)
-                break
-        else:
-            raise AssertionError("registered streams form a cycle")
-    return ordered

@@ -13,20 +13,25 @@ its matches are consumed, and `settle` counts the events that it has processed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, cast
 
 from spaseq.engine._alone import Alone, alone
+from spaseq.engine.changes import Change, StatePolicy, added, entries_of, removed, replaced
 from spaseq.engine.checkpoint import save
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailment import widened_patterns
 from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._matches import Matches
 from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native._push import Pushing
+from spaseq.engine.parameters import parameter_terms
 from spaseq.engine.python_graphs import facts_of, name_of
 from spaseq.engine.stream_clock import timestamp_of
-from spaseq.errors import EventError
+from spaseq.errors import ChangeError, EventError
+from spaseq.parser import ast
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
@@ -39,6 +44,13 @@ from spaseq.results import Match
 
 if TYPE_CHECKING:
     from spaseq.explain.diagnosis import Sample
+
+
+class _Bindable(Protocol):
+    """The part of `Program` that compiles a query with other values of its variables."""
+
+    def bind(self, values: Mapping[str, object]) -> CompiledQueries: ...
+
 
 _Feed: TypeAlias = tuple[Matches | MultiMatches | Pushing, EventBatch | EventSequence, int]
 """The core's iterator or push batch, its events, and how many of them are counted."""
@@ -58,19 +70,45 @@ class Run:
         bound: Mapping[str, Parameter] | None = None,
         entail: str | None = None,
         limits: Limits = NO_LIMITS,
+        prune: bool = True,
+        apart: Collection[int] = (),
     ):
         self.alone = Alone()
         """The lock that refuses a second thread."""
-        self.evaluation = Evaluation(program, kb, bound, entail, limits)
-        self.program = program
+        self.evaluation = Evaluation(program, kb, bound, entail, limits, prune, apart)
+        self._plain: tuple[CompiledQueries, Sequence[int]] | None = (
+            program,
+            range(len(program.tasks)),
+        )
+        self._like = program
         self.clock = self.evaluation.clock
         self.rows = self.evaluation.rows
-        self.queries = self.evaluation.queries
+        self.queries: Sequence[QueryRun] = self.evaluation.queries
         self.kb = self.evaluation.kb
         """The background graphs and their changes (`load`, `replace`, `reload`)."""
         self.unreturned: list[Match] = []
         """The matches that were certain before the last call failed."""
         self._feed: _Feed | None = None
+
+    @property
+    def program(self) -> CompiledQueries:
+        """The queries at present."""
+        return self._as_program()[0]
+
+    def _as_program(self) -> tuple[CompiledQueries, Sequence[int]]:
+        """The queries as a program, and the numbers that its graph patterns have in the run."""
+        if self._plain is None:
+            plain, numbers = self.evaluation.program.plain
+            program = replace(
+                self._like,
+                queries=plain.queries,
+                tasks=plain.tasks,
+                asked=plain.asked,
+                sources=plain.sources,
+                names=plain.names,
+            )
+            self._plain = program, numbers[: len(program.tasks)]
+        return self._plain
 
     @property
     def relevance(self) -> Relevance:
@@ -206,11 +244,16 @@ class Run:
 
         Events that the core does not accept are processed one by one.
         """
-        evaluation, query, index = self.evaluation, self.queries[0], 0
+        evaluation, index = self.evaluation, 0
         ready = single = batch.dictionary is self.rows.matchers.dictionary
         while index < len(batch):
             after = index
             self._stop_feed()
+            if not evaluation.is_single(batch.stream):
+                # Between two matches a caller can add queries.
+                yield from self._push_sequence(EventSequence([batch]), index)
+                return
+            query = self.queries[0]
             if single and self.kb.changes:
                 evaluation.adopt_kb()
                 ready = True
@@ -231,15 +274,16 @@ class Run:
                 after += 1
             index = after
 
-    def _push_sequence(self, events: EventSequence) -> Iterator[Match]:
-        """As `_push_encoded`, for several queries or several streams."""
-        evaluation, clock, index = self.evaluation, self.clock, 0
-        # The answers of a remote KB are those for one batch.
-        asking = any(self.rows.asks(batch.stream) for batch in events.batches)
-        ready = possible = len(events.batches) == 1 or not asking
+    def _push_sequence(self, events: EventSequence, index: int = 0) -> Iterator[Match]:
+        """As `_push_encoded` from an event on, for several queries or several streams."""
+        evaluation, clock, ready = self.evaluation, self.clock, True
         while index < len(events):
             after = index
             self._stop_feed()
+            # The answers of a remote KB are those for one batch.
+            asking = any(self.rows.asks(batch.stream) for batch in events.batches)
+            possible = len(events.batches) == 1 or not asking
+            ready = ready and possible
             if possible and self.kb.changes:
                 evaluation.adopt_kb()
                 ready = True
@@ -341,8 +385,9 @@ class Run:
             stream: Its IRI.
             last: The time of its last event in microseconds; None if it had none.
         """
+        self.evaluation.ended[stream] = LEAST if last is None else last
         for query in self.evaluation.inputs_of(stream):
-            query.ended[stream] = LEAST if last is None else last
+            query.ended[stream] = self.evaluation.ended[stream]
 
     @alone
     def finish(self, close: bool = True) -> list[Match]:
@@ -384,6 +429,140 @@ class Run:
         self.clock.failure = str(error) or type(error).__name__
         self.kb.close()
 
+    # ------------------------------------------------------------------ changes of the queries
+
+    @alone
+    def add(self, name: str, program: CompiledQueries, *, new_streams: bool = False) -> None:
+        """Add a query, which sees the events from now on; the others continue.
+
+        Variables that are bound in the run are bound in the query as well. Matches of the last
+        event must have been consumed.
+
+        Args:
+            name: Its name, for matches, `remove` and `replace`.
+            program: A program of one query.
+            new_streams: Whether it may read streams that the run does not have.
+
+        Raises:
+            ChangeError: if the query does not fit the run: a stream that it does not have, a name
+                that it has, triples that its readers drop (`Program.start`, `prune`). The run is as
+                it was, also after the errors below.
+            KbError: if the knowledge base lacks what the query needs.
+            LimitExceeded: if the limits of the run do not allow the query.
+        """
+        self._begin_change()
+        bound, unbound = self._bound(program)
+        self._change(added(self.evaluation, name, bound, unbound, new_streams))
+
+    @alone
+    def replace(
+        self,
+        name: str,
+        program: CompiledQueries,
+        state: StatePolicy = "fresh",
+        *,
+        new_streams: bool = False,
+    ) -> None:
+        """Replace a query by another one in its place.
+
+        Args:
+            name: The name of both.
+            program: A program of one query.
+            state: `fresh`: the new query begins without partial matches. `keep`: it continues those
+                of the old one; so its automaton, registers, window and choice of matches must be
+                the same. Projections, constants of filters and what graph patterns match may
+                differ; partial matches stay as they were found.
+            new_streams: As for `add`.
+
+        Raises:
+            ChangeError: as for `add`; if there is no query of the name; and if the state does not
+                fit the new query, with what differs.
+            KbError, LimitExceeded: as for `add`.
+        """
+        self._begin_change()
+        self._change(replaced(self.evaluation, {name: self._bound(program)}, state, new_streams))
+
+    @alone
+    def remove(self, name: str) -> None:
+        """Remove a query with its partial matches.
+
+        Events of a stream that only it read are still accepted.
+
+        Raises:
+            ChangeError: if there is no such query, if it is the only one, or if another one reads
+                the stream that it registers.
+        """
+        self._begin_change()
+        self._change(removed(self.evaluation, name))
+        bound = self.evaluation.bound
+        if bound:
+            used = _variables(self.evaluation.unbound)
+            self.evaluation.bound = {name: term for name, term in bound.items() if name in used}
+
+    @alone
+    def bind(self, **values: object) -> None:
+        """Change the values of bound variables; queries keep their partial matches.
+
+        Args:
+            values: Variable name → term or plain Python value, as for `Program.bind`. The variables
+                must have been free in the texts of the queries.
+
+        Raises:
+            ValueError: if no query uses a name as a free variable.
+            ChangeError: if a query cannot keep its state, as for `replace`.
+        """
+        self._begin_change()
+        evaluation = self.evaluation
+        known = _variables(evaluation.unbound)
+        for name in values:
+            if name not in known:
+                shown = ", ".join(f"?{each}" for each in sorted(known)) or "none"
+                raise ValueError(f"no query uses the variable ?{name}; their variables are {shown}")
+        before = evaluation.bound
+        evaluation.bound = before | parameter_terms(values)
+        try:
+            programs = {}
+            for entry in entries_of(evaluation):
+                if not values.keys().isdisjoint(_variables([entry.unbound])):
+                    alone = replace(
+                        self._like,
+                        queries=(),
+                        tasks=(),
+                        asked=(),
+                        sources=(entry.unbound,),
+                        names=(entry.name,),
+                    )
+                    programs[entry.compiled.plan.name] = self._bound(alone)
+            self._change(replaced(evaluation, programs, "keep", False))
+        except BaseException:
+            evaluation.bound = before
+            raise
+
+    def _begin_change(self) -> None:
+        self.settle()
+        self.clock.check_running()
+        if self.clock.finished:
+            raise ChangeError("the run is finished")
+        self._stop_feed()
+
+    def _bound(self, program: CompiledQueries) -> tuple[CompiledQueries, ast.Query]:
+        """A program of one query with the variables bound that are bound in the run.
+
+        Also returns the source before.
+        """
+        (source, *_) = program.sources
+        used = _variables(program.sources)
+        values = {name: term for name, term in self.evaluation.bound.items() if name in used}
+        if values or not program.queries:
+            program = cast(_Bindable, program).bind(values)
+        return program, source
+
+    def _change(self, change: Change) -> None:
+        change.apply()
+        evaluation = self.evaluation
+        self.rows, self.queries = evaluation.rows, evaluation.queries
+        self._plain = None
+
     # ------------------------------------------------------------------ state and reports
 
     @alone
@@ -421,12 +600,12 @@ class Run:
         self.settle()
         self.evaluation.sync()
         matchers = self.rows.matchers
-        tasks = range(len(self.program.tasks))
         entailed = self.evaluation.entailed
+        program, tasks = self._as_program()
         return explain(
-            self.program,
+            program,
             [matchers.observed(task) for task in tasks],
-            widened_patterns(self.program, {seen: each.rules for seen, each in entailed.items()}),
+            widened_patterns(program, {seen: each.rules for seen, each in entailed.items()}),
             [joined_so_far(query.native) for query in self.queries],
         )
 
@@ -472,3 +651,8 @@ class Run:
             time = timestamp_of(timestamp, self.clock.time_precision)
             given.append(Event(stream, time, number, facts_of(graph, f"w{number}")))
         return Sample(given, len(given) == self.clock.events) if given else None
+
+
+def _variables(sources: Iterable[ast.Query]) -> set[str]:
+    """The names of the variables of some queries."""
+    return {node.name for node in ast.walk(tuple(sources)) if isinstance(node, ast.Var)}

@@ -120,6 +120,15 @@ def test_writing_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows["srx in Python"][3] == "4"
 
 
+def test_changes_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    script = ROOT / "benchmarks" / "many" / "changes.py"
+    command = [sys.executable, str(script), "--queries", "20", "--repeat", "2"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len(re.findall(r"^  (add|remove)", result.stdout, re.MULTILINE)) == 8
+    assert re.search(r"^  [1-9]\d* matches$", result.stdout, re.MULTILINE)
+
+
 def test_read_nquads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     result = subprocess.run(

@@ -21,7 +21,7 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.envelope import MAGIC as MAGIC
 from spaseq.engine.envelope import VERSION as VERSION
 from spaseq.engine.envelope import seal, unseal
-from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.evaluation import Evaluation, originals
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native.check import check
 from spaseq.engine.saved_groups import restore_groups, save_groups
@@ -83,19 +83,24 @@ def save(run: Evaluation) -> bytes:
         "bound": {name: writer.term(term) for name, term in run.bound.items()},
         "time": None if clock.time is None else writer.time(clock.time),
         "closed": clock.closed,
-        "ordinals": clock.ordinals,
+        "ordinals": _of_streams(run, clock.ordinals),
         "derived time": run.derived_time,
         "derived ordinal": run.derived_ordinal,
         "domain": clock.domain,
         "finished": clock.finished,
         "events": clock.events,
         "triples": clock.triples,
-        "per stream": clock.per_stream,
+        "per stream": _of_streams(run, clock.per_stream),
         "delayed": [[writer.event(event) for event in events] for events in run.delayed],
         "queries": [saved[query] for query in run.queries],
     }
     data["tables"] = writer.tables()
     return seal(data)
+
+
+def _of_streams(run: Evaluation, counts: Mapping[str, int]) -> dict[str, int]:
+    """The counts of the streams that queries read; a run may have had others."""
+    return {iri: counts[iri] for iri in run.program.streams if iri in counts}
 
 
 def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
@@ -173,6 +178,16 @@ class SavedState:
         if changed:
             parts.append(f"the text (or a bound variable) of {_named(changed)} differs")
         return "; ".join(parts) or "the queries come in another order"
+
+    def apart(self, program: CompiledQueries) -> set[int]:
+        """The numbers of queries whose state is another one than that of an equal query before.
+
+        That is so if a query was added to the run after the other one.
+        """
+        parts = self._data["queries"]
+        if type(parts) is not list or len(parts) != len(program.queries):
+            return set()
+        return {n for n, first in enumerate(originals(program)) if parts[n] != parts[first]}
 
     def restore(self, run: Evaluation) -> None:
         """Restore the state into a fresh run of the same program.

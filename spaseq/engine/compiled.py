@@ -6,8 +6,8 @@ the matches of an instant, and count events.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from spaseq.errors import Diagnostic
 from spaseq.gpm.pattern import Pattern
@@ -52,6 +52,33 @@ class CompiledQueries:
         return (*self.tasks, *self.asked)
 
     @property
+    def plain(self) -> tuple[CompiledQueries, Sequence[int]]:
+        """The program with its patterns in the order of use, and the number of each before.
+
+        The program of a run whose queries have changed has patterns that no query uses.
+        """
+        tasks = dict.fromkeys(n for query in self.queries for n in query.tasks)
+        asked = dict.fromkeys(
+            n for query in self.queries for some in query.asked for n in some if n >= 0
+        )
+        after = {number: place for place, number in enumerate((*tasks, *asked))}
+        patterns = self.patterns
+        program = replace(
+            self,
+            queries=tuple(
+                replace(
+                    query,
+                    tasks=tuple(after[n] for n in query.tasks),
+                    asked=tuple(tuple(n if n < 0 else after[n] for n in a) for a in query.asked),
+                )
+                for query in self.queries
+            ),
+            tasks=tuple(patterns[n] for n in tasks),
+            asked=tuple(patterns[n] for n in asked),
+        )
+        return program, tuple(after)
+
+    @property
     def streams(self) -> tuple[str, ...]:
         """The IRIs of the external streams: all but the registered ones."""
         written = {query.plan.registers_stream for query in self.queries}
@@ -73,6 +100,27 @@ class CompiledQueries:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The warnings of all queries."""
         return tuple(finding for query in self.queries for finding in query.plan.warnings)
+
+
+def in_order(plans: Iterable[QueryPlan]) -> list[QueryPlan]:
+    """Order queries that register a stream before its readers, else as given.
+
+    The checks have refused cycles.
+    """
+    left = list(plans)
+    unwritten = {one.registers_stream: one for one in left if one.registers_stream is not None}
+    ordered: list[QueryPlan] = []
+    while unwritten:
+        for one in left:
+            if all(unwritten.get(iri, one) is one for iri in one.streams):
+                break
+        else:
+            raise AssertionError("registered streams form a cycle")
+        ordered.append(one)
+        left.remove(one)
+        if one.registers_stream is not None:
+            del unwritten[one.registers_stream]
+    return ordered + left
 
 
 def shared_selection(query: CompiledQuery) -> str:

@@ -56,6 +56,10 @@ class Entailment:
         """Note that readers drop all triples outside of these uses."""
         self._is_read, self._read = True, used
 
+    def read_as(self, before: Entailment) -> None:
+        """Note what the readers of a run with other queries drop."""
+        self._is_read, self._read = before._is_read, before._read
+
     def closures(self, kb: Kb) -> Mapping[Seen, Closure]:
         """The closed graphs that queries read; empty without a regime.
 
@@ -70,7 +74,7 @@ class Entailment:
                 raise KbError(_left_out(*map(str, missing)))
         return found
 
-    def graphs(self, current: CurrentGraphs, kb: Kb) -> Entailed:
+    def graphs(self, current: CurrentGraphs, kb: Kb) -> dict[Seen, EntailedGraphs]:
         """The graphs of a run under entailment, at its start."""
         return {
             seen: EntailedGraphs(current, closure.kb, closure.rules)
@@ -108,7 +112,8 @@ def _targets(program: CompiledQueries) -> dict[Seen, tuple[Target, ...]]:
         plan = query.plan
         nodes = asked.setdefault(plan.kb_graphs, [])
         for task in query.tasks:
-            nodes += (program.tasks[task].program.pattern, *program.tasks[task].filters)
+            pattern = program.patterns[task]
+            nodes += (pattern.program.pattern, *pattern.filters)
         nodes += (
             condition.expression
             for occurrence in plan.occurrences

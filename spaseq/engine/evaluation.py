@@ -10,31 +10,40 @@ The caller (`spaseq.runs`) admits events in order, and treats an error of `proce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeAlias
 
 from spaseq.engine.compaction import Compaction
-from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.entailment import Entailment
 from spaseq.engine.formatting import Block, Formatting, Make
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
 from spaseq.engine.multi_run import MultiRun
 from spaseq.engine.native._matches import copies
-from spaseq.engine.pattern_rows import EventRows, check_graphs
+from spaseq.engine.native.dispatch_keys import KeyChoice
+from spaseq.engine.pattern_rows import EventRows, check_graphs, expressions_of
 from spaseq.engine.stream_clock import StreamClock
-from spaseq.errors import SpaseqError
+from spaseq.errors import ChangeError, SpaseqError
+from spaseq.gpm.named_graphs import EntailedGraphs
+from spaseq.gpm.pattern import Pattern, SharedPatterns
+from spaseq.gpm.relevance import outside, uses
 from spaseq.kb.knowledge import Knowledge
 from spaseq.parser import ast
+from spaseq.rdf._dictionary import text_of
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
-from spaseq.rdf.event import Event, Parameter, fact_of
+from spaseq.rdf._window_terms import WindowTerms
+from spaseq.rdf.event import Event, Parameter, Term, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
 
+Begin: TypeAlias = "Callable[[CompiledQuery, QueryRun | None], QueryRun]"
+"""Begins a query now; with another state, the query continues it."""
 
-def _originals(program: CompiledQueries) -> list[int]:
+
+def originals(program: CompiledQueries) -> list[int]:
     """Per query: the number of the first query that equals it but for its name.
 
     Queries that register streams, or read registered ones, count as different from all others.
@@ -55,6 +64,8 @@ class Evaluation:
         bound: The variables that were replaced by constants; saved with the state.
         entail: The entailment regime, or None; saved with the state.
         limits: The limits of groups, steps and memory.
+        prune: Whether readers drop the triples that no query can use.
+        apart: The numbers of queries that share no state with an equal one.
     """
 
     def __init__(
@@ -64,11 +75,19 @@ class Evaluation:
         bound: Mapping[str, Parameter] | None = None,
         entail: str | None = None,
         limits: Limits = NO_LIMITS,
+        prune: bool = True,
+        apart: Collection[int] = (),
     ):
         self.program = program
+        self.unbound: list[ast.Query] = list(program.sources)
+        """The sources of the program before variables were bound."""
+        self._limits = limits
+        self._prunes = prune
+        self._is_read = False
+        self._canonical: SharedPatterns | None = None
         self.bound = dict(bound or {})
         self._entailment = Entailment(program, entail)
-        self.kb = Knowledge(kb or {}, self._entailment.closures)
+        self.kb = Knowledge(kb or {}, lambda kb: self._entailment.closures(kb))
         """The background graphs and their changes (`load`, `replace`, `reload`)."""
         check_graphs(program, self.kb.graphs)
         self.entail = entail
@@ -76,7 +95,10 @@ class Evaluation:
         self.rows = EventRows(program, self.kb, self.entailed, limits)
         check_limits(program, limits)
         self._files: dict[str, int] = {}
-        self.originals = _originals(program)
+        self.originals = [
+            number if number in apart else original
+            for number, original in enumerate(originals(program))
+        ]
         """Per query: the number of the first query that equals it but for its name."""
         self.queries: list[QueryRun] = []
         """The state of each query; equal queries share one."""
@@ -84,19 +106,12 @@ class Evaluation:
             self.queries.append(
                 self.queries[self.originals[number]]
                 if self.originals[number] < number
-                else QueryRun(
-                    query,
-                    self.entailed.get(query.plan.kb_graphs, self.kb),
-                    self.rows.matchers,
-                    limits,
-                    self._files,
-                )
+                else self._query(query)
             )
         self.compaction = Compaction(self.distinct, self.rows)
         self.rows.prefetch(self.distinct)
         self.clock = StreamClock(program.streams)
-        written = {q.plan.registers_stream for q in self.queries} - {None}
-        self.direct = [not written & set(q.plan.streams) for q in self.queries]
+        self.direct = self._direct()
         """Per query: whether it reads no registered stream, and so processes events at once."""
         self.delayed: list[list[Event]] = [[] for _ in self.queries]
         """Per query that is not direct: the events of timestamps that are not closed."""
@@ -105,6 +120,7 @@ class Evaluation:
         self.derived_ordinal: dict[str, int] = {}
         """Per registered stream: the ordinal of its next event at `derived_time`."""
         self._multi: MultiRun | None = None
+        self._keys = KeyChoice(self.rows.matchers.dictionary)
         self._is_shared: bool | None = None
         self.formatting: Formatting | None = None
         """How a sink has the matches written, if it does so without objects."""
@@ -112,7 +128,17 @@ class Evaluation:
         """Per query with equal ones: the matches that it had last."""
         self.skipped = 0
         """The events processed as empty because a remote KB failed."""
+        self.ended: dict[str, int] = {}
+        """The time of the last event of each input stream that has ended before others."""
         self.kb.begin()
+
+    def _query(self, query: CompiledQuery) -> QueryRun:
+        graphs = self.entailed.get(query.plan.kb_graphs, self.kb)
+        return QueryRun(query, graphs, self.rows.matchers, self._limits, self._files)
+
+    def _direct(self) -> list[bool]:
+        written = {q.plan.registers_stream for q in self.queries} - {None}
+        return [not written & set(q.plan.streams) for q in self.queries]
 
     # ------------------------------------------------------------------ readers
 
@@ -122,8 +148,13 @@ class Evaluation:
 
         Batches that are read with it are encoded for this run only.
         """
-        self._entailment.read_with(self.rows.matchers.used)
-        return self.rows.matchers.relevance
+        matchers = self.rows.matchers
+        if not self._prunes:
+            self._entailment.read_with(None)
+            return Relevance(matchers.dictionary)
+        self._is_read = True
+        self._entailment.read_with(matchers.used)
+        return matchers.relevance
 
     @property
     def waiting(self) -> bool:
@@ -138,9 +169,10 @@ class Evaluation:
         return tuple(dict.fromkeys(self.queries))
 
     def is_single(self, stream: str) -> bool:
-        """Whether there is one query, which reads this stream only and directly."""
+        """Whether there is one query, which reads this stream directly, and no other stream."""
         (query, *others), (direct, *_) = self.queries, self.direct
-        return not others and direct and query.reads_only(stream)
+        only = self.clock.streams == (stream,) and query.reads_only(stream)
+        return not others and direct and only
 
     def format_with(self, block: Block, make: Make) -> bool:
         """Have makers write the matches to a block, before the first event.
@@ -181,7 +213,7 @@ class Evaluation:
         """
         if self._multi is None:
             if self._is_shared is None:
-                several = len(self.queries) > 1 or len(self.program.streams) > 1
+                several = len(self.queries) > 1 or len(self.clock.streams) > 1
                 on_core = all(query.on_core for query in self.queries)
                 self._is_shared = several and on_core and all(self.direct)
             if not self._is_shared or self.waiting:
@@ -196,6 +228,7 @@ class Evaluation:
                 self._files,
                 self._register,
                 None if self.formatting is None else self.formatting.block,
+                self._keys,
             )
         return self._multi if self._multi.driver.loaded or not self.waiting else None
 
@@ -231,6 +264,163 @@ class Evaluation:
         if self.compaction.is_due(self.clock.events):
             self._discard_loop()
             self.compaction.compact()
+
+    # ------------------------------------------------------------------ other queries
+
+    def shared_patterns(self) -> SharedPatterns:
+        """The patterns that GPMs of further queries can share."""
+        if self._canonical is None:
+            patterns = self.program.patterns
+            used = {number for query in self.program.queries for number in query.tasks}
+            self._canonical = SharedPatterns()
+            self._canonical.replace({number: patterns[number] for number in sorted(used)})
+        return self._canonical
+
+    def change(
+        self,
+        program: CompiledQueries,
+        unbound: Sequence[ast.Query],
+        new: Mapping[int, Pattern],
+        queries: Callable[[Begin], list[QueryRun]],
+    ) -> None:
+        """Change the queries between two events.
+
+        Args:
+            program: The program afterwards. Patterns have the numbers that they had.
+            unbound: Its sources before variables were bound.
+            new: The patterns that the run does not have, by number.
+            queries: Lists the states of the queries. Its argument begins one, which may continue
+                the state of another.
+
+        Raises:
+            KbError, LimitExceeded, ChangeError: if the run cannot have a query; the queries are as
+                before.
+        """
+        check_graphs(program, self.kb.graphs)
+        check_limits(program, self._limits)
+        self._check_read(program, new.values())
+        self._discard_loop()
+        rows, undo = self.rows.parts, self._entail(program)
+        dictionary = self.rows.matchers.dictionary
+        terms = dictionary.version
+        continued: list[tuple[QueryRun, QueryRun]] = []
+
+        def begin(query: CompiledQuery, kept: QueryRun | None) -> QueryRun:
+            begun = self._query(query)
+            begun.begin_at(self.clock)
+            if kept is not None:
+                continued.append((begun, kept))
+            return begun
+
+        try:
+            rebuilds = self.rows.change(program, new)
+            after = queries(begin)
+            self._keys.learn(self.rows.matchers.patterns)  # before states are numbered
+            for query, kept in continued:
+                query.take_over(kept, self.clock)
+        except BaseException:
+            undo()
+            self.rows.parts = rows
+            self._renumber(self.distinct, terms)
+            raise
+        staying = [query for query in self.distinct if query in after]
+        if rebuilds:
+            for query in staying:
+                query.renew(self.rows.matchers)
+        else:
+            self._renumber(staying, terms)
+        self._adopt(program, unbound, new, after)
+
+    def _entail(self, program: CompiledQueries) -> Callable[[], None]:
+        """Close the KB for a changed program; returns what undoes it.
+
+        Raises:
+            KbError, LimitExceeded: if a graph cannot be closed.
+        """
+        before, graphs = self._entailment, self.entailed
+        rules = {seen: (each.closed, each.rules) for seen, each in graphs.items()}
+        after = Entailment(program, self.entail)
+        after.read_as(before)
+        closures = after.closures(self.kb.current)
+
+        def undo() -> None:
+            self._entailment = before
+            for seen, (closed, some) in rules.items():
+                graphs[seen].replace(closed, some)
+
+        self._entailment = after
+        for seen, closure in closures.items():
+            if seen in graphs:
+                graphs[seen].replace(closure.kb, closure.rules)
+            else:
+                graphs[seen] = EntailedGraphs(self.kb, closure.kb, closure.rules)
+        return undo
+
+    def _check_read(self, program: CompiledQueries, new: Iterable[Pattern]) -> None:
+        """Check that the readers of the run keep the triples that new patterns use.
+
+        Raises:
+            ChangeError: if they drop some.
+        """
+        if not self._is_read:
+            return
+        nodes = [node for each in new for node in (each.program.pattern, *each.filters)]
+        wanted = uses((*nodes, *expressions_of(program.queries)))
+        missing = outside(wanted, self.rows.matchers.used)
+        if missing is not None:
+            predicate, value = missing
+            what = "any triple" if predicate is None else f"triples of {predicate}"
+            what += "" if value is None else f" with {value}"
+            raise ChangeError(
+                f"a query needs {what}, which readers of this run drop (`relevance`), since no "
+                "query used them when it began: start the run with prune=False"
+            )
+
+    def _renumber(self, queries: Iterable[QueryRun], terms: int) -> None:
+        """Rebuild the automata that hold terms which have become permanent.
+
+        Args:
+            queries: The states.
+            terms: The version of the dictionary that they know.
+        """
+        dictionary = self.rows.matchers.dictionary
+        more = [dictionary.term(number) for number in range(terms, dictionary.version)]
+        texts = list(map(text_of, more))
+        held: dict[WindowTerms, set[Term]] = {}
+        for query in queries if more else ():
+            step = query.native.step
+            step.forget_encoded()
+            if step.window not in held:
+                has = map(step.window.has, texts)
+                held[step.window] = {term for term, it in zip(more, has, strict=True) if it}
+            if held[step.window] and not held[step.window].isdisjoint(query.state().terms):
+                query.renew(self.rows.matchers)
+
+    def _adopt(
+        self,
+        program: CompiledQueries,
+        unbound: Sequence[ast.Query],
+        new: Mapping[int, Pattern],
+        queries: list[QueryRun],
+    ) -> None:
+        """Continue with changed queries, whose automata are ready."""
+        delayed = dict(zip(self.queries, self.delayed, strict=True))
+        first: dict[QueryRun, int] = {}
+        self.program, self.unbound, self.queries = program, list(unbound), queries
+        self.originals = [first.setdefault(query, n) for n, query in enumerate(queries)]
+        self.delayed = [delayed.get(query, []) for query in queries]
+        self.direct = self._direct()
+        if self._canonical is not None:
+            self._canonical.replace(new)
+        self.clock.add_streams(program.streams)
+        self.compaction = Compaction(self.distinct, self.rows)
+        self.rows.prefetch(self.distinct)
+        self._is_shared, self._last = None, {}
+        for iri, last in self.ended.items():
+            for query in self.inputs_of(iri):
+                query.ended[iri] = last
+        if self.formatting is not None:
+            self.format_with(self.formatting.block, self.formatting.make)
 
     # ------------------------------------------------------------------ the knowledge base
 

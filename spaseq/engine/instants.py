@@ -15,9 +15,11 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
+from spaseq.engine.continuing import same_solutions
 from spaseq.engine.formatting import Make
 from spaseq.engine.limit_errors import exceeded
 from spaseq.engine.native._matches import Matches, MatchMaker
+from spaseq.engine.native.check import check
 from spaseq.engine.native.query_run import NativeRun, native_run
 from spaseq.engine.native.snapshot import add_counters, restore_automaton, save_automaton
 from spaseq.engine.output import OutputStage
@@ -25,7 +27,9 @@ from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.place_names import Notation
 from spaseq.engine.residual_filters import linked
 from spaseq.engine.result_groups import NEVER
-from spaseq.errors import LimitExceeded
+from spaseq.engine.saved_groups import restore_groups, save_groups
+from spaseq.engine.stream_clock import StreamClock
+from spaseq.errors import ChangeError, LimitExceeded, StateError
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.kb.knowledge import Knowledge
@@ -35,7 +39,8 @@ from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.state import AutomatonState, NodeState
 from spaseq.rdf._batch import EventBatch
-from spaseq.rdf.event import Event, Timestamp
+from spaseq.rdf.codec import Reader, Writer
+from spaseq.rdf.event import DATE_TIME, Event, Timestamp
 from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
@@ -149,6 +154,8 @@ class QueryRun:
         made = [self._make and self._make(self.native, name) for name in self._names]
         if made[0] is None:
             return False
+        if self.native.matches is not None:
+            self.emitted += self.native.matches.made
         self.native.matches, *self.copiers = made
         return True
 
@@ -248,6 +255,45 @@ class QueryRun:
         self._set_makers()
         self.adopt(state)
         add_counters(self.native, before)
+
+    def begin_at(self, clock: StreamClock) -> None:
+        """Begin between two events of a run: later ones are the first that the query sees.
+
+        Ordinals of the open timestamp count its earlier events.
+        """
+        is_open = clock.time is not None and clock.closed == clock.time.micros
+        known = clock.ordinals if is_open else {}
+        self.time = None if known.keys().isdisjoint(self.plan.streams) else clock.time
+        self.domain = clock.domain or ""
+        self.delivered = {iri: known.get(iri, 0) for iri in self.plan.streams}
+        self.ordinal = min(self.delivered.values())
+
+    def take_over(self, before: QueryRun, clock: StreamClock) -> None:
+        """Continue from the state of another query, whose automaton is the same.
+
+        Raises:
+            ChangeError: if the state is not one of this query.
+        """
+        self.time, self.domain, self.ordinal = before.time, before.domain, before.ordinal
+        self.delivered = dict(before.delivered)
+        self.queued = {ordinal: list(some) for ordinal, some in before.queued.items()}
+        self.opened, self.ended = before.opened, dict(before.ended)
+        self.emitted, self.closed_by_end = before.matched, before.closed_by_end
+        self.shed_before = before.shed
+        self.output.take_over(before.output, same_solutions(before.plan, self.plan))
+        state = before.state()
+        try:
+            writer = Writer()
+            groups = save_groups(before.output.groups, writer)
+            reader = Reader(writer.tables())
+            restore_groups(self.plan, self.output.groups, groups, clock, reader)
+            check(self.native, state, dated=self.domain == DATE_TIME, opened=self.opened)
+        except StateError as error:
+            raise ChangeError(
+                f"the state of the query {self.plan.name} does not fit the new one: {error}"
+            ) from error
+        self.adopt(state)
+        add_counters(self.native, before.native)
 
     def exceeded(self, reached: LimitReached) -> LimitExceeded:
         """The error that names the place that reached a limit, and the cause."""

@@ -17,7 +17,7 @@ from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._multi_driver import MultiDriver
 from spaseq.engine.native._multi_matches import MultiMatches
-from spaseq.engine.native.dispatch_keys import dispatch_keys, rarest, reads_filters
+from spaseq.engine.native.dispatch_keys import KeyChoice, rarest, reads_filters
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.kb.knowledge import Knowledge
@@ -42,6 +42,7 @@ class MultiRun:
         files: File name → its number, which all queries share.
         register: Appends the matches of a query to the stream that it registers, if any.
         block: What the makers of matches write to, if they do not make objects.
+        keys: The keys of the patterns.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class MultiRun:
         files: dict[str, int],
         register: Callable[[QueryRun, list[Match]], list[Match]],
         block: Block | None,
+        keys: KeyChoice,
     ):
         self._places = [n for n, original in enumerate(originals) if n == original]
         self._queries = queries = [queries[number] for number in self._places]
@@ -74,10 +76,10 @@ class MultiRun:
         self._matchers = matchers = rows.matchers
         self._dictionary = matchers.dictionary
         self.driver = MultiDriver(
-            program.streams,
+            clock.streams,
             [(q.native.step, q.plan.streams, q.output.waits) for q in queries],
             [program.queries[number].tasks for number in self._places],
-            dispatch_keys(matchers.patterns, matchers.dictionary),
+            keys.of(matchers.patterns),
             matchers.window,
             matchers.counted,
         )

@@ -151,6 +151,15 @@ class OutputStage:
         )
         """Whether one match of an instant suffices."""
 
+    def take_over(self, before: OutputStage, same: bool) -> None:
+        """Continue from what another stage remembers, but for groups of results.
+
+        `same`: solutions mean the same in both.
+        """
+        if same:
+            self.shown = dict(before.shown)
+        self.complete, self.constructed = dict(before.complete), before.constructed
+
     def batch(
         self, paths: Iterable[Path], end: Timestamp, run: Finder, early: bool = False
     ) -> tuple[list[Match], list[Path]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, counts_events
 from spaseq.engine.entailment import Closure, Entailed, Seen
@@ -14,11 +15,15 @@ from spaseq.gpm.named_graphs import NamedGraphs
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.window import LAST_MOMENT
 from spaseq.nfa.wiring import windows_back
+from spaseq.parser import ast
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.entailment import Rules
 from spaseq.rdf.event import Event
 from spaseq.rdf.limits import Limits
+
+_WHOLE = "a query that reads what another registers"
+"""Why the KB relations of a pattern must be fetched whole."""
 
 
 class EventRows:
@@ -26,36 +31,29 @@ class EventRows:
 
     def __init__(self, program: CompiledQueries, kb: Knowledge, entailed: Entailed, limits: Limits):
         self._limits = limits
-        plans = [query.plan for query in program.queries]
-        conditions = [
-            condition.expression
-            for plan in plans
-            for occurrence in plan.occurrences
-            for condition in occurrence.conditions
-        ]
         self._program = program
         self._kb = kb
         self._entailed = entailed
-        shown = [column.value for plan in plans for column in plan.output.columns]
-        self._expressions = (*conditions, *shown)
+        self._expressions = expressions_of(program.queries)
         self.matchers = self._matchers(None)
         self._joins = self._by_stream()
         self._holders: Sequence[Holder] = ()
 
-    def _matchers(self, before: Matchers | None) -> Matchers:
-        """New matchers for the present graphs."""
+    def _matchers(self, before: Matchers | None, new: Collection[int] = ()) -> Matchers:
+        """New matchers for the present graphs; `before` did not have the patterns `new`."""
         program = self._program
-        counted = counts_events(program)
+        counted = counts_events(program) and (before is None or before.counted)
         return Matchers(
             program.patterns,
             self._kb,
             self._expressions,
             _horizon(program.queries, counted),
             counted,
-            dict.fromkeys(_derived_patterns(program), "a query that reads what another registers"),
+            dict.fromkeys(_derived_patterns(program), _WHOLE),
             self._entailed,
             before,
             self._limits,
+            new,
         )
 
     # ------------------------------------------------------------------ the KB
@@ -72,10 +70,59 @@ class EventRows:
                             some.append(join)
         return joins
 
+    def change(self, program: CompiledQueries, new: Collection[int]) -> bool:
+        """Match the patterns of a changed program.
+
+        Args:
+            program: The program.
+            new: The numbers of the patterns that it did not have, or that nothing used.
+
+        Returns:
+            Whether the matchers are new; automata that use the ones before must be rebuilt.
+
+        Raises:
+            KbError: if the KB cannot supply what the patterns need; `parts` undoes the change.
+        """
+        known = set(map(id, self._program.queries))
+        more = [query for query in program.queries if id(query) not in known]
+        self._program, self._expressions = program, expressions_of(program.queries)
+        rebuilds = not self._extend(new, more)
+        if rebuilds:
+            self.matchers = self._matchers(self.matchers, new)
+        self._joins = self._by_stream()
+        return rebuilds
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What `change` replaces; set it to undo a change that has failed."""
+        return self._program, self._expressions, self.matchers, self._joins
+
+    @parts.setter
+    def parts(self, parts: tuple[Any, ...]) -> None:
+        self._program, self._expressions, self.matchers, self._joins = parts
+
+    def _extend(self, new: Collection[int], queries: Sequence[CompiledQuery]) -> bool:
+        """Add patterns to the matchers in place; False if there must be new ones."""
+        matchers, patterns = self.matchers, self._program.patterns
+        if matchers.counted and not counts_events(self._program):
+            return False
+        derived = _derived_patterns(self._program)
+        for number in sorted(new):
+            if not matchers.put(number, patterns[number], _WHOLE if number in derived else ""):
+                return False
+        expressions = expressions_of(queries)
+        matchers.use([patterns[number] for number in new], expressions, self._expressions)
+        matchers.widen(_horizon(self._program.queries, matchers.counted))
+        return True
+
     def prefetch(self, queries: Sequence[Holder]) -> None:
         """Add the keys that partial matches of queries hold to the requests of the KB."""
         self._holders = queries
-        add_sources(queries, self.matchers.joins)
+        for joins in self._joins.values():
+            for join in joins:
+                join.ahead = tuple
+        if self._joins:
+            add_sources(queries, self.matchers.joins)
 
     def renew(self, closures: Mapping[Seen, Closure]) -> None:
         """Adopt the present KB. New rules of entailment require new matchers.
@@ -160,6 +207,19 @@ def check_graphs(program: CompiledQueries, graphs: Sequence[str]) -> None:
             f"the query reads the KB graph <{absent[0]}> (FROM), but it was not given; "
             f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
         )
+
+
+def expressions_of(queries: Sequence[CompiledQuery]) -> tuple[ast.Node, ...]:
+    """The expressions over several events, and those of the results."""
+    plans = [query.plan for query in queries]
+    conditions = [
+        condition.expression
+        for plan in plans
+        for occurrence in plan.occurrences
+        for condition in occurrence.conditions
+    ]
+    shown = [column.value for plan in plans for column in plan.output.columns]
+    return (*conditions, *shown)
 
 
 def _derived_patterns(program: CompiledQueries) -> set[int]:

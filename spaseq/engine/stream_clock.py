@@ -24,7 +24,8 @@ class StreamClock:
     """
 
     def __init__(self, streams: Sequence[str]):
-        self._external = streams
+        self.streams = tuple(streams)
+        """The IRIs of the external streams, also of those that no query reads any more."""
         self._known = set(streams)
         self.time: Timestamp | None = None
         """The greatest timestamp so far, of an event or a watermark."""
@@ -45,6 +46,13 @@ class StreamClock:
         self.triples = 0
         self.per_stream: dict[str, int] = dict.fromkeys(streams, 0)
         """Per external stream: the number of events so far."""
+
+    def add_streams(self, streams: Sequence[str]) -> None:
+        """Admit the events of further streams."""
+        self.streams = tuple(dict.fromkeys((*self.streams, *streams)))
+        self._known.update(streams)
+        for iri in streams:
+            self.per_stream.setdefault(iri, 0)
 
     # ------------------------------------------------------------------ admission
 
@@ -77,7 +85,7 @@ class StreamClock:
         if self.finished:
             raise EventError("the run is finished: start a new one for more events")
         if stream not in self._known:
-            known = ", ".join(f"<{iri}>" for iri in self._external)
+            known = ", ".join(f"<{iri}>" for iri in self.streams)
             raise EventError(f"no query reads the stream <{stream}>; they read {known}")
 
     def check_time(self, time: Timestamp, stream: str) -> None:

@@ -5,14 +5,16 @@ once, and each pattern is matched at most once per event. Patterns that have no 
 filters from the first that has none, run on operators in Python.
 
 Invariant: every permanent term is in the dictionary before the first batch is created, so a
-`Matchers` is complete when it is constructed. A reader that uses `relevance` drops triples that no
-pattern can use. Cost: see `_match_event` of the native matcher and `spaseq.gpm.python.evaluator`.
+`Matchers` is complete when it is constructed, or after `put` and `use`. A reader that uses
+`relevance` drops triples that no pattern can use. Cost: see `_match_event` of the native matcher
+and `spaseq.gpm.python.evaluator`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from spaseq.errors import EventError
 from spaseq.gpm import algebra
@@ -44,6 +46,8 @@ from spaseq.rdf.event import DATE_TIME, Event, Term
 from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.rules import enabled
 
+_MOST_VIEWS = 0xFFFE
+"""The greatest number of views of a summary graph."""
 _PLAIN: Mapping[tuple[str, ...] | None, EntailedGraphs] = {}
 
 
@@ -59,7 +63,9 @@ class Matchers:
         whole: patterns whose KB relations must be fetched whole, with the reason.
         entailed: by the KB graphs that a pattern sees, those graphs under entailment.
         before: the matchers of the same patterns over earlier graphs, which these ones continue.
+            With other positions than these, their window is not continued.
         limits: the bounds on steps and memory, for each pattern separately.
+        new: the patterns that `before` did not have.
 
     Raises:
         KbError: if the KB cannot supply what the patterns need.
@@ -76,6 +82,7 @@ class Matchers:
         entailed: Mapping[tuple[str, ...] | None, EntailedGraphs] = _PLAIN,
         before: Matchers | None = None,
         limits: Limits = NO_LIMITS,
+        new: Collection[int] = (),
     ):
         self._limits = limits
         self.calls: Calls = Calls() if before is None else before.calls
@@ -89,8 +96,11 @@ class Matchers:
         ]
         self.dictionary: Dictionary = Dictionary() if before is None else before.dictionary
         self._horizon = horizon
-        self.window: WindowTerms = WindowTerms(horizon) if before is None else before.window
-        self.counted = counted
+        self.counted: bool = counted
+        self.window: WindowTerms = (
+            WindowTerms(horizon) if before is None or before.counted != counted else before.window
+        )
+        self.window.widen(horizon)
         self.graph, self._views = self._summary()
         self._native: list[NativeMatcher | None] = []
         self._tables: dict[int, KbTables] = {}
@@ -99,19 +109,8 @@ class Matchers:
         self._collected: tuple[int, ...] = ()
         for number, pattern in enumerate(self.patterns):
             self._native.append(self._matcher(number, pattern, (whole or {}).get(number, "")))
-        self._evaluators = [
-            Evaluator(pattern.program, self._graphs_of(pattern.program), number, limits, self.calls)
-            if pattern.native is None
-            else None
-            for number, pattern in enumerate(self.patterns)
-        ]
-        # Entailed triples may have predicates that no triple of the event has.
-        self._required = [
-            tuple(map(self.dictionary.intern, evaluator.required))
-            if evaluator is not None and not entailed
-            else ()
-            for evaluator in self._evaluators
-        ]
+        self._evaluators = [self._evaluator(n, p) for n, p in enumerate(self.patterns)]
+        self._required = list(map(self._predicates, self._evaluators))
         self._tests = [_tests(pattern) for pattern in self.patterns]
         asking = (*(p.program.pattern for p in patterns), *_conditions(patterns), *self._others)
         used: Uses = None
@@ -122,18 +121,92 @@ class Matchers:
         self.relevance: Relevance = (
             Relevance(self.dictionary, used) if known is None else known.relevance
         )
-        self._useful = None if used is None else frozenset(predicate for predicate, _ in used)
+        self._useful = _predicates_of(used)
         self._batch = EventBatch(self.dictionary)
         self._loaded: tuple[EventBatch, int] | None = None
         self._event: Event | None = None
         self._evaluated: tuple[Event | None, dict[int, tuple[list[Row], list[Row]]]] = None, {}
         """The last event that Python evaluated, and its rows, by pattern."""
-        numbers = range(len(patterns))
-        self._tried = [0 if before is None else before.tried(n) for n in numbers]
-        self._found = [0 if before is None else before.row_count(n) for n in numbers]
+        earlier = [None if n in new else before for n in range(len(patterns))]
+        self._tried = [0 if e is None else e.tried(n) for n, e in enumerate(earlier)]
+        self._found = [0 if e is None else e.row_count(n) for n, e in enumerate(earlier)]
         self._untrue = [[0] * len(tests) for tests in self._tests]
-        self._untrue_before = [[] if before is None else before.untrue(n) for n in numbers]
+        self._untrue_before = [[] if e is None else e.untrue(n) for n, e in enumerate(earlier)]
         self.fill()
+
+    # ------------------------------------------------------------------ changes
+
+    def put(self, number: int, pattern: Pattern, whole: str = "") -> bool:
+        """Match another pattern: the next one, or one in place of a pattern that nothing uses.
+
+        Batches that were encoded before need `EventBatch.refit`.
+
+        Args:
+            number: Its number.
+            pattern: The pattern.
+            whole: Why its KB relations must be fetched whole, if so.
+
+        Returns:
+            False if that takes new matchers: under entailment, for the first pattern with a
+            variable as predicate, and beyond the number of views. Nothing has changed then.
+
+        Raises:
+            KbError: if the KB cannot supply what the pattern needs.
+        """
+        keys = _keys_of([pattern])
+        more = [key for key in keys if not isinstance(key, int) and key not in self._views]
+        if (
+            self._entailed
+            or (not self.graph.whole and any(map(_is_open, keys)))
+            or self.graph.view_count + len(more) > _MOST_VIEWS
+        ):
+            return False
+        first = self.graph.view_count
+        self.graph.extend(more)
+        self._views.update({key: view for view, key in enumerate(more, first)})
+        self._tables.pop(number, None)
+        matcher = self._matcher(number, pattern, whole)
+        evaluator = self._evaluator(number, pattern)
+        tests = _tests(pattern)
+        lists: Sequence[tuple[list[Any], Any]] = (
+            (self.patterns, pattern),
+            (self._native, matcher),
+            (self._evaluators, evaluator),
+            (self._required, self._predicates(evaluator)),
+            (self._tests, tests),
+            (self._tried, 0),
+            (self._found, 0),
+            (self._untrue, [0] * len(tests)),
+            (self._untrue_before, []),
+        )
+        for values, value in lists:
+            values[number:] = [value, *values[number + 1 :]]
+        self._fill(number)
+        self._event = None
+        self._evaluated = None, {}
+        return True
+
+    def use(
+        self, patterns: Sequence[Pattern], more: Sequence[ast.Node], others: Iterable[ast.Node]
+    ) -> None:
+        """Keep the triples that further patterns and expressions over events use.
+
+        `others` are all such expressions, `more` those that are new.
+        """
+        self._others = tuple(others)
+        asking = (*(p.program.pattern for p in patterns), *_conditions(patterns), *more)
+        if self.used is not None:
+            wanted = uses(asking)
+            if outside(wanted, self.used) is not None:
+                self.used = None if wanted is None else self.used | wanted
+                self.relevance = Relevance(self.dictionary, self.used)
+                self._useful = _predicates_of(self.used)
+        fetch(self._kb, more)
+
+    def widen(self, horizon: int) -> None:
+        """Keep the terms of later events for this long, if that is longer than before."""
+        self._horizon = max(self._horizon, horizon)
+        self.window.widen(horizon)
 
     # ------------------------------------------------------------------ linking
 
@@ -141,16 +214,24 @@ class Matchers:
         """The background graphs as a program sees them."""
         return self._entailed.get(program.kb_graphs, self._kb)
 
-    def _summary(self) -> tuple[SummaryGraph, Mapping[Term | View, int]]:
-        steps = [
-            step
-            for pattern in self.patterns
-            if pattern.native is not None
-            for root in (pattern.native.root, *pattern.native.exists.values())
-            for node in algebra.walk(root)
-            for step in algebra.steps_of(node)
-        ]
-        keys = dict.fromkeys(step.key for step in steps)
+    def _evaluator(self, number: int, pattern: Pattern) -> Evaluator | None:
+        """What evaluates a pattern in Python; None for a native one."""
+        program = pattern.program
+        if pattern.native is not None:
+            return None
+        return Evaluator(program, self._graphs_of(program), number, self._limits, self.calls)
+
+    def _predicates(self, evaluator: Evaluator | None) -> tuple[int, ...]:
+        """The predicates without which a pattern in Python has no row.
+
+        Entailed triples may have predicates that no triple of the event has.
+        """
+        if evaluator is None or self._entailed:
+            return ()
+        return tuple(map(self.dictionary.intern, evaluator.required))
+
+    def _summary(self) -> tuple[SummaryGraph, dict[Term | View, int]]:
+        keys = _keys_of(self.patterns)
         named = [key for key in keys if not isinstance(key, int | View)]
         derived = [key for key in keys if isinstance(key, View)]
         views = {key: view for view, key in enumerate((*named, *derived), 1)}
@@ -220,19 +301,24 @@ class Matchers:
         Raises:
             KbError: if a source fails.
         """
-        for number, tables in self._tables.items():
-            tables.fill(self._graphs_of(self.patterns[number].program))
-        for pattern in self.patterns:
-            kb = self._graphs_of(pattern.program)
-            if pattern.native is None:
-                fetch(kb, pattern.program.pattern)
-                fetch(kb, pattern.filters)
-            else:
-                fetch(kb, pattern.filters[len(pattern.native.filters) :])
+        for number in range(len(self.patterns)):
+            self._fill(number)
         # Under entailment all graphs are local, so this fetches services only.
         fetch(next(iter(self._entailed.values()), self._kb), self._others)
         self._event = None
         self._evaluated = None, {}
+
+    def _fill(self, number: int) -> None:
+        """Fill the tables of one pattern."""
+        pattern = self.patterns[number]
+        kb = self._graphs_of(pattern.program)
+        if number in self._tables:
+            self._tables[number].fill(kb)
+        if pattern.native is None:
+            fetch(kb, pattern.program.pattern)
+            fetch(kb, pattern.filters)
+        else:
+            fetch(kb, pattern.filters[len(pattern.native.filters) :])
 
     def joins(self, number: int) -> list[BindJoin]:
         """The bind-joins of a pattern with the KB."""
@@ -426,6 +512,26 @@ class Matchers:
         here = [*([] if native is None else native.untrue_counts), *self._untrue[number]]
         before = self._untrue_before[number]
         return [a + b for a, b in zip(here, before, strict=True)] if before else here
+
+
+def _keys_of(patterns: Iterable[Pattern]) -> dict[Term | View | int, None]:
+    """The views that native patterns need; a number for that of all triples."""
+    return dict.fromkeys(
+        step.key
+        for pattern in patterns
+        if pattern.native is not None
+        for root in (pattern.native.root, *pattern.native.exists.values())
+        for node in algebra.walk(root)
+        for step in algebra.steps_of(node)
+    )
+
+
+def _predicates_of(used: Uses) -> frozenset[Term] | None:
+    return None if used is None else frozenset(predicate for predicate, _ in used)
+
+
+def _is_open(key: Term | View | int) -> bool:
+    return isinstance(key, int)
 
 
 def _tests(pattern: Pattern) -> list[Test]:

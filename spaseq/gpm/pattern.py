@@ -113,3 +113,25 @@ def _expressions(lowered: Lowered) -> Iterator[ast.Expr]:
                 case algebra.Group():
                     for column in node.columns:
                         yield from column.expressions
+
+
+class SharedPatterns:
+    """The numbers of patterns, found by their content without the names of variables."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Pattern, int] = {}
+        self._keys: dict[int, Pattern] = {}
+
+    def replace(self, patterns: Mapping[int, Pattern]) -> None:
+        """Enter patterns, in place of those that had their numbers."""
+        for number, pattern in patterns.items():
+            before = self._keys.pop(number, None)
+            if before is not None and self._numbers.get(before) == number:
+                del self._numbers[before]
+            key = canonical(pattern)
+            if self._numbers.setdefault(key, number) == number:
+                self._keys[number] = key
+
+    def find(self, pattern: Pattern) -> int | None:
+        """The number of a pattern that matches the same; None if there is none."""
+        return self._numbers.get(canonical(pattern))

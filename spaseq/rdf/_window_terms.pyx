@@ -201,6 +201,24 @@ cdef class WindowTerms:
         store_free(&self.store)
         slots_free(&self.slots)
 
+    def widen(self, int64_t horizon):
+        """Keep the terms of later events for this distance, if it is greater than that so far.
+
+        An epoch that has ended is as long as before, and so is freed no earlier than it would be.
+        """
+        self.horizon = max(self.horizon, horizon)
+
+    def has(self, bytes text not None) -> bool:
+        """Whether the window may hold a term with this text; it holds any small number."""
+        cdef TermRecord wanted
+        cdef uint32_t place
+        if numeral_of(text, <uint32_t>len(text)):
+            return True
+        memset(&wanted, 0, sizeof(TermRecord))
+        wanted.text, wanted.size = text, <uint32_t>len(text)
+        wanted.hash = hash_of(wanted.text, wanted.size)
+        return _number_by_text(self, &wanted, &place) != 0
+
     @property
     def bytes(self):
         """The bytes of the texts."""

@@ -317,6 +317,10 @@ cdef class NativeStep:
             self.shown_serial, self.shown_index = self.batch.serial, self.index
         return self.shown
 
+    def forget_encoded(self):
+        """Encode events anew that filters read later: more terms have become permanent."""
+        self.recalled_key = None
+
     def recall(self, instant: int, stream: int, event) -> None:
         """Store an event for filters, as long as the window covers it.
 

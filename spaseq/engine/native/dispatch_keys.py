@@ -38,24 +38,44 @@ OPEN_SHARE = 0.5
 """The expected share of events with a value in an interval without a lower or an upper end."""
 
 
-def dispatch_keys(
-    patterns: Sequence[Pattern], dictionary: Dictionary
-) -> list[Sequence[NumberedKey] | None]:
-    """Per pattern, the keys of the rarest requirement, in numbers; None if it has none."""
-    return [
-        None
-        if requirement is None
-        else [
-            (dictionary.intern(predicate), kind, _number(value, dictionary))
-            for predicate, kind, value in requirement
-        ]
-        for requirement in rarest(patterns)
-    ]
+class KeyChoice:
+    """The keys of the patterns of a run, which remembers their requirements.
+
+    All constants of requirements become permanent, also of those that are not chosen: which ones
+    are changes with the patterns.
+    """
+
+    def __init__(self, dictionary: Dictionary):
+        self._dictionary = dictionary
+        self._known: dict[int, tuple[Pattern, list[Requirement]]] = {}
+
+    def of(self, patterns: Sequence[Pattern]) -> list[Sequence[NumberedKey] | None]:
+        """Per pattern, the keys of the rarest requirement, in numbers; None if it has none."""
+        self.learn(patterns)
+        chosen = _rarest([self._known[number][1] for number in range(len(patterns))])
+        return [None if one is None else list(map(self._numbered, one)) for one in chosen]
+
+    def learn(self, patterns: Sequence[Pattern]) -> None:
+        """Make the constants of requirements permanent."""
+        for number, pattern in enumerate(patterns):
+            if number not in self._known or self._known[number][0] is not pattern:
+                requirements = list(_requirements(pattern, filters=True))
+                self._known[number] = pattern, requirements
+                for key in frozenset[Key]().union(*requirements):
+                    self._numbered(key)
+
+    def _numbered(self, key: Key) -> NumberedKey:
+        predicate, kind, value = key
+        return self._dictionary.intern(predicate), kind, _number(value, self._dictionary)
 
 
 def rarest(patterns: Sequence[Pattern]) -> list[Requirement | None]:
     """Per pattern, its rarest requirement; None if it has none."""
-    found = [list(_requirements(pattern, filters=True)) for pattern in patterns]
+    return _rarest([list(_requirements(pattern, filters=True)) for pattern in patterns])
+
+
+def _rarest(found: Sequence[Sequence[Requirement]]) -> list[Requirement | None]:
+    """Per pattern, the rarest of its requirements; None if it has none."""
     uses = Counter(key for some in found for key in frozenset[Key]().union(*some))
     ranges = Counter(key[0] for key in uses.elements() if key[1] == BY_RANGE)
     return [min(some, key=lambda one: _cost(one, uses, ranges), default=None) for some in found]

@@ -71,6 +71,36 @@ cdef class SummaryGraph:
         mem_free(self.kinds)
         arena_free(&self.scratch)
 
+    def extend(self, predicates):
+        """Add views of further predicates, behind those that there are; not with derived views."""
+        cdef uint32_t i, count
+        cdef term_t known
+        cdef void* taken
+        if self.deriver is not None:
+            raise ValueError("derived views are the last ones")
+        numbers = [self.dictionary.intern(predicate) for predicate in predicates]
+        if self.view_count + len(numbers) >= 0xFFFF:
+            raise OverflowError("a program's patterns can name at most 65,534 predicates")
+        count = self.view_count + <uint32_t>len(numbers)
+        taken = mem_realloc(self.views, count * sizeof(View))
+        if taken == NULL:
+            raise MemoryError
+        self.views = <View*>taken
+        taken = mem_realloc(self.filled, count * sizeof(uint16_t))
+        if taken == NULL:
+            raise MemoryError
+        self.filled = <uint16_t*>taken
+        known = max(self.known, max(numbers, default=0) + 1)
+        taken = mem_realloc(self.view_of, known * sizeof(uint16_t))
+        if taken == NULL:
+            raise MemoryError
+        self.view_of = <uint16_t*>taken
+        memset(self.view_of + self.known, 0, (known - self.known) * sizeof(uint16_t))
+        memset(self.views + self.view_count, 0, len(numbers) * sizeof(View))
+        for i in range(<uint32_t>len(numbers)):
+            self.view_of[<term_t>numbers[i]] = <uint16_t>(self.view_count + i)
+        self.view_count, self.known, self.serial = count, known, 0
+
     def fill(self, EventBatch batch not None, uint32_t event):
         """Fill the views with the triples of an event."""
         if event >= batch.event_count:

@@ -1,0 +1,316 @@
+"""Changes of the queries of a run between two events: some are added, replaced or removed.
+
+A change that does not fit raises an error and leaves the run as it was. The queries that it does
+not name keep their automata: patterns, predicates and constants are added to the matchers in place,
+and the dispatch of the compiled loop is made anew. A constant that becomes permanent changes its
+number, so queries whose state has it are rebuilt from that state. So are all queries where the
+matchers must be new: under entailment, for the first variable as a predicate, and where windows
+count events and one of another kind is added.
+
+Cost: linear in the queries, a few microseconds for each, plus the compiling of those that are new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
+
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order
+from spaseq.engine.continuing import difference
+from spaseq.engine.evaluation import Begin, Evaluation
+from spaseq.engine.instants import QueryRun
+from spaseq.errors import ChangeError
+from spaseq.gpm.pattern import Pattern, canonical
+from spaseq.parser import ast
+from spaseq.plan.logical import QueryPlan
+
+StatePolicy: TypeAlias = Literal["keep", "fresh"]
+"""What becomes of the partial matches of a query that is replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A query of a changed run."""
+
+    source: ast.Query
+    name: str
+    """The one it was compiled with, which `REGISTER QUERY` overrides."""
+    unbound: ast.Query
+    """Before variables were bound."""
+    compiled: CompiledQuery
+    run: QueryRun | None
+    """Its state; None if it begins now."""
+    kept: QueryRun | None = None
+    """The query whose state it continues, if it begins now."""
+
+
+def entries_of(run: Evaluation) -> list[Entry]:
+    """The queries of a run, in the order of its program."""
+    program = run.program
+    place = {_shown_name(s, n): i for i, (s, n) in enumerate(_named(program))}
+    found = []
+    for compiled, query in zip(program.queries, run.queries, strict=True):
+        i = place[compiled.plan.name]
+        found.append(Entry(program.sources[i], program.names[i], run.unbound[i], compiled, query))
+    return found
+
+
+def _named(program: CompiledQueries) -> list[tuple[ast.Query, str]]:
+    return list(zip(program.sources, program.names, strict=True))
+
+
+def _shown_name(source: ast.Query, name: str) -> str:
+    register = source.register
+    return register.name if register is not None and register.kind == "QUERY" else name
+
+
+def added(
+    run: Evaluation, name: str, program: CompiledQueries, unbound: ast.Query, new_streams: bool
+) -> Change:
+    """The run with another query behind the others.
+
+    Raises:
+        ChangeError: if the query does not fit the run.
+    """
+    change = Change(run, entries_of(run))
+    if any(entry.compiled.plan.name == name for entry in change.entries):
+        raise ChangeError(f"the run has a query {name} already: replace it, or choose another name")
+    change.entries.append(change.entry(name, program, unbound))
+    change.check_streams(new_streams)
+    return change
+
+
+def replaced(
+    run: Evaluation,
+    programs: Mapping[str, tuple[CompiledQueries, ast.Query]],
+    state: StatePolicy,
+    new_streams: bool,
+) -> Change:
+    """The run with other queries under some names, in the place of the ones before.
+
+    Raises:
+        ChangeError: if a query does not fit the run, or the state of the one before.
+    """
+    if state not in get_args(StatePolicy):
+        raise ValueError(f"state is one of {', '.join(get_args(StatePolicy))}, not {state!r}")
+    change = Change(run, entries_of(run))
+    for name, (program, unbound) in programs.items():
+        place = change.place(name)
+        before, after = change.entries[place], change.entry(name, program, unbound)
+        if state == "keep":
+            differs = difference(before.compiled, after.compiled)
+            if differs:
+                raise ChangeError(
+                    f"the state of the query {name} does not fit the new one: {differs}; "
+                    'state="fresh" drops it'
+                )
+            after = replace(after, kept=before.run)
+        change.entries[place] = after
+    change.check_streams(new_streams)
+    return change
+
+
+def removed(run: Evaluation, name: str) -> Change:
+    """The run without a query.
+
+    Raises:
+        ChangeError: if there is no such query, no other one, or one that reads what it registers.
+    """
+    change = Change(run, entries_of(run))
+    del change.entries[change.place(name)]
+    if not change.entries:
+        raise ChangeError(f"{name} is the only query of the run, which needs one")
+    change.check_streams(False)
+    return change
+
+
+class Change:
+    """A change of one run: the entries after it, and the patterns that it adds.
+
+    `apply` makes it.
+    """
+
+    def __init__(self, run: Evaluation, entries: list[Entry]):
+        self._run = run
+        self.entries = entries
+        self._patterns: dict[int, Pattern] = {}
+        """The patterns of new queries that no query before had, by number."""
+        self._new_tasks: dict[int, Pattern] = {}
+        """Those of GPMs."""
+        self._total = len(run.program.patterns)
+        self._free = sorted(set(range(self._total)) - _used(entries), reverse=True)
+
+    def place(self, name: str) -> int:
+        """The place of a query among the entries."""
+        for place, entry in enumerate(self.entries):
+            if entry.compiled.plan.name == name:
+                return place
+        known = ", ".join(entry.compiled.plan.name for entry in self.entries)
+        raise ChangeError(f"the run has no query {name}; it has {known}")
+
+    def entry(self, name: str, program: CompiledQueries, unbound: ast.Query) -> Entry:
+        """The entry of a program of one query, whose patterns get numbers of the run."""
+        if len(program.queries) != 1:
+            raise ChangeError(
+                f"the program has {len(program.queries)} queries: add or replace them one by one"
+            )
+        (compiled,), (source,), patterns = program.queries, program.sources, program.patterns
+        if _shown_name(source, name) != name:
+            raise ChangeError(f"the query registers the name {compiled.plan.name}, not {name}")
+        derived = not {q.registers_stream for q in self._plans()}.isdisjoint(compiled.plan.streams)
+        numbers = {
+            number: self._number(patterns[number], shared=number < len(program.tasks), new=derived)
+            for number in dict.fromkeys((*compiled.tasks, *_asked(compiled)))
+        }
+        return Entry(
+            source,
+            name,
+            unbound,
+            CompiledQuery(
+                replace(compiled.plan, name=name),
+                compiled.automaton,
+                tuple(numbers[n] for n in compiled.tasks),
+                tuple(tuple(n if n < 0 else numbers[n] for n in some) for some in compiled.asked),
+            ),
+            None,
+        )
+
+    def _plans(self) -> list[QueryPlan]:
+        return [entry.compiled.plan for entry in self.entries]
+
+    def _number(self, pattern: Pattern, *, shared: bool, new: bool) -> int:
+        """The number of a pattern in the run; an equal one of the run is shared.
+
+        Patterns of queries that read registered streams are matched in another way, so they are
+        always `new`.
+        """
+        if shared:
+            known = None if new else self._run.shared_patterns().find(pattern)
+            if known is None:
+                key, others = canonical(pattern), self._new_tasks.items()
+                known = next((n for n, other in others if canonical(other) == key), None)
+            if known is not None:
+                if known in self._free:
+                    self._free.remove(known)
+                return known
+        if self._free:
+            number = self._free.pop()
+        else:
+            number, self._total = self._total, self._total + 1
+        self._patterns[number] = pattern
+        if shared:
+            self._new_tasks[number] = pattern
+        return number
+
+    # ------------------------------------------------------------------ checks
+
+    def check_streams(self, new_streams: bool) -> None:
+        """Check which streams the queries read and register.
+
+        Raises:
+            ChangeError: if a query reads a stream that the run does not have (unless
+                `new_streams`), or if the streams that are registered do not fit.
+        """
+        plans = [entry.compiled.plan for entry in self.entries]
+        before = {q.plan.registers_stream for q in self._run.queries} - {None}
+        written: dict[str, str] = {}
+        for plan in plans:
+            iri = plan.registers_stream
+            if iri is None:
+                continue
+            if iri in written:
+                raise ChangeError(f"{plan.name} and {written[iri]} both register <{iri}>")
+            if iri in self._run.clock.streams:
+                raise ChangeError(
+                    f"the query {plan.name} registers <{iri}>, which is an input stream of the run"
+                )
+            written[iri] = plan.name
+        for plan in plans:
+            for iri in plan.streams:
+                if iri in before and iri not in written:
+                    raise ChangeError(
+                        f"the query {plan.name} reads <{iri}>, which no query registers then: "
+                        f"remove {plan.name} first"
+                    )
+                known = iri in written or iri in self._run.clock.streams
+                if not known and not new_streams:
+                    streams = ", ".join(f"<{other}>" for other in self._run.clock.streams)
+                    raise ChangeError(
+                        f"the query {plan.name} reads the stream <{iri}>, which the run does not "
+                        f"have; its streams are {streams}. If its events will be pushed from now "
+                        "on, say so: new_streams=True"
+                    )
+        self._check_order(plans)
+
+    def _check_order(self, plans: Sequence[QueryPlan]) -> None:
+        """Writers of streams come before their readers, as in a program that is compiled anew."""
+        expected = [plan.name for plan in in_order(e.compiled.plan for e in self._by_text())]
+        if expected != [plan.name for plan in plans]:
+            raise ChangeError(
+                "a query would read a stream before the query that registers it: remove the reader "
+                "and add it again"
+            )
+
+    def _by_text(self) -> list[Entry]:
+        """The entries in the order of the sources; new ones come last."""
+        names = [_shown_name(source, name) for source, name in _named(self._run.program)]
+        place = {name: number for number, name in enumerate(names)}
+        return sorted(
+            self.entries, key=lambda entry: place.get(entry.compiled.plan.name, len(place))
+        )
+
+    # ------------------------------------------------------------------ the change
+
+    def apply(self) -> None:
+        """Make the change.
+
+        Raises:
+            KbError, LimitExceeded: if the run cannot have a query; nothing has changed.
+            ChangeError: if a reader drops triples that a query needs, or a state does not fit.
+        """
+        program = self._program()
+        unbound = [entry.unbound for entry in self._by_text()]
+        self._run.change(program, unbound, self._patterns, self._queries)
+
+    def _queries(self, begin: Begin) -> list[QueryRun]:
+        """The states of the queries."""
+        found: list[QueryRun] = []
+        renamed: dict[QueryRun, QueryRun] = {}
+        for entry in self.entries:
+            query = entry.run
+            if query is None:
+                query = begin(entry.compiled, entry.kept)
+            elif query in renamed:
+                query = renamed[query]
+            elif query.plan.name != entry.compiled.plan.name and query not in found:
+                # The first of the equal queries that share it, whose name it has, is removed.
+                query = renamed[query] = begin(entry.compiled, query)
+            found.append(query)
+        return found
+
+    def _program(self) -> CompiledQueries:
+        """The changed program, with the numbers of patterns that the run has."""
+        patterns = list(self._run.program.patterns)
+        for number, pattern in sorted(self._patterns.items()):
+            if number < len(patterns):
+                patterns[number] = pattern
+            else:
+                patterns.append(pattern)
+        ordered = self._by_text()
+        return CompiledQueries(
+            tuple(entry.compiled for entry in self.entries),
+            tuple(patterns),
+            (),
+            tuple(entry.source for entry in ordered),
+            tuple(entry.name for entry in ordered),
+        )
+
+
+def _asked(compiled: CompiledQuery) -> list[int]:
+    return [number for some in compiled.asked for number in some if number >= 0]
+
+
+def _used(entries: Collection[Entry]) -> set[int]:
+    """The numbers of the patterns that queries have."""
+    return {n for entry in entries for n in (*entry.compiled.tasks, *_asked(entry.compiled))}
