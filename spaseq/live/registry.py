@@ -25,6 +25,10 @@ SOURCES: Mapping[str, str] = {
     "http": "spaseq.live.sse_source:SseSource",
     "https": "spaseq.live.sse_source:SseSource",
     "kafka": "spaseq.live.kafka_source:KafkaSource",
+    "mqtt": "spaseq.live.mqtt_source:MqttSource",
+    "mqtts": "spaseq.live.mqtt_source:MqttSource",
+    "redis": "spaseq.live.redis_streams:RedisSource",
+    "rediss": "spaseq.live.redis_streams:RedisSource",
     "ws": "spaseq.live.websocket_source:WebSocketSource",
     "wss": "spaseq.live.websocket_source:WebSocketSource",
 }
@@ -33,6 +37,10 @@ SINKS: Mapping[str, str] = {
     "http": "spaseq.live.webhook_sink:WebhookSink",
     "https": "spaseq.live.webhook_sink:WebhookSink",
     "kafka": "spaseq.live.kafka_sink:KafkaSink",
+    "mqtt": "spaseq.live.mqtt_sink:MqttSink",
+    "mqtts": "spaseq.live.mqtt_sink:MqttSink",
+    "redis": "spaseq.live.redis_streams:RedisSink",
+    "rediss": "spaseq.live.redis_streams:RedisSink",
     "sqlite": "spaseq.live.sqlite_sink:SqliteSink",
 }
 """Scheme → `module:function` of the sinks in this package."""

@@ -197,8 +197,12 @@ class Session:
             return DocumentDecoder(reader, relevance, minter, keeps)
 
         stream = Stream(reader, self.run.relevance, decode, self._take_late, keeps)
-        if position is None or not source.replays:
+        if hasattr(source, "saves"):
+            source.saves = keeps
+        if position is None or not (source.replays or source.messages):
             return Input(source, stream)
+        if not source.replays:
+            return Input(source, stream, stream.go_on(position))
         return Input(source, stream, stream.resume(position))
 
     def _opened_source(self, iri: str, urls: Sequence[str]) -> Source:

@@ -277,6 +277,22 @@ class Stream:
             saved["skip"] = self._released - number
         return saved
 
+    def go_on(self, saved: Mapping[str, Any]) -> Any:
+        """Continue after a checkpoint without reading again. Returns the position of the source.
+
+        Events of the source that were read and not processed are lost. The numbers of those that
+        were processed, from which the labels of their blank nodes are made, are not given again.
+        """
+        point = saved["point"]
+        self.decoder.open(point)
+        self.greatest, self.domain = saved["greatest"], saved["domain"]
+        if self.reorders:
+            self._minter.restore(*saved["minter"])
+        else:
+            made, last, ordinal = self._minter.state()
+            self._minter.restore(made + saved["skip"], last, ordinal)
+        return point["source"]
+
     def resume(self, saved: Mapping[str, Any]) -> Any:
         """Continue at a position. Returns the position of the source."""
         point = saved["point"]

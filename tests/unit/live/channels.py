@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_log import committed
-from servers import PATIENCE, tansu
+from servers import PATIENCE, mosquitto, redis_server, tansu
 from web_servers import EventFeed, Sockets, answer, http_server, websocket_server
 
 TRADES = [(1, 10), (2, 12), (9, 15)]
@@ -105,8 +106,53 @@ def wss(folder: Path) -> Iterator[Channel]:
         yield Channel({"wss://feeds.example/trades": url}, after_start=send)
 
 
+@contextmanager
+def mqtt(folder: Path) -> Iterator[Channel]:
+    with mosquitto(folder) as server:
+        from paho.mqtt.client import CallbackAPIVersion, Client, MQTTv5
+
+        received: list[str] = []
+        client: Any = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5)
+        client.on_message = lambda client, data, message: received.append(message.payload.decode())
+        subscribed = threading.Event()
+        client.on_subscribe = lambda *_: subscribed.set()
+        client.connect("127.0.0.1", server.port)
+        client.loop_start()
+        client.subscribe("rises", 1)
+        assert subscribed.wait(PATIENCE)
+
+        def send() -> None:
+            # Retained messages reach whoever subscribes later.
+            for number, each in enumerate(TRADES):
+                name = f"markets/{number}/trades"
+                client.publish(name, trade(*each), 2, retain=True).wait_for_publish(PATIENCE)
+
+        send()
+        yield Channel({"localhost": f"127.0.0.1:{server.port}"}, lambda: received)
+        client.disconnect()
+        client.loop_stop()
+
+
+@contextmanager
+def redis(folder: Path) -> Iterator[Channel]:
+    with redis_server(folder) as server:
+        from redis import Redis
+
+        with Redis(port=server.port, decode_responses=True) as client:
+            for each in TRADES:
+                client.xadd("trades", {"data": trade(*each)})
+
+            def taken() -> list[str]:
+                entries: Any = client.xrange("rises")
+                return [fields["data"] for _, fields in entries]
+
+            yield Channel({"localhost": f"127.0.0.1:{server.port}"}, taken)
+
+
 CHANNELS: dict[str, Callable[[Path], AbstractContextManager[Channel]]] = {
     "https": https,
     "kafka": kafka,
+    "mqtt": mqtt,
+    "redis": redis,
     "wss": wss,
 }

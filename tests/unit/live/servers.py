@@ -123,3 +123,36 @@ def mock_kafka(topics: Sequence[str]) -> Iterator[str]:
     yield f"{broker.host}:{broker.port}"
     owner.purge()
     del owner
+
+
+@contextmanager
+def mosquitto(folder: Path, passwords: str = "") -> Iterator[Server]:
+    """An MQTT broker, which keeps its sessions when it is stopped and started."""
+    needs("paho")
+    path, port = program("mosquitto"), free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [
+        f"listener {port} 127.0.0.1", "persistence true", f"persistence_location {folder}/",
+        "autosave_on_changes true", "autosave_interval 1", "max_queued_messages 100000",
+        "allow_anonymous true" if not passwords else f"password_file {folder}/passwords",
+    ]  # fmt: skip
+    if os.getuid() == 0:
+        lines.append("user root")
+    (folder / "passwords").write_text(passwords, "utf-8")
+    (folder / "passwords").chmod(0o600)
+    (folder / "mosquitto.conf").write_text("\n".join(lines) + "\n", "utf-8")
+    with started([path, "-c", str(folder / "mosquitto.conf")], port, folder) as server:
+        yield server
+
+
+@contextmanager
+def redis_server(folder: Path) -> Iterator[Server]:
+    """A Redis server, which keeps its data when it is stopped and started."""
+    needs("redis")
+    path, port = program("redis-server"), free_port()
+    command = [
+        path, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes",
+        "--appendfsync", "always",
+    ]  # fmt: skip
+    with started(command, port, folder) as server:
+        yield server
