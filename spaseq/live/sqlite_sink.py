@@ -62,7 +62,7 @@ class SqliteSink:
         self.written = 0
         try:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA busy_timeout = 10000")
+            self._db.execute("PRAGMA busy_timeout = 30000")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute(
                 f"CREATE TABLE IF NOT EXISTS {self._table} (id TEXT NOT NULL, query TEXT NOT NULL, "
