@@ -142,6 +142,8 @@ def load(path: str, environment: Mapping[str, str] | None = None) -> Settings:
             defaults[parameter] = [f"{iri}={beside(place)}" for iri, place in given.items()]
     if "bound" in defaults:
         defaults["bound"] = [f"{name}={_term(v)}" for name, v in defaults["bound"].items()]
+    if isinstance(defaults.get("state_policy"), str):
+        defaults["state_policy"] = [defaults["state_policy"]]
     for parameter in ("workers", "max_memory"):
         if parameter in defaults:
             defaults[parameter] = str(defaults[parameter])
@@ -157,6 +159,7 @@ def _types() -> dict[str, Any]:
         "queries": strings, "texts": strings, "functions": strings,
         "bound": dict[str, str | int | float | bool] | UnsetType,
         "kbs": dict[str, str] | UnsetType, "contexts": dict[str, str] | UnsetType,
+        "state_policy": str | list[str] | UnsetType,
         "workers": int | str | UnsetType, "max_memory": int | str | UnsetType,
         **dict.fromkeys(("limit", "max_groups", "max_steps"), int | UnsetType),
         **dict.fromkeys(("reuse_graph_names", "event_metadata", "arrival_time", "follow",

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -18,7 +18,7 @@ from spaseq.cli.watching import monitored, several, shown_progress
 if TYPE_CHECKING:
     from spaseq.io.read_options import ReadOptions
     from spaseq.live.monitoring import Monitor
-    from spaseq.live.session import LiveOptions
+    from spaseq.live.session import LiveOptions, StatePolicy
     from spaseq.pipeline import AtEnd
     from spaseq.program import Program
 
@@ -48,11 +48,11 @@ _OPTIONS = (
     ),
     click.option(
         "--state-policy",
-        type=click.Choice(("refuse", "fresh")),
-        default="refuse",
-        show_default=True,
-        help="If the queries have changed: refuse the state, or continue the streams without the "
-        "partial matches.",
+        "state_policy",
+        multiple=True,
+        metavar="[QUERY=]refuse|keep|fresh",
+        help="If queries have changed: refuse the state (the default), keep the partial matches of "
+        "a changed query if they fit, or begin it without them; again for single queries.",
     ),
     click.option(
         "--idle",
@@ -112,7 +112,7 @@ class Wanted:
     follow: bool
     state: str | None
     checkpoint_every: str
-    state_policy: str
+    state_policy: Sequence[str]
     idle: str | None
     graph_quiet: str
     late: str | None
@@ -160,10 +160,12 @@ def run_live(
     idle = None if wanted.idle is None else _seconds(wanted.idle, "--idle")
     every = _seconds(wanted.checkpoint_every, "--checkpoint-every")
     output = None if shown.output == arguments.STDIN else shown.output
+    policies = _policies(wanted.state_policy, program.names)
     options = LiveOptions(
         wanted.follow,
         wanted.state,
-        wanted.state_policy,  # type: ignore[arg-type]
+        policies.pop("", "refuse"),
+        policies,
         wanted.late,
         output,
         shown.format,
@@ -217,6 +219,26 @@ def _run(
         if shown.why:
             # The sources may be endless, so their first events are not read again.
             reports.log(run.why_not().rstrip("\n"), prefix="")
+
+
+def _policies(given: Sequence[str], names: Sequence[str]) -> dict[str, StatePolicy]:
+    """Name of a query → its policy; the empty name has that of all others."""
+    found: dict[str, StatePolicy] = {}
+    for text in given:
+        name, _, policy = text.rpartition("=")
+        if policy == "drain":
+            raise click.UsageError(
+                "--state-policy drain: a run cannot finish the partial matches of the old query "
+                "beside the new one; use keep or fresh"
+            )
+        if policy not in ("refuse", "keep", "fresh"):
+            raise click.UsageError(f"--state-policy {text}: write refuse, keep or fresh")
+        if name and name not in names:
+            raise click.UsageError(
+                f"--state-policy {text}: there is no query {name}, only {', '.join(names)}"
+            )
+        found[name] = cast("StatePolicy", policy)
+    return found
 
 
 def check_paths(files: Mapping[str, Sequence[str]], follow: bool) -> None:

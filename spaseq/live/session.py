@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from spaseq.engine.checkpoint import fingerprints
+from spaseq.engine.moved_state import differences, moved
 from spaseq.errors import SpaseqError, StateError
 from spaseq.io.formats import AUTO, fitting_format
 from spaseq.io.read_options import COLLECTED, ReadOptions, TimeDomain
@@ -29,13 +30,14 @@ from spaseq.live.protocols import Sink, Source
 from spaseq.live.state import Checkpoint, StateFolder
 from spaseq.live.status import Status
 from spaseq.live.streams import Decoder, LateEvent, Stream
+from spaseq.parser import format_query
 from spaseq.pipeline import Observer, shapes
-from spaseq.program import Program
+from spaseq.program import Program, compile_queries
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.native._minting import Minter
 from spaseq.runs import Run
 
-StatePolicy: TypeAlias = Literal["refuse", "fresh"]
+StatePolicy: TypeAlias = Literal["refuse", "keep", "fresh"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,10 @@ class LiveOptions:
     Args:
         follow: Whether files and folders may grow.
         state: The state folder; None: no state.
-        policy: What to do about a state of other queries: `refuse` it, or continue the streams at
-            their positions with `fresh` queries, without their partial matches.
+        policy: What to do about queries that have changed since the state was saved: `refuse` it,
+            `keep` their partial matches if these fit the new versions, or continue the streams at
+            their positions with `fresh` ones. Queries that have not changed keep their state.
+        policies: The same for single queries, by name.
         late: The file of late events.
         output: The output file or URL; None: standard output.
         format: The format of matches.
@@ -60,6 +64,7 @@ class LiveOptions:
     follow: bool = False
     state: str | None = None
     policy: StatePolicy = "refuse"
+    policies: Mapping[str, StatePolicy] = field(default_factory=dict)
     late: str | None = None
     output: str | None = None
     format: str = AUTO
@@ -170,12 +175,48 @@ class Session:
         limits: Mapping[str, Any],
     ) -> Run:
         if checkpoint is not None and checkpoint.header["queries"] == self._fingerprints():
-            run = self._program.resume(checkpoint.run, kb, **limits)
-        else:
-            run = self._program.start(kb=kb, entail=entail, **limits)
-            # The streams may continue in the middle of an instant.
-            run.clock.has_gaps = checkpoint is not None
+            return self._program.resume(checkpoint.run, kb, **limits)
+        run = self._program.start(kb=kb, entail=entail, **limits)
+        kept = () if checkpoint is None else self._kept(checkpoint)
+        if checkpoint is not None and kept:
+            blob = moved(checkpoint.run, run.evaluation, kept)
+            run = self._program.resume(blob, run.kb.current, **limits)
+        # The streams may continue in the middle of an instant.
+        run.clock.has_gaps = checkpoint is not None
         return run
+
+    def _policy(self, name: str) -> StatePolicy:
+        return self._options.policies.get(name, self._options.policy)
+
+    def _kept(self, checkpoint: Checkpoint) -> list[str]:
+        """The queries that keep their state, with another program than the stored one.
+
+        Raises:
+            StateError: if the state of a query does not fit.
+        """
+        before = dict(checkpoint.header["queries"])
+        texts = checkpoint.header.get("texts")
+        kept = []
+        for (name, digest), query in zip(
+            fingerprints(self._program), self._program.queries, strict=True
+        ):
+            if before.get(name) == digest:
+                kept.append(name)
+            elif name in before and self._policy(name) == "keep":
+                where = (
+                    f"--state {self._options.state}: the partial matches of {name} cannot be kept"
+                )
+                if not isinstance(texts, dict) or name not in texts:
+                    raise StateError(f"{where}: the state has not the text of the query")
+                old = compile_queries(texts[name], names=[name]).queries[0]
+                found = differences(old, query)
+                if found:
+                    raise StateError(
+                        f"{where}, because other parts of it differ: {', '.join(found)}. "
+                        f"--state-policy {name}=fresh begins it without them"
+                    )
+                kept.append(name)
+        return kept
 
     def _input(
         self, place: int, iri: str, urls: Sequence[str], position: Mapping[str, Any] | None
@@ -273,6 +314,10 @@ class Session:
     def _header(self) -> dict[str, Any]:
         return {
             "queries": self._fingerprints(),
+            "texts": {
+                name: format_query(query)
+                for query, name in zip(self._program.sources, self._program.names, strict=True)
+            },
             "domain": [self._domain.kind, self._domain.origin],
             **self._belongings(),
         }
@@ -293,13 +338,15 @@ class Session:
                 f"{where}: it was read with {name.replace('_', ' ')} {stored.get(name)}, and now "
                 f"{now[name]}"
             )
-        if header["queries"] != self._fingerprints() and self._options.policy == "refuse":
+        difference = self._difference(header["queries"])
+        if difference:
             raise StateError(
-                f"{where}: {self._difference(header['queries'])}. --state-policy fresh continues "
-                "the streams without the partial matches of all queries"
+                f"{where}: {difference}. --state-policy keep continues the partial matches of a "
+                "changed query where they fit, and fresh continues without them"
             )
 
     def _difference(self, stored: Sequence[Sequence[str]]) -> str:
+        """What differs and is refused; empty: nothing."""
         before = {name: digest for name, digest in stored}  # noqa: C416 (of lists, not pairs)
         now = dict(fingerprints(self._program))
         parts = [f"the query {name} is missing" for name in before if name not in now]
@@ -309,7 +356,11 @@ class Session:
             for name in now
             if name in before and before[name] != now[name]
         ]
-        return "; ".join(parts) or "the queries come in another order"
+        if not parts and list(before) != list(now):
+            parts = ["the queries come in another order"]
+        names = [part.split()[2] for part in parts if part.startswith("the query ")] or [""]
+        refused = any(self._policy(name) == "refuse" for name in names)
+        return "; ".join(parts) if parts and refused else ""
 
     # ------------------------------------------------------------ running
 
