@@ -34,7 +34,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "time-precision", "input-format", "on-error", "lateness", "time-column", "at-end",
     )} | {"events": "framing", "contexts": "contexts"},
     "output": {"sink": "output", "format": "format_", "limit": "limit", "late": "late"},
-    "live": {"follow": "follow", "idle": "idle", "graph-quiet": "graph_quiet"},
+    "live": {"follow": "follow", "idle": "idle", "clock": "clock", "graph-quiet": "graph_quiet"},
     "state": {"folder": "state", "checkpoint-every": "checkpoint_every",
               "policy": "state_policy"},
     "limits": {name: name.replace("-", "_") for name in (

@@ -60,6 +60,14 @@ _OPTIONS = (
         help="A stream that has been quiet for so long no longer holds the others back.",
     ),
     click.option(
+        "--clock",
+        metavar="[DURATION]",
+        is_flag=False,
+        flag_value="1s",
+        help="Event time follows the clock of this machine where nothing comes, at this distance "
+        "(1s): for sources whose times are those of the clock.",
+    ),
+    click.option(
         "--graph-quiet",
         default="200ms",
         show_default=True,
@@ -114,6 +122,7 @@ class Wanted:
     checkpoint_every: str
     state_policy: Sequence[str]
     idle: str | None
+    clock: str | None
     graph_quiet: str
     late: str | None
     metrics: str | None
@@ -125,6 +134,7 @@ class Wanted:
             self.follow
             or self.state is not None
             or self.idle is not None
+            or self.clock is not None
             or self.late is not None
             or self.metrics is not None
             or any(map(arguments.is_source_url, urls))
@@ -158,6 +168,11 @@ def run_live(
 
     quiet = None if wanted.graph_quiet == NEVER else _seconds(wanted.graph_quiet, "--graph-quiet")
     idle = None if wanted.idle is None else _seconds(wanted.idle, "--idle")
+    clock = None if wanted.clock is None else _seconds(wanted.clock, "--clock")
+    if clock is not None and quiet is None:
+        raise click.UsageError(
+            "--clock would overtake the open graph: --graph-quiet never excludes it"
+        )
     every = _seconds(wanted.checkpoint_every, "--checkpoint-every")
     output = None if shown.output == arguments.STDIN else shown.output
     policies = _policies(wanted.state_policy, program.names)
@@ -171,7 +186,7 @@ def run_live(
         shown.format,
         output is None and sys.stdout is not None and sys.stdout.isatty(),
         shown.limit,
-        Timing(quiet, idle, every),
+        Timing(quiet, idle, every, clock),
         shown.at_end == "close",
     )
     with monitored(wanted.metrics) as monitor:

@@ -6,7 +6,8 @@ between two turns, so a checkpoint never divides a batch. All of this is one thr
 threads of their own. A copy of the process writes the checkpoint (`spaseq.live.checkpoints`).
 
 A stream that is quiet for longer than `idle` no longer holds the others back. When it continues,
-its events before the time that the run has reached are late.
+its events before the time that the run has reached are late. With `clock`, the time of a quiet
+stream follows the clock of the machine.
 
 If a source fails, the matches of all events before the failure are written before the error is
 raised. Nothing is stored then: the last checkpoint remains valid.
@@ -51,11 +52,14 @@ class Timing:
         quiet: After so long without bytes, the open event is complete; None: never.
         idle: After so long without an event, a stream no longer holds the others back; None: never.
         checkpoint: Between two checkpoints.
+        clock: The time of a stream that has been quiet for so long is that of the clock, less this
+            and less the lateness; None: only events advance the time.
     """
 
     quiet: float | None = 0.2
     idle: float | None = None
     checkpoint: float = 10.0
+    clock: float | None = None
 
 
 @dataclass(slots=True)
@@ -151,6 +155,10 @@ class Coordinator:
         for number, one in enumerate(self.inputs):
             feeders.append(Feeder(one.source, number, self.inbox, one.position))
         self._sink.attach(self.run)
+        for one in self.inputs:
+            one.stream.floor = self.run.clock.closed
+            if self._timing.clock is not None:
+                one.stream.overtaken = "clock"
         try:
             for feeder in feeders:
                 feeder.start()
@@ -222,14 +230,31 @@ class Coordinator:
         """Whether a stream has to wait for others before more of it is read."""
         if stream.pending < MAX_PENDING_EVENTS:
             return False
-        others = [one.stream for one in self.inputs if one.stream is not stream]
-        frontier = stream.frontier
+        frontier = self._frontier(stream)
         return any(
-            not other.ended
+            not (other := one.stream).ended
             and not other.is_idle
-            and (other.frontier is None or (frontier is not None and other.frontier < frontier))
-            for other in others
+            and (
+                (limit := self._frontier(other)) is None
+                or (frontier is not None and limit < frontier)
+            )
+            for one in self.inputs
+            if one.stream is not stream
         )
+
+    def _frontier(self, stream: Stream) -> int | None:
+        """The time before which a stream has no further event; None: not known."""
+        frontier, delay = stream.frontier, self._timing.clock
+        if delay is None or not stream.has_read_again:
+            return frontier
+        # An event that is still open must not be overtaken.
+        quiet = max(delay, self._timing.quiet or 0.0)
+        if self.inbox.silence(stream.source.number, time.monotonic()) < quiet or not (
+            stream.was_quiet
+        ):
+            return frontier
+        now = time.time_ns() // 1000 - int(delay * 1e6) - (stream.lateness or 0)
+        return now if frontier is None else max(frontier, now)
 
     def _notice_silence(self, stream: Stream, silent: float) -> None:
         quiet, idle = self._timing.quiet, self._timing.idle
@@ -266,11 +291,11 @@ class Coordinator:
         speaking = [stream for stream in active if not stream.is_idle]
         if not speaking:
             # No stream holds another one back. Late events may still come.
-            known = [s.frontier for s in active if s.frontier is not None]
+            known = [f for s in active if (f := self._frontier(s)) is not None]
             return max(known, default=0), bool(known)
         least: int | None = None
         for stream in speaking:
-            frontier = stream.frontier
+            frontier = self._frontier(stream)
             if frontier is None:
                 return None, False
             least = frontier if least is None else min(least, frontier)
@@ -281,8 +306,9 @@ class Coordinator:
         speaking = [s for one in self.inputs if not (s := one.stream).ended and not s.is_idle]
         if len(speaking) < 2 or not any(one.stream.pending for one in self.inputs):
             return None
-        silent = [stream for stream in speaking if stream.frontier is None]
-        return silent[0] if silent else min(speaking, key=lambda stream: stream.frontier or 0)
+        frontiers = [(self._frontier(stream), stream) for stream in speaking]
+        silent = [stream for frontier, stream in frontiers if frontier is None]
+        return silent[0] if silent else min(frontiers, key=lambda pair: pair[0] or 0)[1]
 
     def _report_holder(self, now: float) -> None:
         """Report once that a stream has held the others back for a while."""
@@ -372,7 +398,7 @@ class Coordinator:
         if (
             bound is None
             or clock.domain is None
-            or (len(self.inputs) == 1 and not self._lateness())
+            or (len(self.inputs) == 1 and not self._lateness() and self._timing.clock is None)
         ):
             return
         if clock.closed is None or bound > clock.closed:

@@ -14,7 +14,8 @@ class LateLines:
     """Writes one object per late event.
 
     Its keys are `stream`, `time`, `reason` (`lateness`: behind the watermark of its stream; `idle`:
-    behind the time that the run reached while its stream was idle), `watermark`, `lateness` in
+    behind the time that the run reached while its stream was idle; `clock`: behind the clock),
+    `watermark`, `lateness` in
     seconds behind the watermark, `graph` (the name, if there is one), `triples` (N-Triples, of what
     the queries use), `file` and `line`.
 

@@ -78,6 +78,8 @@ class Stream:
         self._keeps = keeps
         self.floor: int | None = None
         """No event before this time can be processed any more."""
+        self.overtaken = "idle"
+        """The reason of events before `floor`: `idle`, or `clock` if time follows the clock."""
         self.greatest: int | None = None
         """The greatest time of an event."""
         self.domain: str | None = None
@@ -183,7 +185,7 @@ class Stream:
         first = min(max(self._released - number, 0), count)
         skipped = first
         while first < count and self.floor is not None and batch.micros(first) < self.floor:
-            self._late((batch, first, "idle", self.floor))
+            self._late((batch, first, self.overtaken, self.floor))
             self.source.counters.late += 1
             first += 1
         self._released += first - skipped
@@ -208,7 +210,7 @@ class Stream:
                 own = None if self.greatest is None else self.greatest - lateness
                 bound, reason = (own, "lateness")
                 if self.floor is not None and (own is None or self.floor > own):
-                    bound, reason = self.floor, "idle"
+                    bound, reason = self.floor, self.overtaken
                 if bound is not None and micros < bound:
                     self._late((batch, index, reason, bound))
                     self.source.counters.late += 1
