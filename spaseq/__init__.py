@@ -26,17 +26,20 @@ if TYPE_CHECKING:
     from spaseq.errors import QueryWarning as QueryWarning
     from spaseq.errors import SpaseqError as SpaseqError
     from spaseq.kb.endpoint import Endpoint as Endpoint
+    from spaseq.live.asynchronous import arun as arun
     from spaseq.pipeline import run as run
     from spaseq.program import Program as Program
     from spaseq.program import compile_queries as compile
     from spaseq.rdf.event import Event as Event
     from spaseq.results import Match as Match
+    from spaseq.runs import AsyncRun as AsyncRun
     from spaseq.runs import Run as Run
     from spaseq.sparql.registry import function as function
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncRun",
     "ChangeError",
     "Endpoint",
     "Event",
@@ -49,12 +52,14 @@ __all__ = [
     "QueryWarning",
     "Run",
     "SpaseqError",
+    "arun",
     "compile",
     "function",
     "run",
 ]
 
 _MODULES = {
+    "AsyncRun": ("spaseq.runs", "AsyncRun"),
     "ChangeError": ("spaseq.errors", "ChangeError"),
     "Endpoint": ("spaseq.kb.endpoint", "Endpoint"),
     "Event": ("spaseq.rdf.event", "Event"),
@@ -67,6 +72,7 @@ _MODULES = {
     "QueryWarning": ("spaseq.errors", "QueryWarning"),
     "Run": ("spaseq.runs", "Run"),
     "SpaseqError": ("spaseq.errors", "SpaseqError"),
+    "arun": ("spaseq.live.asynchronous", "arun"),
     "compile": ("spaseq.program", "compile_queries"),
     "function": ("spaseq.sparql.registry", "function"),
     "run": ("spaseq.pipeline", "run"),

@@ -33,7 +33,7 @@ from spaseq.plan.examine import plan_queries, read_queries
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import Term
 from spaseq.rdf.time import TimePrecision
-from spaseq.runs import Run
+from spaseq.runs import AsyncRun, Run
 
 
 class Program(CompiledQueries):
@@ -95,6 +95,14 @@ class Program(CompiledQueries):
         for text in unread_warnings(self.sources, run.kb.graphs):
             warnings.warn(text, QueryWarning, stacklevel=2)
         return run
+
+    def astart(self, **options: Any) -> AsyncRun:
+        """A run for asyncio: `async with program.astart() as run: await run.push(…)`.
+
+        Args:
+            options: The arguments of `start`.
+        """
+        return AsyncRun(lambda: self.start(**options))
 
     def resume(
         self,
