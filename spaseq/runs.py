@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+
 class _Bindable(Protocol):
     """The part of `Program` that compiles a query with other values of its variables."""
 

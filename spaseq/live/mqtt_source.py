@@ -17,9 +17,9 @@ from typing import Any
 
 from spaseq.errors import InputError
 from spaseq.live.addresses import client
-from spaseq.live.background import Background
 from spaseq.live.mqtt import REFUSED, begin, mqtt_address, mqtt_client
 from spaseq.live.protocols import Chunk, Position
+from spaseq.live.receiving import Background
 
 SESSION_SECONDS = 3600.0
 REMEMBERED = 4096

@@ -18,8 +18,8 @@ from typing import Any
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.live.addresses import Address, address, client
-from spaseq.live.background import Pauses
 from spaseq.live.protocols import Chunk, Message, Position
+from spaseq.live.receiving import Pauses
 from spaseq.live.sqlite_sink import match_id
 from spaseq.results import Match
 from spaseq.runs import Run
