@@ -54,6 +54,7 @@ _CLAUSES = (
     ("partition", "PARTITION BY differs"),
     ("emit", "EMIT differs"),
     ("skip_past_last", "AFTER MATCH differs"),
+    ("skip_to", "AFTER MATCH differs"),
     ("registers_stream", "it registers another stream"),
 )
 
