@@ -44,8 +44,8 @@ cdef class Negation:
     cdef Frontier** frontiers
     cdef uint32_t frontier_count, frontier_depth
 
-    # The last instant of the partial match at hand, and its time: that of a deadline if it has passed
-    # one since.
+    # The last instant of the partial match at hand, and its time: that of a deadline if it has
+    # passed one since.
     cdef instant_t base_instant
     cdef int64_t base_micros
 
