@@ -23,6 +23,7 @@ from spaseq.errors import LimitExceeded
 from spaseq.gpm.matchers import Matchers
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.counters import AutomatonCounters, MemoryUse
+from spaseq.nfa.ended_starts import EndedStarts
 from spaseq.nfa.match_path import Path, Row
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event
@@ -114,14 +115,21 @@ class _Automaton:
     """What a query asks of its automaton, of one in plain Python."""
 
     matches = best = None
-    core = SimpleNamespace(lazy_join=SimpleNamespace(lazy=False, switches=0, searched=0, sampled=0))
-    """It joins rows as they come."""
+    core = SimpleNamespace(
+        lazy_join=SimpleNamespace(lazy=False, switches=0, searched=0, sampled=0),
+        window=SimpleNamespace(bound=0),
+        next_deadline=lambda ending: None,
+    )
+    """It joins rows as they come, and runs no query with deadlines."""
     step = SimpleNamespace(tumbles=False, wake_at=lambda due: None)
     """It does not run ahead, so nothing has to stop it where a window of groups ends."""
 
     def __init__(self, query: PlainQueryRun, matchers: Matchers):
+        assert not query.compiled.automaton.timed
         self._query = query
         self._matchers = matchers
+        skip_to = query.plan.skip_to
+        self.ended = None if skip_to is None else EndedStarts(skip_to)
 
     def open_instant(self, micros: int) -> None:
         self._query.automaton.open_instant(micros)
@@ -142,8 +150,10 @@ class _Automaton:
     def take(self, *, one: bool = False) -> Iterator[Path]:
         return self._query.automaton.take(one=one)
 
-    def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
-        return self._query.automaton.due(before)
+    def due(self, before: int | None) -> Iterator[tuple[int, bool, list[Path]]]:
+        early = self._query.plan.window.kind == "tumbling"
+        for closing, paths in self._query.automaton.due(before):
+            yield closing, early, paths
 
     def skip(self, path: Path) -> None:
         self._query.automaton.skip(path)
