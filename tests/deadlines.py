@@ -30,7 +30,10 @@ FRAMES = (
     "A {o} !B {w} {p} (C | D)", "A {o} !B {w} {p} C?", "A {o} !B {w} {p} C? {o} D",
     "A {o} !B {w} {p} C+", "A {o} !B {w} {p} !D {p} C", "A {o} !B {w} {p} !D",
     "A {o} !B {w} {p} !(C {v}) {p} D", "A {o} !B {w} {p} C {o} !B {v} {p} D",
-    "A {o} (!B {w} {p} C)", "A {o} !B {p} (!D {w} {p} C)",
+    "A {o} (!B {w} {p} C)", "A {o} !B {p} (!D {w} {p} C)", "A {o} C? {w}",
+    "A {o} C? {w} {p} D? {v}", "A {o} !(B {p} C? {w}) {o} D", "A {o} !(B {p} C? {w})",
+    "A {o} C* {w}", "(A {o} C? {w})+", "A {o} (C & D)? {w}", "A {o} !B {w} {p} C? {v}",
+    "A {o} C? {w} {p} !B {v}", "A {o} C{{0,2}} {w}", "A {o} C? {w} {p} !B", "A {o} (C? {w}) {p} D*",
 )  # fmt: skip
 SIZES = ("0 SECONDS", "1 SECOND", "1 SECOND", "2 SECONDS", "2 SECONDS", "3 SECONDS", "1.5 SECONDS")
 EMITS = ("EMIT MAX", "EMIT NEXT", "EMIT LAST", "EMIT ANY", "EMIT STRICT", "LIMIT 1")
@@ -65,7 +68,7 @@ def timed(seed: int) -> Case:
     if not re.match(r"\(*(!B WITHIN|A\?)", sequence):
         windows.append("TUMBLING 6 SECONDS")
         # Neither a negation or optional step waits for the window, nor is a bound in a negation.
-        if not re.search(r"(![A-D]|\?)\s*$|!\(\w WITHIN", sequence):
+        if not re.search(r"(![A-D]|[?*])\s*$|!\(\w WITHIN|[?*}] WITHIN", sequence):
             windows += ["4 EVENTS", "UNBOUNDED"]
     clauses = [f"WITHIN {chance.choice(windows)}", *["PARTITION BY ?k"] * keyed]
     clauses += [f"FROM STREAM {name} :{name}" for name in streams]

@@ -75,7 +75,10 @@ class Repeat:
 
 @dataclass(frozen=True, eq=False)
 class Maybe:
+    """An optional step; with a size, its absence at the end lasts until a deadline."""
+
     node: Node
+    size: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +122,12 @@ class Layout:
         if quantifier is None:
             return bounded(self.node(step.unit, around, negated), size)
         if quantifier.optional:
-            return Maybe(bounded(self.node(step.unit, around, negated), size))
+            return Maybe(bounded(self.node(step.unit, around, negated), size), size)
         unit = self.units
         self.units += 1
         node = bounded(self.node(step.unit, (*around, unit), negated), size)
         repeat = Repeat(unit, node, max(quantifier.least, 1), quantifier.most)
-        return repeat if quantifier.least else Maybe(repeat)
+        return repeat if quantifier.least else Maybe(repeat, size)
 
     def node(self, unit: ast.Unit, around: tuple[int, ...], negated: bool) -> Node:
         if isinstance(unit, ast.GpmRef):
@@ -179,6 +182,8 @@ class Guard:
     optional: bool
     size: int | None = None
     """How far it looks back from the first step of all; None: over the window."""
+    lasts: int | None = None
+    """The time of an absence of a bounded optional step at the end; None: the window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,6 +445,17 @@ class Derivations:
         for m in self.run(self.root, None, Partial(), (), within):
             if m.first is None or m.last is None or not self.window.holds(m.first, m.last):
                 continue
+            sizes = [guard.lasts for guard in m.waiting]
+            if sizes and all(size is not None for size in sizes):
+                deadline = m.last[0] + max(size for size in sizes if size is not None)
+
+                def until(p: Partial, event: Event, last: int = deadline) -> bool:
+                    return event.time.micros <= last
+
+                late = not self.window.holds(m.first, (deadline, AFTER_ALL))
+                if not late and not any(self.occurs(g, m, None, until) for g in m.waiting):
+                    yield m, deadline
+                continue
             if not m.waiting:
                 yield m, m.last[0] if m.last[1] == AFTER_ALL else None
             elif not any(self.occurs(guard, m, None, within) for guard in m.waiting):
@@ -645,7 +661,7 @@ class Derivations:
                 yield from self._iterate(node, 1, operator, m, path, within, rivals)
             case Maybe():
                 yield from self.run(node.node, operator, m, path, within, rivals)
-                guard = Guard(node.node, path, operator, optional=True)
+                guard = Guard(node.node, path, operator, optional=True, lasts=node.size)
                 yield replace(m, waiting=(*m.waiting, guard))
             case Bounded():
                 inside = self._bound(node, m, within)

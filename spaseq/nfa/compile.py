@@ -47,7 +47,7 @@ def compile_automaton(plan: QueryPlan) -> Automaton:
         if arrival.begins is not False
     )
     for leaving in exits:
-        builder.links[leaving.atom].append(Link(ACCEPT, leaving.bounds, leaving.guards))
+        builder.end(leaving)
     whole = Automaton(
         tuple(builder.places),
         tuple(
@@ -133,6 +133,10 @@ class _Builder:
         self._occurrence = 0
         self._unit = 0
         self._around: tuple[int, ...] = ()
+        self._absent_for: dict[int, int] = {}
+        """The bounds of the optional steps that guards stand for, by guard."""
+        self._ends: dict[int, int] = {}
+        """The atoms of the deadlines at the end of the pattern, by their time."""
 
     def place(self, place: Place) -> int:
         if place in self.places:
@@ -168,6 +172,8 @@ class _Builder:
                 continue
             optional = step.quantifier is not None and step.quantifier.least == 0
             guard = self._guard(step, reaching) if optional else -1
+            if optional and step.bound is not None:
+                self._absent_for[guard] = step.bound.microseconds
             ways_in, ways_out = self._step(step, reaching)
             self._join(exits, ways_in, step.operator)
             if skipped is not None:
@@ -187,6 +193,22 @@ class _Builder:
             else:
                 exits, skipped = ways_out, None
         return arrivals, exits
+
+    def end(self, leaving: _Exit) -> None:
+        """End the pattern with an exit: at once, at the close of the window, or at a deadline.
+
+        If all that must be absent are optional steps with bounds, the latest bound is the deadline.
+        """
+        if not leaving.guards or not all(guard in self._absent_for for guard in leaving.guards):
+            self.links[leaving.atom].append(Link(ACCEPT, leaving.bounds, leaving.guards))
+            return
+        size = max(self._absent_for[guard] for guard in leaving.guards)
+        if size not in self._ends:
+            (_, (made,)) = self._atoms([Atom("deadline", (), (), size)])
+            self._ends[size] = made.atom
+            self.links[made.atom].append(Link(ACCEPT))
+        waits = Place("for", leaving.guards, (Edge(self._ends[size]),))
+        self.links[leaving.atom].append(Link(self.place(waits), leaving.bounds))
 
     def _join(
         self, exits: list[_Exit], arrivals: list[_Arrival], operator: Operator | None

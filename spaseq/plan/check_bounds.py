@@ -100,7 +100,13 @@ class _Walk:
                 bound,
                 "write a longer window, such as `WITHIN 1 HOUR`, or a shorter bound",
             )
-        elif window is not None and self._timed and window.microseconds < bound.microseconds:
+        else:
+            self._deadline(bound)
+
+    def _deadline(self, bound: ast.Bound) -> None:
+        """Warn of a deadline that lies behind the close of every window."""
+        window = self._window
+        if window is not None and self._timed and window.microseconds < bound.microseconds:
             self.findings.append(
                 Diagnostic(
                     "the window closes before this deadline, so it is never reached",
@@ -131,18 +137,14 @@ class _Walk:
                 bound,
                 "bound its steps one by one: `(B WITHIN 5 SECONDS; C WITHIN 5 SECONDS)`",
             )
-        elif where.last and _may_be_absent(step):
-            self._error(
-                "a bound on an optional step with which the pattern may end is not supported",
-                bound,
-                "write `(B WITHIN 5 SECONDS)?`: it waits until the window closes",
-            )
         elif where.guarded and not self._timed:
             self._error(
                 "a bound on a step that may be absent needs a window of time",
                 bound,
                 "write a window in units of time, such as `WITHIN 10 MINUTES`",
             )
+        elif where.last and _may_be_absent(step):
+            self._deadline(bound)
 
 
 def _may_be_absent(step: ast.Step) -> bool:
