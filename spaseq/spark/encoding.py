@@ -24,7 +24,7 @@ from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._minting import Minter
 from spaseq.rdf.native._nquads import LineReader
-from spaseq.rdf.syntax import parser_message
+from spaseq.rdf.syntax import LimitError, nesting, parser_message
 from spaseq.spark._arrow import ColumnReader
 from spaseq.spark.chunks import Numbers
 
@@ -107,7 +107,10 @@ class _FramingErrors:
 
 def _parsed(text: bytes) -> Iterator[ox.Quad]:
     try:
+        nesting(text)
         yield from ox.parse(text, format=ox.RdfFormat.N_TRIPLES)
+    except LimitError as error:
+        raise EventError(f"the graph of an event: {error}") from None
     except SyntaxError as error:
         raise EventError(
             f"the graph of an event is not N-Triples: {parser_message(error)}"

@@ -19,6 +19,7 @@ from spaseq.errors import StateError
 from spaseq.parser import ast, format_query, parse
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import Term, n_triples
 from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
@@ -266,3 +267,25 @@ def test_a_mapping_makes_triple_terms(tmp_path: Path) -> None:
     shown = [n_triples(match.bindings["t"]) for match in found]
     assert len(shown) == 4
     assert '<<( <http://e/b> <http://e/v> "7" )>>' in shown
+
+
+def test_spark_reads_graphs_with_them() -> None:
+    pytest.importorskip("pyspark")
+    import numpy as np
+
+    from spaseq.spark.encoding import EventColumns, GraphEncoder
+
+    def read(text: bytes) -> EventBatch:
+        encoder = GraphEncoder(Relevance(Dictionary()), S, 3)
+        zero = np.array([0])
+        columns = EventColumns(
+            zero, zero, zero.astype(np.int16), zero.astype(np.uint8), None, None, None, text,
+            np.array([0, len(text)], np.int32),
+        )  # fmt: skip
+        return encoder.batch(columns, zero)
+
+    ((node, _, found),) = read(b'_:b <urn:p> <<( _:b <urn:q> "x" )>> .\n').facts(0)
+    assert found == ox.Triple(node, ox.NamedNode("urn:q"), ox.Literal("x"))  # type: ignore[arg-type]
+    deep = b"<<( <urn:a> <urn:b> " * 10_000 + b"<urn:c>" + b" )>>" * 10_000
+    with pytest.raises(spaseq.EventError, match="nested more than 100 deep"):
+        read(b"<urn:a> <urn:p> " + deep + b" .\n")
