@@ -36,6 +36,27 @@ _TRIPLE = (
 )
 
 
+def _triple_terms(context: ErrorContext) -> Mistake | None:
+    """What a triple term, or a reified triple, cannot hold."""
+    whole = next((t for t in reversed(context.before) if t.kind in _TRIPLE_TERMS), None)
+    if whole is None:
+        return None
+    what = _TRIPLE_TERMS[whole.kind]
+    if context.text in tuple("/|*+?^!"):
+        return Mistake(f"a property path in {what}", "its predicate is an IRI or a variable")
+    if context.kind == "VAR" and "IRIREF" in context.expected:
+        return Mistake(
+            f"a variable in {what} of VALUES",
+            "VALUES holds constants; BIND(TRIPLE(?s, ?p, ?o) AS ?t) makes one of variables",
+        )
+    if context.text == "(":
+        return Mistake(f"a list in {what}", "its parts are single terms")
+    return None
+
+
+_TRIPLE_TERMS = {"TERM_OPEN": "a triple term", "REIFIED_OPEN": "a reified triple"}
+
+
 def _groups(context: ErrorContext) -> Mistake | None:
     if context.kind == "UNION":
         return Mistake("UNION needs a group on either side", "write { … } UNION { … }")
@@ -102,6 +123,7 @@ def _call(context: ErrorContext) -> Mistake | None:
 
 
 PATTERN_MISTAKES: tuple[Callable[[ErrorContext], Mistake | None], ...] = (
+    _triple_terms,
     _triples,
     _groups,
     _expression,
