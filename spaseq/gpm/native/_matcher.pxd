@@ -65,7 +65,7 @@ cdef class BasicJoin:
     cdef uint32_t width
     cdef Effort effort      # the steps of the event
     cdef int pattern        # the number of the graph pattern, for the error
-    cdef PyObject* batch    # of the event being matched, borrowed
+    cdef PyObject** batch   # where the matcher has the batch of the event being matched
 
     cdef int set_steps(self, uint32_t first, steps) except -1
     cdef End _end(self, end) except *

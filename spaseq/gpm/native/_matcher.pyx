@@ -280,7 +280,7 @@ cdef class BasicJoin:
         if cursor.position == 0 or whole == 0 or is_numeral(whole):
             return False
         cursor.position = 0
-        record = record_of(<EventBatch>self.batch, whole)
+        record = record_of(<EventBatch>self.batch[0], whole)
         if record.kind != Kind.TRIPLE:
             return False
         text, size = record.text, record.size
@@ -310,12 +310,12 @@ cdef class BasicJoin:
         cdef uint64_t hash
         cdef term_t part
         if not end.is_slot:
-            record = record_of(<EventBatch>self.batch, end.number)
+            record = record_of(<EventBatch>self.batch[0], end.number)
             return record.size == size and memcmp(record.text, text, size) == 0
         hash = hash_of(text, size)
-        part = known_term(<EventBatch>self.batch, hash, text, size)
+        part = known_term(<EventBatch>self.batch[0], hash, text, size)
         if part == 0:
-            part = (<EventBatch>self.batch).enter(hash, text, size, True)
+            part = (<EventBatch>self.batch[0]).enter(hash, text, size, True)
         return self._fits(end, part, bound)
 
     cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil:
@@ -436,6 +436,7 @@ cdef class NativeMatcher:
         self._allocate(len(flat.nodes), len(flat.operands), len(codes))
         self.basic = BasicJoin(graph, views, slots, flat.steps)
         self.basic.pattern = pattern
+        self.basic.batch = &self.batch
         limit_effort(&self.basic.effort, steps)
         for i, operand in enumerate(flat.operands):
             self.operands[<uint32_t>i] = operand
@@ -669,7 +670,7 @@ cdef class NativeMatcher:
         self.serial = 0
         arena_reset(&self.scratch)
         self.seed = self.empty
-        self.batch = self.basic.batch = <PyObject*>batch
+        self.batch = <PyObject*>batch
         return self.holds(self.local_first, self.local_end, row)
 
     def row(self, uint32_t i):
@@ -718,7 +719,6 @@ cdef class NativeMatcher:
         self.tried += 1
         begin_event(&self.basic.effort)
         arena_reset(&self.scratch)
-        self.basic.batch = self.batch   # also for the EXISTS of local filters
         if self.basic_only:
             rows.count = 0
             if self.basic.match_singly(root.first, root.end, rows):
