@@ -77,6 +77,7 @@ def shapes(program: Program) -> list[Shape]:
             query.plan.output.form,
             tuple(column.name for column in query.plan.output.columns),
             prefixes,
+            query.plan.output.grouping is not None,
         )
         for query in program.queries
     ]

@@ -25,6 +25,7 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.entailment import widened_patterns
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
+from spaseq.engine.native._group_matches import GroupedMatches
 from spaseq.engine.native._matches import Matches
 from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native._push import Pushing
@@ -57,7 +58,9 @@ class _Bindable(Protocol):
     def bind(self, values: Mapping[str, object]) -> CompiledQueries: ...
 
 
-_Feed: TypeAlias = tuple[Matches | MultiMatches | Pushing, EventBatch | EventSequence, int]
+_Feed: TypeAlias = tuple[
+    Matches | GroupedMatches | MultiMatches | Pushing, EventBatch | EventSequence, int
+]
 """The core's iterator or push batch, its events, and how many of them are counted."""
 
 
@@ -274,6 +277,7 @@ class Run:
                 else:
                     yield from self._consume(matches, batch, index)
                     after = matches.after
+                    yield from query.left_over(matches)
             if after == index and index < len(batch):
                 yield from self._push_event(EncodedEvent(batch, index))
                 after += 1
@@ -322,7 +326,10 @@ class Run:
         return after, found
 
     def _consume(
-        self, matches: Matches | MultiMatches, batch: EventBatch | EventSequence, first: int
+        self,
+        matches: Matches | GroupedMatches | MultiMatches,
+        batch: EventBatch | EventSequence,
+        first: int,
     ) -> Iterator[Match]:
         """Yield matches; the core processes events only as far as the consumer asks."""
         self._feed = matches, batch, first

@@ -18,10 +18,12 @@ from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.continuing import same_solutions
 from spaseq.engine.formatting import Make
 from spaseq.engine.limit_errors import exceeded
+from spaseq.engine.native._group_matches import GroupedMatches
 from spaseq.engine.native._matches import Matches, MatchMaker
 from spaseq.engine.native.check import check
 from spaseq.engine.native.query_run import NativeRun, native_run
 from spaseq.engine.native.snapshot import add_counters, restore_automaton, save_automaton
+from spaseq.engine.native_groups import match_columns
 from spaseq.engine.output import OutputStage
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.place_names import Notation
@@ -111,6 +113,11 @@ class QueryRun:
         """The number of queued events."""
         self.domain = ""
         """The kind of timestamps; empty before the first event."""
+        self._group_columns = match_columns(plan, compiled.automaton)
+        self._solutions: GroupedMatches | None = None
+        """The last iterator over solutions of groups in the core."""
+        self._grouping: tuple[NativeRun, MatchMaker] | None = None
+        """What makes the matches of groups in the core, for the present automaton."""
         self.emitted = 0
         """The number of matches so far, without the ones that `native.matches` makes."""
         self.ended: dict[str, int] = {}
@@ -138,7 +145,8 @@ class QueryRun:
     def matched(self) -> int:
         """The number of matches so far."""
         maker = self.native.matches
-        return self.emitted + (0 if maker is None else maker.made)
+        made = 0 if maker is None else maker.made
+        return self.emitted + made + (0 if self._solutions is None else self._solutions.made)
 
     def write_with(self, make: Make, copied: Sequence[str]) -> bool:
         """Have makers write the matches from now on; False if the query has none.
@@ -250,6 +258,7 @@ class QueryRun:
     def renew(self, matchers: Matchers) -> None:
         """Rebuild the core after terms have become permanent and so changed their numbers."""
         before, state, self.emitted = self.native, self.state(), self.matched
+        self._solutions = None
         self.shed_before = self.shed
         self.native = self._on_the_core(matchers)
         self._set_makers()
@@ -403,14 +412,16 @@ class QueryRun:
             return after, self.completed(time)
         return after, ()
 
-    def stream(self, batch: EventBatch, first: int, position: int, kb: Knowledge) -> Matches | None:
+    def stream(
+        self, batch: EventBatch, first: int, position: int, kb: Knowledge
+    ) -> Matches | GroupedMatches | None:
         """As `run`, as an iterator over the matches of all events; None if there is no maker.
 
         The caller calls `advance_to` with the progress of the iterator before any other method.
         """
         maker = self.native.matches
         if maker is None:
-            return None
+            return self._grouped(batch, first, position, kb)
         self.domain = self.domain or batch.time(first).domain
         return maker.run(
             batch,
@@ -420,6 +431,39 @@ class QueryRun:
             self.plan.skip_past_last,
             kb,
         )
+
+    def _grouped(
+        self, batch: EventBatch, first: int, position: int, kb: Knowledge
+    ) -> GroupedMatches | None:
+        """An iterator over the solutions of the groups in the core; None if Python makes them."""
+        groups = self.output.groups
+        if groups is None or groups.native is None or self._group_columns is None:
+            return None
+        if self._grouping is None or self._grouping[0] is not self.native:
+            self._grouping = self.native, self.native.group_maker()
+        self.domain = self.domain or batch.time(first).domain
+        numbers = self.native.numbers_of(batch.stream, batch.file)
+        if self._solutions is not None:
+            self.emitted += self._solutions.made
+        self._solutions = GroupedMatches(
+            groups.native,
+            self._grouping[1],
+            self._group_columns,
+            batch,
+            first,
+            *numbers,
+            position,
+            kb,
+        )
+        return self._solutions
+
+    def left_over(self, matches: Matches | GroupedMatches) -> Iterable[Match]:
+        """The matches of the event at which an iterator has ended, if Python must group them."""
+        if not isinstance(matches, GroupedMatches):
+            return ()
+        if not self.native.core.complete or self.time is None:
+            return ()
+        return self.completed(self.time)
 
     def reported(self, error: BaseException) -> BaseException:
         """The error to raise for an error of the core: a limit becomes `LimitExceeded`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isfinite
 
+from spaseq.engine.native._group_matches import GroupColumns
 from spaseq.engine.native._result_groups import NativeGroups
 from spaseq.gpm.program import constant
 from spaseq.nfa.automaton import ACCEPT, Automaton
@@ -52,12 +53,9 @@ def native_groups(plan: QueryPlan, automaton: Automaton) -> NativeGroups | None:
         return None
     asked = [_variable(plan, key.value) for key in grouping.keys]
     asked += [_variable(plan, argument) for argument in grouping.arguments]
-    columns = []
-    for place in automaton.places:
-        for edge in place.edges:
-            (occurrence,) = automaton.atoms[edge.atom].occurrences
-            bound = bound_by(plan, plan.occurrences[occurrence])
-            columns.append([bound.index(name) if name in bound else -1 for name in asked])
+    edges = sum(len(place.edges) for place in automaton.places)
+    places = [_places(plan, automaton, name) for name in asked]
+    columns = [[place[edge] for place in places] for edge in range(edges)]
     bests = [
         (aggregate.argument, aggregate.function == "MAX")
         for aggregate in grouping.aggregates
@@ -71,6 +69,47 @@ def native_groups(plan: QueryPlan, automaton: Automaton) -> NativeGroups | None:
         bests,
         list(_conditions(plan.output, grouping)),
     )
+
+
+def match_columns(plan: QueryPlan, automaton: Automaton) -> GroupColumns | None:
+    """The columns of the matches that the core makes of all solutions; None if Python makes them.
+
+    It does if a HAVING, DISTINCT or LIMIT drops solutions, and if a column is computed.
+    """
+    output, grouping = plan.output, plan.output.grouping
+    if grouping is None or left_to_python(plan, automaton) is not None:
+        return None
+    if output.form != "select" or output.distinct or output.limit is not None or grouping.having:
+        return None
+    named = {let.name: let.value.expression for let in grouping.lets}
+    aggregates = [aggregate.name for aggregate in grouping.aggregates]
+    keys = {key.name: _variable(plan, key.value) for key in grouping.keys}
+    columns: list[tuple[str, int | None, list[int]]] = []
+    for column in output.columns:
+        expression = column.value.expression
+        while isinstance(expression, ast.Var) and expression.name in named:
+            expression = named[expression.name]
+        if not isinstance(expression, ast.Var):
+            return None
+        if expression.name in aggregates:
+            columns.append((column.name, aggregates.index(expression.name), []))
+        elif expression.name in keys:
+            columns.append((column.name, None, _places(plan, automaton, keys[expression.name])))
+        else:
+            return None
+    names = [column.name for column in output.columns]
+    return GroupColumns(plan.name, names, columns, grouping.aggregates)
+
+
+def _places(plan: QueryPlan, automaton: Automaton, variable: str | None) -> list[int]:
+    """Per edge: the column of a variable in the rows of its pattern; -1 if there is none."""
+    found = []
+    for place in automaton.places:
+        for edge in place.edges:
+            (occurrence,) = automaton.atoms[edge.atom].occurrences
+            bound = bound_by(plan, plan.occurrences[occurrence])
+            found.append(bound.index(variable) if variable in bound else -1)
+    return found
 
 
 def _is_one_event(automaton: Automaton) -> bool:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from math import inf, isinf, isnan, nan
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import pyoxigraph as ox
 
@@ -49,6 +49,42 @@ LEAST_EXPONENT = 1074
 """The least positive double is 2**-1074."""
 _LEAST = 2**LEAST_EXPONENT
 _EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+Total: TypeAlias = tuple[int, int, Sequence[int], int, int, int]
+"""Of an argument: the unbound values, those that are no numbers; then as `ExactSum.of`."""
+
+
+def values_of(
+    aggregates: Sequence[ResultAggregate],
+    count: int,
+    totals: Sequence[Total],
+    best: Sequence[Term | None],
+) -> list[Term | None]:
+    """The values of aggregates, from what the core measures of a group.
+
+    Args:
+        aggregates: COUNT, SUM, AVG, MIN and MAX without DISTINCT.
+        count: The number of results.
+        totals: Per argument.
+        best: The value of each MIN and MAX.
+    """
+    values, bests = list[Term | None](), iter(best)
+    for aggregate in aggregates:
+        if aggregate.argument is None:
+            values.append(integer(count).term)
+            continue
+        unbound, others, kinds, integers, decimals, units = totals[aggregate.argument]
+        if aggregate.function in ("MIN", "MAX"):
+            values.append(next(bests))
+        elif aggregate.function == "COUNT":
+            values.append(integer(count - unbound).term)
+        elif unbound or others:
+            values.append(None)
+        else:
+            total = ExactSum.of(kinds, integers, decimals, units)
+            values.append(sum_term(total, count, aggregate.function == "AVG"))
+    return values
 
 
 class Accumulator(Protocol):

@@ -18,10 +18,9 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
 from spaseq.engine.native._result_groups import NativeGroups
-from spaseq.engine.result_aggregates import Accumulator, ExactSum, accumulator, sum_term
+from spaseq.engine.result_aggregates import Accumulator, accumulator, values_of
 from spaseq.gpm.python.entry import Evaluate, Scope, Test, compile_expression, compile_filter
 from spaseq.plan.logical import Output
-from spaseq.rdf._values import integer
 from spaseq.rdf.event import Term, Timestamp
 
 R = TypeVar("R")
@@ -249,21 +248,7 @@ class ResultGroups(Generic[R]):
             values = [state.value() for state in group.accumulators]
             return group.count, group.starts[0][0], values
         count, start, totals, best = self.native.group(key)
-        values, bests = [], iter(best)
-        for aggregate in self._grouping.aggregates:
-            if aggregate.argument is None:
-                values.append(integer(count).term)
-                continue
-            unbound, others, kinds, integers, decimals, units = totals[aggregate.argument]
-            if aggregate.function in ("MIN", "MAX"):
-                values.append(next(bests))
-            elif aggregate.function == "COUNT":
-                values.append(integer(count - unbound).term)
-            elif unbound or others:
-                values.append(None)
-            else:
-                total = ExactSum.of(kinds, integers, decimals, units)
-                values.append(sum_term(total, count, aggregate.function == "AVG"))
+        values = values_of(self._grouping.aggregates, count, totals, best)
         return count, start, values
 
     # ------------------------------------------------------------------ state

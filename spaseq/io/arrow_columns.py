@@ -1,7 +1,8 @@
 """The columns of a DataFrame of matches, and the selection of the columns to compute.
 
 The columns are `id`, `query`, `start`, `end`; one column of text per projected variable;
-`bindings` for SELECT, `graph` for CONSTRUCT and `boolean` for ASK; and `events`, the provenance.
+`bindings` for SELECT, `graph` for CONSTRUCT and `boolean` for ASK; `results` for queries with
+GROUP; and `events`, the provenance.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from spaseq.io.formats import Shape
 from spaseq.io.time_column import TimeKind
 
 _FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")
+GROUPED = "results"
+"""The column of queries with GROUP."""
 _TERMS = pa.map_(pa.string(), pa.string())
 
 
@@ -33,6 +36,8 @@ class Columns:
     forms: frozenset[str]
     kind: TimeKind
     wanted: tuple[str, ...] | None = None
+    grouped: bool = False
+    """Whether a query has a GROUP: a row then shows the number of results of its group."""
 
     def has(self, name: str) -> bool:
         """Whether to compute a column."""
@@ -67,6 +72,8 @@ class Columns:
             fields.append(("graph", pa.string()))
         if "ask" in self.forms:
             fields.append(("boolean", pa.bool_()))
+        if self.grouped:
+            fields.append((GROUPED, pa.int64()))
         return pa.schema([*fields, ("events", pa.list_(event))])
 
     def batch_of(self, found: Mapping[str, pa.Array]) -> pa.RecordBatch:
@@ -79,17 +86,19 @@ def columns_of(program: CompiledQueries, kind: TimeKind) -> Columns:
     """The columns of a program's matches."""
     outputs = [query.plan.output for query in program.queries]
     names = [column.name for output in outputs for column in output.columns]
-    return _columns(names, frozenset(output.form for output in outputs), kind)
+    grouped = any(output.grouping is not None for output in outputs)
+    return _columns(names, frozenset(output.form for output in outputs), kind, grouped)
 
 
 def columns_of_shapes(shapes: Sequence[Shape], kind: TimeKind) -> Columns:
     """The columns of results of these shapes."""
     names = [name for shape in shapes for name in shape.columns]
-    return _columns(names, frozenset(shape.form for shape in shapes), kind)
+    grouped = any(shape.grouped for shape in shapes)
+    return _columns(names, frozenset(shape.form for shape in shapes), kind, grouped)
 
 
-def _columns(names: Sequence[str], forms: frozenset[str], kind: TimeKind) -> Columns:
-    taken = set(_FIXED)
+def _columns(names: Sequence[str], forms: frozenset[str], kind: TimeKind, grouped: bool) -> Columns:
+    taken = {*_FIXED, GROUPED} if grouped else set(_FIXED)
     columns: dict[str, str] = {}
     for name in dict.fromkeys(names):
         column = name
@@ -97,7 +106,7 @@ def _columns(names: Sequence[str], forms: frozenset[str], kind: TimeKind) -> Col
             column += "_"
         taken.add(column.lower())
         columns[name] = column
-    return Columns(columns, forms, kind)
+    return Columns(columns, forms, kind, grouped=grouped)
 
 
 def select_columns(wholes: Sequence[Columns], wanted: Sequence[str] | None) -> list[Columns]:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from spaseq.io import time_column
-from spaseq.io.arrow_columns import Columns
+from spaseq.io.arrow_columns import GROUPED, Columns
 from spaseq.io.identity import (
     Shown,
     decoded,
@@ -70,6 +70,7 @@ class Rows:
         self._shown: list[Shown] = []
         self._booleans: list[bool | None] = []
         self._graphs: list[str | None] = []
+        self._results: list[int | None] = []
         self._matches: list[Match] = []
         self._known: dict[int, tuple[Shown, str, Mapping[Term, Term]]] = {}
         """By `id()` of a witness; `_matches` holds references to all of them."""
@@ -109,6 +110,7 @@ class Rows:
             self._events.append(None)
             del shown[first:]
         self._booleans.append(match.boolean)
+        self._results.append(match.results if match.boolean is None else None)
         self._graphs.append(None if match.graph is None else triples_text(match.graph))
         solution = match.bindings
         if match.boolean is None and match.graph is None:
@@ -135,13 +137,15 @@ class Rows:
             "boolean": pa.array(self._booleans, pa.bool_()),
             "graph": pa.array(self._graphs, pa.string()),
         }
+        if columns.grouped:
+            found[GROUPED] = pa.array(self._results, pa.int64())
         for name, column in columns.variables.items():
             found[column] = pa.array(self._values[name], pa.string())
         batch = columns.batch_of(found)
         for some in (
             *(self._ids, self._queries, self._starts, self._ends, *self._values.values()),
             *(self._bindings, self._keys, self._items, self._events, self._shown),
-            *(self._booleans, self._graphs, self._matches),
+            *(self._booleans, self._graphs, self._results, self._matches),
         ):
             some.clear()
         self._known.clear()

@@ -252,6 +252,8 @@ class Shape:
     columns: tuple[str, ...] = ()
     prefixes: tuple[tuple[str, str], ...] = ()
     """The (prefix, IRI) pairs that the queries declare."""
+    grouped: bool = False
+    """Whether it has a GROUP."""
 
 
 class Writer(Protocol):

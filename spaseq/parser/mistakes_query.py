@@ -104,6 +104,13 @@ def _groups(context: ErrorContext) -> Mistake | None:
         return Mistake(
             "a key that is an expression needs a name", f"write ({context.text}(…) AS ?name)"
         )
+    signs = ("PLUS", "MINUS", "STAR", "SLASH", "SIGNED", "LESS", "MORE", "EQUAL", "NOT_EQUAL")
+    after_key = context.before[-1].kind == "VAR" and {"OVER", "VAR"} <= context.expected
+    if after_key and context.kind in signs:
+        return Mistake(
+            "a key that is an expression needs a name",
+            f"write ({context.before[-1].text} {context.text} … AS ?name)",
+        )
     if "AS" in context.expected and context.kind == "RPAR":
         what = "what LET binds" if context.inside("LET") else "a key that is an expression"
         return Mistake(f"{what} needs a name", "write ( … AS ?name)")
@@ -144,6 +151,11 @@ def _limit(context: ErrorContext) -> Mistake | None:
     if context.previous == "PER" and "VAR" in context.expected:
         if context.kind == "BY":
             return Mistake("PER takes no BY", "write PER ?k")
+        if context.kind in ("TIME_UNIT", "INTEGER", "DECIMAL", "DOUBLE"):
+            return Mistake(
+                "PER takes variables, not a length of time",
+                "write EVERY for a length of time: LIMIT 3 EVERY 10 MINUTES",
+            )
         return Mistake("PER without a variable", "name what the limit holds for: LIMIT 3 PER ?k")
     if context.kind == "COMMA" and "VAR" in context.expected:
         return Mistake("a comma between variables", "separate them by blanks: PER ?a ?b")
@@ -165,6 +177,29 @@ def _limit(context: ErrorContext) -> Mistake | None:
                 "EVERY without a length of time",
                 "write for how long the limit holds, such as EVERY 10 MINUTES",
             )
+    return None
+
+
+def _bound(context: ErrorContext) -> Mistake | None:
+    """`B WITHIN 5 SECONDS` in SEQ."""
+    bracket = context.open
+    if bracket is None or bracket.text != "(" or context.inside("DEFINE"):
+        return None
+    tokens = [token.kind for token in context.before]
+    if "SEQ" not in tokens or "WITHIN" not in tokens[tokens.index("SEQ") :]:
+        return None
+    if context.previous == "WITHIN" and context.kind == "SIGNED":
+        return Mistake("a bound has no sign", f"write WITHIN {context.text[1:]}")
+    if context.kind in ("EVENTS", "UNBOUNDED", "TUMBLING"):
+        return Mistake(
+            f"a bound of a step takes a length of time, not {context.text.upper()}",
+            "write how long after the step before it may come, such as B WITHIN 5 SECONDS",
+        )
+    if "TIME_UNIT" in context.expected:
+        return Mistake(
+            "a bound needs a unit of time",
+            f"one of {', '.join(unit + 'S' for unit in MICROSECONDS)}",
+        )
     return None
 
 
@@ -293,6 +328,7 @@ QUERY_MISTAKES: tuple[Callable[[ErrorContext], Mistake | None], ...] = (
     _select,
     _groups,
     _limit,
+    _bound,
     _clauses,
     _sequence,
     _define,

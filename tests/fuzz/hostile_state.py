@@ -131,6 +131,8 @@ OWN = {
     "max": "SELECT * WITHIN 20 SECONDS EMIT MAX {s} WHERE {{ SEQ(A : B+ : C) {abc} }}",
     "next": "SELECT * WITHIN 20 SECONDS EMIT NEXT {s} WHERE {{ SEQ(A : B+ : C) {abc} }}",
     "limit": "SELECT ?x WITHIN 20 SECONDS {s} WHERE {{ SEQ(A : B+ : C) {abc} }} LIMIT 3",
+    "groups": "SELECT ?k (AVG(?x) AS ?m) (MIN(?x) AS ?low) WITHIN 20 SECONDS {s} "
+    "WHERE {{ SEQ(A) {a} }} GROUP BY ?k OVER 8 SECONDS HAVING (?m > 1)",
     "limit per": "SELECT ?x WITHIN 20 SECONDS {s} WHERE {{ SEQ(A : B) {ab} }} "
     "LIMIT 1 PER ?k ?y EVERY 5 SECONDS",
     "tumbling": "SELECT DISTINCT ?k WITHIN TUMBLING 5 SECONDS {s} WHERE {{ SEQ(A : B) {ab} }}",
@@ -147,6 +149,7 @@ PARTS = {
     "abc": "DEFINE GPM A ON s {{ ?k :a ?x }} DEFINE GPM B ON s {{ ?k :b ?y }} "
     "DEFINE GPM C ON s {{ ?k :c ?z }}",
     "ab": "DEFINE GPM A ON s {{ ?k :a ?x }} DEFINE GPM B ON s {{ ?k :b ?y }}",
+    "a": "DEFINE GPM A ON s {{ ?k :a ?x }}",
     "range": "DEFINE GPM A ON s {{ ?k :a ?x }} DEFINE GPM B ON s {{ ?k :b ?y FILTER(?y > ?x) }}",
     "apart": "DEFINE GPM A ON s {{ ?k :a ?x }} DEFINE GPM B ON s {{ ?j :b ?y FILTER(?y > ?x) }}",
     "sums": "DEFINE GPM A ON s {{ ?k :a ?x }} "

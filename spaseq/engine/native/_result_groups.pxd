@@ -88,6 +88,9 @@ cdef struct Condition:
     bint whole          # the bound is an integer without rounding
 
 
+cdef object timestamp_of(tuple begun)
+
+
 cdef class NativeGroups:
     cdef readonly int64_t size
     cdef readonly uint64_t held
@@ -127,5 +130,7 @@ cdef class NativeGroups:
     cdef int _expire(self, int64_t now) noexcept nogil
     cdef int _drop_oldest(self) noexcept nogil
     cdef bint _may_hold(self, const Group* group) noexcept nogil
-    cdef list _terms(self, Entry* entry)
-    cdef object _start(self, Entry* entry)
+    cdef tuple measured(self, uint32_t number)
+    cdef bytes _text(self, Entry* entry, uint32_t place)
+    cdef object _term(self, Entry* entry, uint32_t place)
+    cdef tuple _begun(self, Entry* entry)

@@ -165,6 +165,13 @@ cdef object unlimited(int128 number):
     return (high << 64) + low
 
 
+cdef object timestamp_of(tuple begun):
+    """The start of a result, from (microseconds, whether it is a date, the text or None)."""
+    micros, dated, text = begun
+    written = None if text is None else written_term(text)
+    return Timestamp(micros, DATE_TIME if dated else NUMBER, written)
+
+
 cdef class NativeGroups:
     """The groups of one query.
 
@@ -685,11 +692,7 @@ cdef class NativeGroups:
         integers, of the decimals times 10**18, and of the others as a multiple of the least
         double). The value of MIN and MAX is None if an argument is unbound.
         """
-        cdef uint32_t i, number
-        cdef int32_t j
-        cdef Group* group
-        cdef Total* total
-        cdef Queue* queue
+        cdef uint32_t number
         cdef bytes text
         self.key_size = 0
         for term in key:
@@ -697,40 +700,58 @@ cdef class NativeGroups:
             self._put_key(<const char*>text, <uint32_t>len(text))
         number = self._find(hash_of(self.key, self.key_size))
         assert number
-        group = &self.groups[number]
-        totals = []
+        count, begun, totals, best = self.measured(number)
+        return count, timestamp_of(begun), totals, [
+            None if each is None else written_term(each) for each in best
+        ]
+
+    cdef tuple measured(self, uint32_t number):
+        """A group as `group` describes it, with texts in place of terms.
+
+        The start is (microseconds, whether it is a date, the text of its literal or None).
+        """
+        cdef uint32_t i
+        cdef int32_t j
+        cdef Group* group = &self.groups[number]
+        cdef Total* total
+        cdef Queue* queue
+        cdef list totals = [], best = []
         for i in range(self.argument_count):
             total = &group.totals[i]
             units = 0
             for j in range(total.lowest, total.highest + 1):
-                units += <object>total.limbs[j] << 32 * j
+                if total.limbs[j]:
+                    units += <object>total.limbs[j] << 32 * j
             totals.append((
-                total.unbound, total.others, [total.kinds[k] for k in range(KINDS)],
+                total.unbound, total.others,
+                (total.kinds[0], total.kinds[1], total.kinds[2], total.kinds[3]),
                 unlimited(total.integers), unlimited(total.decimals), units,
             ))
-        best = []
         for i in range(self.best_count):
             queue = &group.queues[i]
             if group.totals[self.bests[i].argument].unbound or queue.count == 0:
                 best.append(None)
             else:
-                best.append(self._terms(queue.entries[queue.first])[self.bests[i].argument + 1])
-        return group.count, self._start(group.first), totals, best
+                best.append(
+                    self._text(queue.entries[queue.first], self.bests[i].argument + 1)
+                )
+        return group.count, self._begun(group.first), totals, best
 
-    cdef list _terms(self, Entry* entry):
-        """The terms of the start, None for a date, and of the arguments."""
+    cdef bytes _text(self, Entry* entry, uint32_t place):
+        """The text of the start of a result, or of an argument, from 1; None if there is none."""
         cdef uint32_t i
         cdef uint32_t* sizes = sizes_of(entry, self.argument_count)
         cdef const char* text = <const char*>(sizes + self.argument_count + 1)
-        cdef list terms = []
-        for i in range(self.argument_count + 1):
-            terms.append(written_term(text[:sizes[i]]) if sizes[i] else None)
+        for i in range(place):
             text += sizes[i]
-        return terms
+        return text[:sizes[place]] if sizes[place] else None
 
-    cdef object _start(self, Entry* entry):
-        domain = DATE_TIME if entry.domain else NUMBER
-        return Timestamp(entry.start, domain, self._terms(entry)[0])
+    cdef object _term(self, Entry* entry, uint32_t place):
+        cdef bytes text = self._text(entry, place)
+        return None if text is None else written_term(text)
+
+    cdef tuple _begun(self, Entry* entry):
+        return entry.start, entry.domain, self._text(entry, 0)
 
     def results(self):
         """(key, arguments, start, end) of all results, oldest first."""
@@ -745,5 +766,6 @@ cdef class NativeGroups:
                 text += sizeof(uint32_t)
                 key.append(written_term(text[:size]) if size else None)
                 text += size
-            yield tuple(key), tuple(self._terms(entry)[1:]), self._start(entry), entry.end
+            arguments = [self._term(entry, i + 1) for i in range(self.argument_count)]
+            yield tuple(key), tuple(arguments), timestamp_of(self._begun(entry)), entry.end
             entry = entry.later

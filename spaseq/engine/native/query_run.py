@@ -365,6 +365,10 @@ class NativeRun:
                 self._events[instant, stream] = known
         return known
 
+    def group_maker(self) -> MatchMaker:
+        """What decodes the events of the matches of groups in the core."""
+        return self._maker(MatchMaker, [], self._plan.name)
+
     def made_by(self, kind: type[Maker], name: str | None = None) -> Maker | None:
         """A maker of matches, or None if the columns are not plain registers (`_projected`).
 
@@ -374,6 +378,9 @@ class NativeRun:
         """
         if self._projected is None:
             return None
+        return self._maker(kind, self._projected, self._plan.name if name is None else name)
+
+    def _maker(self, kind: type[Maker], projected: list[tuple[str, int]], name: str) -> Maker:
         automaton, plan = self.compiled.automaton, self._plan
         occurrences = [
             # A deadline takes no event; its place in the list is never read.
@@ -382,9 +389,7 @@ class NativeRun:
             for edge in place.edges
         ]
         steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in occurrences]
-        reading = MatchDecoder(
-            plan.name if name is None else name, self.tables, self._projected, steps, plan.streams
-        )
+        reading = MatchDecoder(name, self.tables, projected, steps, plan.streams)
         ordering = MatchDecoder(plan.name, self.tables, self._order, steps, plan.streams)
         maker = kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
         if self.ended is not None:

@@ -64,6 +64,18 @@ def test_columns_and_times(tmp_path: Path) -> None:
     assert limited.num_rows == count == 1
 
 
+def test_groups_show_the_number_of_their_results(tmp_path: Path) -> None:
+    text = query("?results (COUNT(*) AS ?n)", "A") + " GROUP BY (?x > 1 AS ?results) OVER 9 SECONDS"
+    table, _ = written(tmp_path, text, [event(n) for n in (1, 2, 3)], natively=False)
+    assert table.column_names == [
+        "id", "query", "start", "end", "results_", "n", "bindings", "results", "events",
+    ]  # fmt: skip
+    assert table["results"].to_pylist() == [1, 1, 2]
+    assert [len(events) for events in table["events"].to_pylist()] == [1, 1, 1]
+    plain, _ = written(tmp_path, query("?x", "A"), [event(1)])
+    assert "results" not in plain.column_names
+
+
 @pytest.mark.parametrize("format", ["arrow", "parquet"])
 def test_a_document_without_matches_has_columns(tmp_path: Path, format: str) -> None:
     table, count = written(tmp_path, query("?x", "A"), [], format)
