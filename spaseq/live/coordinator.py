@@ -72,15 +72,6 @@ class Input:
     failure: BaseException | None = None
     warned: bool = field(default=False, repr=False)
 
-    def saved(self) -> dict[str, Any] | None:
-        """The position of the stream, completed by its source."""
-        saved = self.stream.position()
-        complete = getattr(self.source, "order_after", None)
-        if saved is None or complete is None:
-            return saved
-        point = saved["point"]
-        return {**saved, "point": {**point, "source": complete(point["source"])}}
-
 
 class Coordinator:
     """One live run.
@@ -421,7 +412,7 @@ class Coordinator:
     # ------------------------------------------------------------ checkpoints
 
     def _positions(self) -> dict[str, Any]:
-        return {one.stream.source.stream: one.saved() for one in self.inputs}
+        return {one.stream.source.stream: one.stream.position() for one in self.inputs}
 
     def _acknowledge(self, positions: Mapping[str, Any]) -> None:
         for one in self.inputs:

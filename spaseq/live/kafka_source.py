@@ -72,6 +72,8 @@ class KafkaSource:
         """When the last message was passed on, or the partitions were all read."""
         self._looked = 0.0
         self._fresh = False
+        self._is_open = False
+        """Whether the position of an earlier run is known; checkpoints may be made before."""
         self._count = 0
         """The number of messages passed on, since the first run."""
         self._order: deque[int] = deque()
@@ -112,7 +114,7 @@ class KafkaSource:
                 f"{shown}: the topic has {len(partitions)} partitions, whose messages may come out "
                 "of order: --lateness puts their events in order"
             )
-        self._fresh = True
+        self._fresh = self._is_open = True
         self._since = self._looked = time.monotonic()
 
     def _unreachable(self, error: Any) -> InputError:
@@ -297,6 +299,8 @@ class KafkaSource:
 
     def order_after(self, position: Position) -> Position:
         """A position with the partitions of the messages that were passed on after it."""
+        if not self._is_open:
+            return position
         with self._order_lock:
             after = self._count - position["count"]
             order = [*list(self._order)[len(self._order) - after :], *self._replay]
@@ -306,6 +310,8 @@ class KafkaSource:
         return {**position, "order": runs}
 
     def acknowledge(self, position: Position) -> None:
+        if not self._is_open:
+            return
         with self._order_lock:
             after = self._count - position["count"]
             while len(self._order) > after:

@@ -148,6 +148,11 @@ class MqttSource:
 
     # ------------------------------------------------------------ source
 
+    @property
+    def problem(self) -> str | None:
+        """What keeps it from reading; None: nothing."""
+        return "there is no connection" if self._is_down else None
+
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
         assert self._background is not None
         return self._background.take(timeout)

@@ -79,7 +79,7 @@ class Source(Protocol):
 
         A source that reads several queues at once may also have `order_after(position)`, which
         returns the position with what `open` needs to repeat the order of the chunks after it. The
-        coordinator calls it for each checkpoint. An attribute `saves` is set to whether there will
+        stream calls it for each checkpoint. An attribute `saves` is set to whether there will
         be checkpoints.
         """
 

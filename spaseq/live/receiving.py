@@ -101,6 +101,14 @@ class Background:
             except queue.Full:
                 continue
 
+    def offer(self, chunk: Chunk) -> bool:
+        """Pass a message on, unless the queue is full; returns whether it was."""
+        try:
+            self._queue.put_nowait(chunk)
+        except queue.Full:
+            return False
+        return True
+
     def pause(self, seconds: float) -> None:
         """Wait, unless the source is closed meanwhile."""
         self.stopped.wait(seconds)

@@ -126,6 +126,11 @@ class RedisSource:
         self._is_open = True
         return [Chunk(b"", {"id": self._last}, mark=True)]
 
+    @property
+    def problem(self) -> str | None:
+        """What keeps it from reading; None: nothing."""
+        return "there is no connection" if self._is_down else None
+
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
         left = self._next - time.monotonic()
         if left > 0:

@@ -238,6 +238,7 @@ class Session:
             return DocumentDecoder(reader, relevance, minter, keeps)
 
         stream = Stream(reader, self.run.relevance, decode, self._take_late, keeps)
+        stream.complete = getattr(source, "order_after", None)
         if hasattr(source, "saves"):
             source.saves = keeps
         if position is None or not (source.replays or source.messages):

@@ -111,6 +111,7 @@ class SseSource:
         self._parser = EventParser()
         self._background: Background | None = None
         self._warned = False
+        self._is_down = False
 
     def open(self, position: Position | None) -> None:
         if position is not None:
@@ -123,7 +124,6 @@ class SseSource:
         import httpx
 
         pauses, shown = Pauses(), self._address.shown
-        is_down = False
         with http_client(read=SILENCE_SECONDS) as http:
             while not background.stopped.is_set():
                 headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
@@ -141,8 +141,8 @@ class SseSource:
                             raise error
                         if response.status_code == 200:
                             media_type = self._checked(response.headers)
-                            if is_down:
-                                is_down = False
+                            if self._is_down:
+                                self._is_down = False
                                 self._log(f"{shown}: connected again")
                             for data in response.iter_bytes():
                                 pauses.reset()
@@ -155,8 +155,8 @@ class SseSource:
                     said = str(error) or type(error).__name__
                 except ValueError as error:
                     raise InputError(str(error), shown) from error
-                if not is_down:
-                    is_down = True
+                if not self._is_down:
+                    self._is_down = True
                     self._log(f"{shown}: {said}; connecting again")
                 if self._parser.retry is not None:
                     pauses.least = max(self._parser.retry, 0.01)
@@ -185,6 +185,11 @@ class SseSource:
                 )
             if self._kinds is None or kind in self._kinds:
                 background.emit(Chunk(text, {"id": last_id}, media_type=media_type))
+
+    @property
+    def problem(self) -> str | None:
+        """What keeps it from reading; None: nothing."""
+        return "there is no connection" if self._is_down else None
 
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
         assert self._background is not None

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from spaseq.errors import InputError
 from spaseq.io.source import EVENTS_AT_ONCE, Source
-from spaseq.live.protocols import Chunk
+from spaseq.live.protocols import Chunk, Position
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.native._minting import Minter
@@ -98,6 +98,8 @@ class Stream:
         """Under lateness: a heap of (time, number, batch, index)."""
         self._points: deque[tuple[int, dict[str, Any]]] = deque()
         """(number of the next event, restart point with the position of the source)."""
+        self.complete: Callable[[Position], Position] | None = None
+        """Completes a position of the source for a checkpoint: its `order_after`, if it has one."""
         self.ended = False
         self.is_idle = False
         self.was_quiet = True
@@ -266,6 +268,8 @@ class Stream:
         if not self._points or self._points[0][0] > next_number:
             return None
         number, point = self._points[0]
+        if self.complete is not None:
+            point = {**point, "source": self.complete(point["source"])}
         saved: dict[str, Any] = {"point": point, "greatest": self.greatest, "domain": self.domain}
         if self.reorders:
             if self._until > self._read:

@@ -112,6 +112,11 @@ class WebSocketSource:
             self._log(f"{self._address.shown}: no connection ({said}); messages sent meanwhile "
                       "are missing; connecting again")  # fmt: skip
 
+    @property
+    def problem(self) -> str | None:
+        """What keeps it from reading; None: nothing."""
+        return "there is no connection" if self._is_down else None
+
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
         if self._socket is None:
             left = self._next - time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from kafka_log import committed
-from servers import PATIENCE, mosquitto, redis_server, tansu
-from web_servers import EventFeed, Sockets, answer, http_server, websocket_server
+from servers import (
+    PATIENCE,
+    mosquitto,
+    nats_server,
+    postgresql,
+    postgresql_url,
+    redis_server,
+    tansu,
+)
+from web_servers import EventFeed, EventStream, Sockets, answer, http_server, websocket_server
 
 TRADES = [(1, 10), (2, 12), (9, 15)]
 """(time, price) of the trades that the documents name first."""
@@ -149,10 +158,55 @@ def redis(folder: Path) -> Iterator[Channel]:
             yield Channel({"localhost": f"127.0.0.1:{server.port}"}, taken)
 
 
+@contextmanager
+def nats(folder: Path) -> Iterator[Channel]:
+    with nats_server(folder) as server:
+
+        async def fill() -> None:
+            import nats as client
+
+            connection = await client.connect(f"nats://127.0.0.1:{server.port}")
+            jetstream = connection.jetstream()
+            await jetstream.add_stream(name="TRADES", subjects=["trades.>"])
+            for each in TRADES:
+                await jetstream.publish("trades.eBay", trade(*each))
+            await connection.close()
+
+        asyncio.run(fill())
+        yield Channel({"localhost": f"127.0.0.1:{server.port}"})
+
+
+@contextmanager
+def postgresql_channel(folder: Path) -> Iterator[Channel]:
+    with postgresql(folder) as server:
+        import psycopg
+
+        url = postgresql_url(server.port)
+
+        def taken() -> list[str]:
+            with psycopg.connect(url) as db:
+                return [row for (row,) in db.execute("SELECT match::text FROM rises")]
+
+        shown = "postgresql://me@localhost/market"
+        yield Channel({f"{shown}?": f"{url}?"}, taken, environment={"PGPASSWORD_MARKET": "unused"})
+
+
+@contextmanager
+def ldes(folder: Path) -> Iterator[Channel]:
+    stream = EventStream(2)
+    for number, (_, price) in enumerate(TRADES, 1):
+        stream.add(number, f":price {price} ; :company :eBay")
+    with http_server(stream.handle) as address:
+        yield Channel({"ldes+https://data.example": f"ldes+{address}"})
+
+
 CHANNELS: dict[str, Callable[[Path], AbstractContextManager[Channel]]] = {
     "https": https,
     "kafka": kafka,
+    "ldes+https": ldes,
     "mqtt": mqtt,
+    "nats": nats,
+    "postgresql": postgresql_channel,
     "redis": redis,
     "wss": wss,
 }

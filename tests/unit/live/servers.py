@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -63,6 +65,14 @@ class Server:
             log_text = (self._folder / "server.log").read_text("utf-8", "replace")
             assert self._process.poll() is None, f"the server ended: {log_text}"
             assert time.monotonic() < until, f"the server does not answer: {log_text}"
+            time.sleep(0.02)
+
+    def wait_for_more(self, ready: Callable[[], bool]) -> None:
+        """Wait for more than an accepted connection, now and after each start."""
+        self._ready = ready
+        until = time.monotonic() + PATIENCE
+        while not ready():
+            assert time.monotonic() < until
             time.sleep(0.02)
 
     def stop(self) -> None:
@@ -156,3 +166,67 @@ def redis_server(folder: Path) -> Iterator[Server]:
     ]  # fmt: skip
     with started(command, port, folder) as server:
         yield server
+
+
+@contextmanager
+def nats_server(folder: Path) -> Iterator[Server]:
+    """A NATS server with JetStream, which keeps its streams when it is stopped and started."""
+    needs("nats")
+    path, port = program("nats-server"), free_port()
+    command = [path, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder / "js")]
+    with started(command, port, folder) as server:
+        yield server
+
+
+@contextmanager
+def postgresql(folder: Path) -> Iterator[Server]:
+    """A PostgreSQL server with the user and the database `postgres`."""
+    needs("psycopg")
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    path = program("postgres", *map(str, found[:1]))
+    port = free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    data = folder / "data"
+    prefix: list[str] = []
+    if os.getuid() == 0:
+        # The server refuses to run as root.
+        setpriv = program("setpriv")
+        try:
+            user = pwd.getpwnam("postgres")
+        except KeyError:
+            pytest.skip("there is no user postgres to run the server as")
+        if not os.stat("/dev/null").st_mode & 0o002:
+            pytest.skip("/dev/null is not writable for the user postgres, as the server needs")
+        prefix = [setpriv, "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
+        os.chown(folder, user.pw_uid, user.pw_gid)
+        for parent in folder.parents:
+            if parent.stat().st_uid == 0 and parent.is_relative_to(tempfile.gettempdir()):
+                parent.chmod(parent.stat().st_mode | 0o011)
+    initdb = str(Path(path).with_name("initdb"))
+    made = subprocess.run(
+        [*prefix, initdb, "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync"],
+        capture_output=True, text=True, check=False, cwd="/",
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    command = [
+        *prefix, path, "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", "", "-F",
+    ]  # fmt: skip
+    folder.joinpath("server.log").touch()
+    with started(command, port, folder) as server:
+        server.wait_for_more(lambda: _answers_queries(port))
+        yield server
+
+
+def _answers_queries(port: int) -> bool:
+    import psycopg
+
+    try:
+        psycopg.connect(postgresql_url(port)).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def postgresql_url(port: int) -> str:
+    """The URL of a server of `postgresql`."""
+    return f"postgresql://postgres@127.0.0.1:{port}/postgres"

@@ -193,6 +193,8 @@ def test_the_order_of_a_position_is_repeated(monkeypatch: pytest.MonkeyPatch) ->
             writer.write([str(number)], number * number % 7 % 4, 1_000_000)
         first = KafkaSource(f"kafka://{address}/t", str)
         first.open(None)
+        early = {"offsets": {"0": 1, "1": 0}, "count": 1, "order": [[1, 1]]}
+        assert KafkaSource(f"kafka://{address}/t", str).order_after(early) == early
         before, position = read(first, 1)
         after, _ = read(first, 100)
         saved = json.loads(json.dumps(first.order_after(position)))

@@ -150,9 +150,12 @@ def test_a_server_that_comes_back(tmp_path: Path, server: Server, options: str) 
         run.wait_for_matches(2)
         server.stop()
         run.wait_for(lambda: any("connecting again" in text for text in run.said))
+        source: Any = run.session.coordinator.inputs[0].source
+        assert source.problem == "there is no connection"
         server.start()
         add(server, [event(3)])
         run.wait_for_matches(3)
+        assert source.problem is None
     assert values(run.found) == ["1", "2", "3"]
     assert any("connected again" in text for text in run.said)
 

@@ -176,3 +176,71 @@ def websocket_server(sockets: Sockets) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join(PATIENCE)
+
+
+class EventStream:
+    """A Linked Data Event Stream of pages with `size` members; the last page may change."""
+
+    def __init__(self, size: int = 3):
+        self.members: list[tuple[int, str]] = []
+        """(second, Turtle of a member without its subject)."""
+        self.size = size
+        self.asked: list[str] = []
+        self.root = "/stream"
+        self.more = ""
+        """Further Turtle of the first page."""
+        self.fail = 0
+        """How many of the next requests fail."""
+
+    def add(self, second: int, text: str) -> None:
+        """Append a member."""
+        self.members.append((second, text))
+
+    def handle(self, request: BaseHTTPRequestHandler) -> None:
+        self.asked.append(request.path)
+        if self.fail:
+            self.fail -= 1
+            answer(request, 503)
+            return
+        prefixes = (
+            "@prefix tree: <https://w3id.org/tree#> . @prefix ldes: <https://w3id.org/ldes#> .\n"
+            "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> . @prefix : <http://example.org/> .\n"
+            f"<{self.root}#all> a ldes:EventStream ; ldes:timestampPath :at .\n"
+        )
+        pages = range(0, max(len(self.members), 1), self.size)
+        if request.path == self.root:
+            text = f"<{self.root}#all> tree:view <{self.root}> .\n{self.more}\n"
+            # The newest page first: only the bounds say the order.
+            for number in reversed(pages):
+                least = _time(self.members[number][0]) if self.members else _time(0)
+                text += (
+                    f"<{self.root}> tree:relation [ a tree:GreaterThanOrEqualToRelation ;\n"
+                    f'  tree:path :at ; tree:value "{least}"^^xsd:dateTime ;\n'
+                    f"  tree:node <{self.root}/{number}> ] .\n"
+                )
+                if number + self.size < len(self.members):
+                    most = _time(self.members[number + self.size - 1][0])
+                    text += (
+                        f"<{self.root}> tree:relation [ a tree:LessThanOrEqualToRelation ;\n"
+                        f'  tree:path :at ; tree:value "{most}"^^xsd:dateTime ;\n'
+                        f"  tree:node <{self.root}/{number}> ] .\n"
+                    )
+            control = "max-age=0"
+        else:
+            first = int(request.path.rpartition("/")[2])
+            text = ""
+            for second, body in reversed(self.members[first : first + self.size]):
+                name = f"<{self.root}/member/{second}>"
+                text += f"<{self.root}#all> tree:member {name} .\n"
+                text += f'{name} :at "{_time(second)}"^^xsd:dateTime ; {body} .\n'
+            control = "immutable" if first + self.size < len(self.members) else "max-age=0"
+        tag = f'"{hash(text)}"'
+        if request.headers.get("If-None-Match") == tag:
+            answer(request, 304, cache_control=control, etag=tag)
+            return
+        body_ = (prefixes + text).encode()
+        answer(request, 200, body_, content_type="text/turtle", cache_control=control, etag=tag)
+
+
+def _time(second: int) -> str:
+    return f"2026-01-01T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"

@@ -1,0 +1,193 @@
+"""Latency from an event that is written to its match on standard output.
+
+    python benchmarks/live/latency.py [--events 3000] [--rate 1000]
+
+Writes events to a followed file (RDF Messages in N-Quads), an MQTT topic (Mosquitto, QoS 0) and a
+WebSocket, at a steady rate, while a process runs a query that finds each of them. Beside it, the
+transport alone: a thread that receives the same events. Prints medians and 99th percentiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "unit" / "live"))
+
+from servers import mosquitto  # noqa: E402
+from session_runs import EACH  # noqa: E402
+from web_servers import Sockets, websocket_server  # noqa: E402
+
+Send = Callable[[str], None]
+WARM_UP = 100
+"""The first events, which are not counted."""
+
+
+def text_of(number: int) -> str:
+    """An event that has its number."""
+    subject = f"<http://example.org/e/{number}>"
+    integer = "<http://www.w3.org/2001/XMLSchema#integer>"
+    return (
+        f'{subject} <http://example.org/value> "{number}"^^{integer} .\n'
+        f'{subject} <http://www.w3.org/ns/prov#generatedAtTime> "{number}"^^{integer} .\n'
+    )
+
+
+@contextmanager
+def file(folder: Path, heard: dict[int, float]) -> Iterator[tuple[str, Sequence[str], Send]]:
+    path = folder / "stream.nq"
+    path.touch()
+    stop = threading.Event()
+
+    def watch() -> None:
+        with open(path, encoding="utf-8") as reading:
+            while not stop.is_set():
+                line = reading.readline()
+                if "value" in line:
+                    heard.setdefault(int(line.split('"')[1]), time.perf_counter())
+                elif not line:
+                    time.sleep(0.002)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    with open(path, "ab", buffering=0) as writing:
+        more = ("--follow", "--events", "message", "--graph-quiet", "never")
+        yield str(path), more, lambda text: void(writing.write(f"{text}MESSAGE\n".encode()))
+    stop.set()
+    thread.join()
+
+
+def void(_: object) -> None:
+    """The result is not needed."""
+
+
+@contextmanager
+def mqtt(folder: Path, heard: dict[int, float]) -> Iterator[tuple[str, Sequence[str], Send]]:
+    from paho.mqtt.client import CallbackAPIVersion, Client, MQTTv5
+
+    def note(client: Any, data: Any, message: Any) -> None:
+        number = int(message.payload.split(b'"')[1])
+        heard.setdefault(number, time.perf_counter())
+
+    with mosquitto(folder / "mosquitto") as server:
+        clients: list[Any] = []
+        for _ in range(2):
+            client: Any = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5)
+            client.connect("127.0.0.1", server.port)
+            client.loop_start()
+            clients.append(client)
+        clients[0].on_message = note
+        clients[0].subscribe("t", 0)
+        url = f"mqtt://127.0.0.1:{server.port}/t?qos=0"
+        yield url, (), lambda text: void(clients[1].publish("t", text))
+        for client in clients:
+            client.disconnect()
+            client.loop_stop()
+
+
+@contextmanager
+def websocket(folder: Path, heard: dict[int, float]) -> Iterator[tuple[str, Sequence[str], Send]]:
+    from websockets.sync.client import connect
+
+    sockets = Sockets()
+    with websocket_server(sockets) as url, connect(url) as plain:
+
+        def watch() -> None:
+            for message in plain:
+                number = int(str(message).split('"')[1])
+                heard.setdefault(number, time.perf_counter())
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        yield url, (), lambda text: sockets.send([text])
+        plain.close()
+        thread.join()
+
+
+def measure(
+    channel: Callable[..., Any], count: int, rate: float
+) -> tuple[list[float], list[float]]:
+    """Seconds to the match and to the plain receiver, for each event."""
+    sent: dict[int, float] = {}
+    heard: dict[int, float] = {}
+    matched: dict[int, float] = {}
+    with (
+        tempfile.TemporaryDirectory() as name,
+        channel(Path(name), heard) as (source, more, send),
+    ):
+        folder = Path(name)
+        (folder / "query.rq").write_text(EACH, "utf-8")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "spaseq", "run", "query.rq", "--stream", f"readings={source}",
+             "--format", "jsonl", "--time-predicate", "http://www.w3.org/ns/prov#generatedAtTime",
+             *more],
+            cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        output = process.stdout
+
+        def watch() -> None:
+            for line in output:
+                at = time.perf_counter()
+                value = json.loads(line)["bindings"]["value"]["value"]
+                matched[int(value)] = at
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        until = time.perf_counter() + 60
+        while not matched and time.perf_counter() < until:
+            # Until the process listens, channels send to nobody.
+            send(text_of(0))
+            time.sleep(0.1)
+        matched.clear()
+        heard.clear()
+        begun = time.perf_counter()
+        for number in range(1, count + WARM_UP + 1):
+            wait = begun + number / rate - time.perf_counter()
+            if wait > 0:
+                time.sleep(wait)
+            sent[number] = time.perf_counter()
+            send(text_of(number))
+        until = time.perf_counter() + 20
+        while not matched.keys() >= sent.keys() and time.perf_counter() < until:
+            time.sleep(0.01)
+        process.terminate()
+        process.wait()
+        thread.join()
+    missing = len(sent.keys() - matched.keys())
+    assert not missing, f"{missing} of {len(sent)} events have no match"
+    counted = range(WARM_UP + 1, count + WARM_UP + 1)
+    return [matched[n] - sent[n] for n in counted], [heard[n] - sent[n] for n in counted]
+
+
+def shown(seconds: Sequence[float]) -> str:
+    ordered = sorted(seconds)
+    worst = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+    return f"median {statistics.median(ordered) * 1000:6.2f} ms, p99 {worst * 1000:7.2f} ms"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--events", type=int, default=3000)
+    parser.add_argument("--rate", type=float, default=1000)
+    wanted = parser.parse_args()
+    for name, channel in (("file", file), ("MQTT", mqtt), ("WebSocket", websocket)):
+        found, alone = measure(channel, wanted.events, wanted.rate)
+        print(f"{name:10} match {shown(found)}   transport alone {shown(alone)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
