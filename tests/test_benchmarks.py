@@ -104,6 +104,28 @@ def test_sliding(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows["AVG"][1] == rows["AVG, in Python"][1] == "3,000"
 
 
+def test_live_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    script = ROOT / "benchmarks" / "live" / "follow.py"
+    command = [sys.executable, str(script), "--events", "3000", "--repeat", "1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = [line.split() for line in result.stdout.splitlines()[2:]]
+    assert len(rows) == 4
+    assert len({row[-1] for row in rows}) == 1
+    assert int(rows[0][-1]) > 100
+
+
+def test_live_kills(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A locked table and kills at any moment; `tests/unit/live/test_state.py` has more kills."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    script = ROOT / "benchmarks" / "live" / "kills.py"
+    command = [sys.executable, str(script), "--events", "3000", "--kills", "4", "--refuse", "1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count("the same") == 2
+    assert result.stdout.count("killed: 2") == 2
+
+
 def test_writing_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     script = ROOT / "benchmarks" / "writing" / "matches.py"

@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 import spaseq
-from spaseq.live.background import IS_SUPPORTED
 from spaseq.live.checkpoints import Checkpoints
 from spaseq.live.file_sink import FileSink
+from spaseq.live.process_copy import IS_SUPPORTED
 from spaseq.live.state import StateFolder
 from spaseq.pipeline import shapes
 

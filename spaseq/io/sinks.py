@@ -61,6 +61,9 @@ class Sink:
         self._has_rows = False
         """Whether the core makes rows of columns for the writer."""
         self.written = 0
+        # Looked up once, because `isinstance` of a protocol takes long.
+        self._joined = writer.joined if isinstance(writer, Joining) else None
+        self._holds = isinstance(writer, Holding)
 
     def format_natively(self, run: Evaluation, most: int | None = None) -> None:
         """Let compiled code format the matches of a run before its first event.
@@ -99,7 +102,7 @@ class Sink:
                 return
             self._writer.write(match)
             self.written += 1
-            if self._live and not isinstance(self._writer, Holding):
+            if self._live and not self._holds:
                 self._out.flush()
         except BrokenPipeError:
             raise
@@ -108,12 +111,12 @@ class Sink:
 
     def write_block(self) -> None:
         """Write the matches that compiled code has formatted, or that a live writer holds."""
-        holding = self._live and isinstance(self._writer, Holding)
+        holding = self._live and self._holds
         if not (holding or self._has_rows) and (self._block is None or not self._block.rows):
             return
         try:
             self._write_formatted(self._live)
-            if isinstance(self._writer, Holding) and holding:
+            if holding and isinstance(self._writer, Holding):
                 self._writer.flush()
             if self._live:
                 self._out.flush()
@@ -145,8 +148,8 @@ class Sink:
             self.written += self._writer.write_rows(whole)
         elif self._block is not None and self._block.rows:
             rows, data = self._block.rows, self._block.view()
-            if isinstance(self._writer, Joining):
-                data = self._writer.joined(data, rows)
+            if self._joined is not None:
+                data = self._joined(data, rows)
             # The file has copied the bytes when `write` returns.
             self._file.write(data)
             self._block.clear()

@@ -1,7 +1,7 @@
 """When checkpoints are made, and in which order their parts become durable.
 
 1. The sink flushes its output, and the positions of the sources are read.
-2. A copy of the process (`spaseq.live.background`) syncs the output, encodes the state of the run
+2. A copy of the process (`spaseq.live.process_copy`) syncs the output, encodes the state of the run
    and writes it. The run continues meanwhile.
 3. The written file becomes the checkpoint.
 4. The sink commits its number, and the sources learn that they need not repeat what came before.
@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spaseq.live.background import IS_SUPPORTED, Copy, NotWritten, Written
+from spaseq.live.process_copy import IS_SUPPORTED, Copy, NotWritten, Written
 from spaseq.live.protocols import ContinuousSink, Sink
 from spaseq.live.state import StateFolder
 from spaseq.results import Match
@@ -80,6 +80,7 @@ class Checkpoints:
     ):
         self._folder = folder
         self._sink = sink
+        self._is_continuous = isinstance(sink, ContinuousSink)
         self._save = save
         self._positions = positions
         self._header = header
@@ -106,7 +107,7 @@ class Checkpoints:
     @property
     def holds(self) -> bool:
         """Whether matches have to be held back by `hold`."""
-        return self._pending is not None and not isinstance(self._sink, ContinuousSink)
+        return self._pending is not None and not self._is_continuous
 
     def hold(self, match: Match | None) -> bool:
         """Hold a match back (None: the sink has to write a block); returns whether to continue so.
@@ -135,12 +136,19 @@ class Checkpoints:
             self._count_pause(begun)
 
     def make_last(self) -> None:
-        """Complete the pending one, then make the last one of the run.
+        """End the pending one, unless it is written, and make the last one of the run.
 
         Raises:
             SpaseqError: if it cannot be written; the earlier ones are intact.
         """
-        self._complete(wait=True)
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            # The state has changed since, so what the copy would write is not needed.
+            pending.copy.cancel()
+            pending.join()
+            if pending.failure is None:
+                self._commit(pending.number, pending.positions, pending.copy.begun)
+            self._release()
         self._make(must=True)
 
     def cancel(self) -> None:

@@ -4,7 +4,7 @@ A checkpoint is a file: `MAGIC`; the version of the format (2 bytes, big-endian,
 here); the size of the header (8); the header, which is JSON; the saved state of the run
 (`spaseq.engine.envelope`); BLAKE2b-128 of all that (16). It is written under another name, synced
 and renamed, so a checkpoint exists as a whole or not at all. The process that writes it may be a
-copy (`spaseq.live.background`); the one that holds the lock renames it. The last two are kept,
+copy (`spaseq.live.process_copy`); the one that holds the lock renames it. The last two are kept,
 because a sink may be one behind. A damaged checkpoint is reported, and the one before it is used.
 
 The header says what the checkpoint belongs to: the queries, the sources and the options that
@@ -25,7 +25,7 @@ from hashlib import blake2b
 from typing import IO, Any
 
 from spaseq.errors import SpaseqError, StateError
-from spaseq.live.background import Written
+from spaseq.live.process_copy import Written
 
 MAGIC = b"spaseq-checkpoint\0"
 VERSION = 1

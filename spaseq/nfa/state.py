@@ -186,8 +186,9 @@ class AutomatonState:
         """As JSON-able data."""
         return {
             **{name: getattr(self, name) for name in ("skipped", "waited", "forbidden", "files")},
-            **{name: list(map(list, getattr(self, name))) for name in ("graph", *_ROWS)},
-            "clock": list(self.clock),
+            # Tuples become lists in JSON.
+            **{name: getattr(self, name) for name in ("graph", *_ROWS)},
+            "clock": self.clock,
             "terms": list(map(writer.term, self.terms)),
             "complete": self.complete,
             "chained": self.chained,

@@ -160,7 +160,8 @@ class _Checking:
             refuse(where, f"nothing waits in place {place}")
 
     def values(self, place: int, values: Sequence[Any], where: str) -> None:
-        self.all_cells(self.registers.of(place), values, where)
+        if self.registers.terms(place) != len(values) or not self.cells.are_terms(values):
+            self.all_cells(self.registers.of(place), values, where)
 
     def all_cells(self, registers: Sequence[Register], values: Sequence[Any], where: str) -> None:
         if len(values) != len(registers):

@@ -11,11 +11,13 @@ items.
 
 from __future__ import annotations
 
+import pyoxigraph as ox
+
 from spaseq.engine.native.query_run import NativeRun
 from spaseq.engine.native.snapshot import CellCheck
 from spaseq.nfa.automaton import ACCEPT, Atom, Edge
 from spaseq.nfa.state import NOTHING, AutomatonState, LabelState, NodeState, UnionState
-from spaseq.rdf.checked import GREATEST, LEAST, MOST_ORDINAL, refuse, whole
+from spaseq.rdf.checked import GREATEST, LEAST, MOST, MOST_ORDINAL, refuse, whole
 
 _MOST_PARTS = 255
 
@@ -61,11 +63,16 @@ class GraphCheck:
         self._steps: dict[tuple[int, int, int, frozenset[int]], Step] = {}
         self._follows: dict[tuple[Step, int], bool] = {}
         self._places = len(self.automaton.places)
+        self._counts: dict[tuple[int, int], int] = {}
+        """(place, edge) → the number of its occurrences, of edges that labels were checked for."""
+        self._widths: dict[tuple[int, int, int], int] = {}
+        """(place, edge, part) → the length of a row."""
 
     def all(self) -> None:
         """Check all labels and items."""
         for number, label in enumerate(self.state.labels):
-            self._label(label, f"labels[{number}]")
+            if not self._is_valid(label):
+                self._label(label, f"labels[{number}]")
         for number, item in enumerate(self.state.graph):
             self.items.append(self._item(item, number, f"graph[{number}]"))
 
@@ -83,6 +90,37 @@ class GraphCheck:
     def is_deadline(self, label: LabelState) -> bool:
         """Whether a label is a deadline, and no event."""
         return self.atom(label).kind == "deadline"
+
+    def _is_valid(self, label: LabelState) -> bool:
+        """Whether a label is valid at first sight: if so, `_label` would accept it, too.
+
+        The types of its fields have been checked.
+        """
+        place, position, instant, micros, dated, line, stream, file, ordinal = label[:9]
+        name, stamp, part, parts, row = label[9:]
+        terms = self.cells.terms
+        count, most = self._counts.get((place, position), 0), len(terms)
+        if not (
+            0 <= part < count
+            and 1 <= parts <= count
+            and parts <= _MOST_PARTS
+            and 0 <= instant <= self.now
+            and LEAST <= micros <= GREATEST
+            and dated == self.dated
+            and 0 <= line <= MOST
+            and 0 <= stream < len(self.plan.streams)
+            and 0 <= file < len(self.state.files)
+            and 0 <= ordinal <= MOST_ORDINAL
+            and 0 <= name <= most
+            and 0 <= stamp <= most
+        ):
+            return False
+        for cell in row:
+            if type(cell) is not int or not 0 <= cell <= most:
+                return False
+        if name and isinstance(terms[name - 1], ox.Literal):
+            return False
+        return not stamp or isinstance(terms[stamp - 1], ox.Literal)
 
     def _label(self, label: LabelState, where: str) -> None:
         state = self.state
@@ -104,17 +142,22 @@ class GraphCheck:
         self.cells.name(label.name, where)
         self.cells.stamp(label.stamp, where)
         self.cells.row(label.row, where)
+        self._counts[label.place, label.position] = len(self.atom(label).occurrences)
 
     def witness(self, number: int, where: str) -> LabelState:
         """Check a label that is part of a match."""
         label = self.state.labels[whole(number, where, 0, len(self.state.labels) - 1)]
+        key = label.place, label.position, label.part
+        if len(label.row) == self._widths.get(key):
+            return label
         if self.is_deadline(label):
             if len(label.row) != len(self.plan.partition):
                 refuse(where, "a deadline does not have the key of its partition")
             return label
         occurrence = self.plan.occurrences[self.atom(label).occurrences[label.part]]
         gpm = self.plan.gpms[occurrence.gpm]
-        if len(label.row) != len(gpm.variables) + len(occurrence.assignments):
+        self._widths[key] = len(gpm.variables) + len(occurrence.assignments)
+        if len(label.row) != self._widths[key]:
             refuse(where, f"a row of {gpm.name} has {len(label.row)} cells")
         return label
 
@@ -145,6 +188,8 @@ class GraphCheck:
             node = self._below(item.node, number, NodeState, where)
             if node.latest != item.latest:
                 refuse(where, "starts at another instant than the node on top")
+            if item.left == item.right == NOTHING:
+                return node  # a union of one node has the properties of the node
             parts.append(node)
         parts += [
             self._below(side, number, UnionState, where)

@@ -19,7 +19,7 @@ from test_state import checkpoints, kept
 
 from spaseq.errors import SpaseqError
 from spaseq.live import checkpoints as module
-from spaseq.live.background import IS_SUPPORTED, Copy, NotWritten, Written
+from spaseq.live.process_copy import IS_SUPPORTED, Copy, NotWritten, Written
 from spaseq.live.state import StateFolder
 
 pytestmark = pytest.mark.skipif(not IS_SUPPORTED, reason="processes are copied on Linux only")
