@@ -260,6 +260,51 @@ cdef class BasicJoin:
             refuse_step(self)
         return 0
 
+    cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil:
+        """Bind the row in `work` to the next triple that matches: whether there is one."""
+        cdef View* view = &self.graph.views[step.view]
+        cdef uint32_t at, position
+        if cursor.bound_subject:
+            self.work[step.subject.number] = 0
+            cursor.bound_subject = False
+        if cursor.bound_predicate:
+            self.work[step.predicate.number] = 0
+            cursor.bound_predicate = False
+        if cursor.bound_object:
+            self.work[step.object.number] = 0
+            cursor.bound_object = False
+        while cursor.position:
+            position = cursor.position - 1
+            if cursor.chain != NULL:
+                cursor.position = cursor.chain[position]
+            else:
+                cursor.position = position + 2 if position + 1 < view.count else 0
+            at = view.first + position
+            if self._fits(&step.subject, self.graph.subjects[at], &cursor.bound_subject):
+                if not step.open or self._fits(
+                    &step.predicate, self.graph.predicates[at], &cursor.bound_predicate
+                ):
+                    if self._fits(&step.object, self.graph.objects[at], &cursor.bound_object):
+                        step.found += 1
+                        return True
+                    if cursor.bound_predicate:
+                        self.work[step.predicate.number] = 0
+                        cursor.bound_predicate = False
+                if cursor.bound_subject:
+                    self.work[step.subject.number] = 0
+                    cursor.bound_subject = False
+        return False
+
+    cdef bint _fits(self, const End* end, term_t term, bint* bound) noexcept nogil:
+        """Whether an end agrees with a term; an unbound slot is bound to it."""
+        if not end.is_slot:
+            return end.number == term
+        if self.work[end.number]:
+            return self.work[end.number] == term
+        self.work[end.number] = term
+        bound[0] = True
+        return True
+
     cdef void _unbind(self, Step* step, Cursor* cursor) noexcept nogil:
         """Unbind the slots in `work` that the step has bound."""
         if cursor.bound_subject:
@@ -317,51 +362,6 @@ cdef class BasicJoin:
         if part == 0:
             part = (<EventBatch>self.batch[0]).enter(hash, text, size, True)
         return self._fits(end, part, bound)
-
-    cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil:
-        """Bind the row in `work` to the next triple that matches: whether there is one."""
-        cdef View* view = &self.graph.views[step.view]
-        cdef uint32_t at, position
-        if cursor.bound_subject:
-            self.work[step.subject.number] = 0
-            cursor.bound_subject = False
-        if cursor.bound_predicate:
-            self.work[step.predicate.number] = 0
-            cursor.bound_predicate = False
-        if cursor.bound_object:
-            self.work[step.object.number] = 0
-            cursor.bound_object = False
-        while cursor.position:
-            position = cursor.position - 1
-            if cursor.chain != NULL:
-                cursor.position = cursor.chain[position]
-            else:
-                cursor.position = position + 2 if position + 1 < view.count else 0
-            at = view.first + position
-            if self._fits(&step.subject, self.graph.subjects[at], &cursor.bound_subject):
-                if not step.open or self._fits(
-                    &step.predicate, self.graph.predicates[at], &cursor.bound_predicate
-                ):
-                    if self._fits(&step.object, self.graph.objects[at], &cursor.bound_object):
-                        step.found += 1
-                        return True
-                    if cursor.bound_predicate:
-                        self.work[step.predicate.number] = 0
-                        cursor.bound_predicate = False
-                if cursor.bound_subject:
-                    self.work[step.subject.number] = 0
-                    cursor.bound_subject = False
-        return False
-
-    cdef bint _fits(self, const End* end, term_t term, bint* bound) noexcept nogil:
-        """Whether an end agrees with a term; an unbound slot is bound to it."""
-        if not end.is_slot:
-            return end.number == term
-        if self.work[end.number]:
-            return self.work[end.number] == term
-        self.work[end.number] = term
-        bound[0] = True
-        return True
 
 
 # ------------------------------------------------------------------ operators

@@ -293,6 +293,12 @@ cdef int _equal_triples(const Operand* a, const Operand* b) except -2 nogil:
     return equals(&first, &second) if _load_objects(a, b, &first, &second) else 0
 
 
+cdef int _order_triples(const Operand* a, const Operand* b) except -2 nogil:
+    """`<` of triple terms: the order of their objects, if their other parts are equal."""
+    cdef Operand first, second
+    return order(&first, &second) if _load_objects(a, b, &first, &second) else 2
+
+
 cdef inline bint _opaque(const Operand* a, const Operand* b) noexcept nogil:
     """Whether `a` has an unknown datatype, so that it may equal the literal `b`."""
     return a.kind == Kind.OTHER and b.kind > Kind.BLANK and b.kind != Kind.LANG
@@ -301,7 +307,6 @@ cdef inline bint _opaque(const Operand* a, const Operand* b) noexcept nogil:
 cdef int order(const Operand* a, const Operand* b) except -2 nogil:
     """`<`: -1, 0 or 1; 2 where the values have no order."""
     cdef int kind = a.kind, found
-    cdef Operand first, second
     if is_number(a):
         return _order_numbers(a, b) if is_number(b) else 2
     if kind != b.kind:
@@ -320,7 +325,7 @@ cdef int order(const Operand* a, const Operand* b) except -2 nogil:
     if kind == Kind.OTHER:
         return 0 if _same_whole(a, b) else 2
     if kind == Kind.TRIPLE:
-        return order(&first, &second) if _load_objects(a, b, &first, &second) else 2
+        return _order_triples(a, b)
     return 0 if kind != Kind.LANG and _same_text(a, b) else 2
 
 
