@@ -328,6 +328,24 @@ def test_records_count_after_the_checkpoint(tmp_path: Path, broker: str) -> None
         Running(tmp_path, url, options=kept(tmp_path), reading=timed(), output=output)
 
 
+def test_the_number_is_written_again(
+    tmp_path: Path, broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints without records, whose number would be forgotten by the broker in time."""
+    monkeypatch.setattr("spaseq.live.kafka_sink.REFRESH_SECONDS", 0.0)
+    for topic in ("readings", "matches"):
+        make(broker, topic)
+    writer = Writer(broker, "readings")
+    url, output = f"kafka://{broker}/readings", f"kafka://{broker}/matches"
+    for number in (1, 2):
+        writer.write([event(number)])
+        with Running(tmp_path, url, options=kept(tmp_path), reading=timed(), output=output) as run:
+            run.wait_for(lambda at=number: len(committed(broker, "matches")[0]) == at)  # type: ignore[misc]
+            after = newest(tmp_path)
+            run.wait_for(lambda at=after: newest(tmp_path) > at + 3)  # type: ignore[misc]
+    assert len(committed(broker, "matches")[0]) == 2
+
+
 def test_kills_change_no_record(tmp_path: Path, broker: str) -> None:
     """Kafka to Kafka, killed at random moments and started again."""
     kills, count, seed = 4, 3000, int(os.environ.get("SPASEQ_SEED", "1"))
