@@ -6,6 +6,8 @@ import errno
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from followed import ROOT
 from session_runs import Running, values
 from test_following import append, event, numbers
 from test_state import checkpoints, kept
@@ -159,6 +162,38 @@ def test_a_copy_that_fails_says_why() -> None:
     with pytest.raises(NotWritten, match="No space left"):
         Copy(full).result()
     assert Copy(lambda: Written("a path", 7)).result() == Written("a path", 7)
+
+
+SLEEPING = """
+import time
+from spaseq.live.process_copy import Copy, Written
+copy = Copy(lambda: time.sleep(600) or Written("x", 1))
+print(copy._pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_copy_ends_with_its_parent() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEPING], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert process.stdout is not None
+    number = int(process.stdout.readline())
+    time.sleep(0.2)  # until it has asked for the signal
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+    def is_alive() -> bool:
+        try:
+            return Path(f"/proc/{number}/stat").read_text("ascii").split()[2] not in "ZX"
+        except OSError:
+            return False
+
+    until = time.monotonic() + 10
+    while is_alive() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not is_alive()
 
 
 def test_unfinished_files_are_removed(tmp_path: Path) -> None:
