@@ -33,6 +33,7 @@ import pyoxigraph as ox
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+import oracle_functions  # noqa: F401 (it registers the functions of the cases)
 from cases import load
 
 import spaseq
