@@ -165,6 +165,26 @@ def test_read_nquads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row.endswith("4,000      500") for row in rows)
 
 
+def test_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row loads more modules than the interpreter, and the run has matches."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = subprocess.run(
+        [sys.executable, str(MICRO / "start.py"), "--events", "200", "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, _, python, *rows = result.stdout.splitlines()
+    assert first.startswith("200 events")
+    assert python.split()[0] == "python"
+    assert [row[:18].strip() for row in rows] == [
+        "spaseq run", "spaseq --version", "import; compile", "compile", "compile again",
+    ]  # fmt: skip
+    alone = int(python.split()[-1])
+    assert all(int(row[54:63]) > alone for row in rows)
+    assert int(rows[0].split()[-1]) > 0
+
+
 def test_read_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
