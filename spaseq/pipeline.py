@@ -24,7 +24,6 @@ from spaseq.io.merge import Merge, merge
 from spaseq.io.read_options import ReadOptions, TimeDomain, log_warning
 from spaseq.io.rows.formats import ROW_FORMATS, is_table, row_format_of
 from spaseq.io.rows.mapping import MappingLike, RowMapping, read_mapping
-from spaseq.io.rows.source import RowSource
 from spaseq.io.sinks import Sink
 from spaseq.io.source import Source
 from spaseq.program import Program, compile_queries
@@ -114,6 +113,8 @@ def _source(
 ) -> Source:
     """The source of a stream of files, or of tables that a mapping reads."""
     if mapping is not None:
+        from spaseq.io.rows.source import RowSource  # imported here: few streams are tables
+
         return RowSource(iri, files, options, number, domain, log, mapping=mapping)
     for file in files:
         if not isinstance(file, str) or _is_row_file(file, options):

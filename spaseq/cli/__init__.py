@@ -7,6 +7,7 @@ Commands import the engine when they run, so that `--help` and shell completion 
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 
 import click
@@ -110,3 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log(f"error: {place}: {error.strerror or error}")
         discard_output()
         return FAILED
+    finally:
+        if arguments is None:
+            # The process ends, so its last collections need not look at all that was imported.
+            gc.freeze()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,6 +67,8 @@ def load(path: str, environment: Mapping[str, str] | None = None) -> Settings:
     Raises:
         click.UsageError: with file and line, if it cannot be read or has an error.
     """
+    import tomllib  # imported here like msgspec: most runs have no such file
+
     try:
         import msgspec
     except ImportError as error:

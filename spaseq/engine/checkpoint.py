@@ -12,7 +12,6 @@ A blob is untrusted data. This module and `spaseq.rdf.codec` check its shape, an
 from __future__ import annotations
 
 import gc
-import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -60,8 +59,10 @@ _OF_QUERY = (
 
 def fingerprints(program: CompiledQueries) -> list[tuple[str, str]]:
     """The name and a digest of each query; equal iff two programs have the same queries."""
+    from hashlib import sha256  # imported here, since it loads OpenSSL
+
     return [
-        (name, hashlib.sha256(format_query(query).encode()).hexdigest())
+        (name, sha256(format_query(query).encode()).hexdigest())
         for query, name in zip(program.sources, program.names, strict=True)
     ]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from hashlib import blake2b
 from typing import Any
 
 from spaseq.errors import StateError
@@ -68,6 +67,8 @@ def unseal(blob: bytes) -> Any:
 
 
 def _checksum(data: bytes | memoryview) -> bytes:
+    from hashlib import blake2b  # imported here, since it loads OpenSSL
+
     return blake2b(data, digest_size=_DIGEST).digest()
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
@@ -20,7 +20,6 @@ from spaseq.engine.entailment import Entailment
 from spaseq.engine.formatting import Block, Formatting, Make
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
-from spaseq.engine.multi_run import MultiRun
 from spaseq.engine.native._matches import copies
 from spaseq.engine.native.dispatch_keys import KeyChoice
 from spaseq.engine.pattern_rows import EventRows, check_graphs, expressions_of
@@ -38,6 +37,9 @@ from spaseq.rdf._window_terms import WindowTerms
 from spaseq.rdf.event import Event, Parameter, Term, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
+
+if TYPE_CHECKING:
+    from spaseq.engine.multi_run import MultiRun
 
 Begin: TypeAlias = "Callable[[CompiledQuery, QueryRun | None], QueryRun]"
 """Begins a query now; with another state, the query continues it."""
@@ -218,6 +220,8 @@ class Evaluation:
                 self._is_shared = several and on_core and all(self.direct)
             if not self._is_shared or self.waiting:
                 return None
+            from spaseq.engine.multi_run import MultiRun  # one query over one stream needs none
+
             self._multi = MultiRun(
                 self.program,
                 self.queries,

@@ -23,13 +23,12 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io.documents import DocumentFile
 from spaseq.io.formats import StreamSyntax
 from spaseq.io.framing_errors import Questions
-from spaseq.io.grouping import Dataset, Members
 from spaseq.io.lines import STDIN, Lines, Piece, announces_messages, normalised
 from spaseq.io.read_options import (
     GENERATED_AT,
@@ -52,6 +51,9 @@ from spaseq.rdf.formats import N_QUADS, RdfSyntax
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._minting import Minter
 from spaseq.rdf.native._nquads import LineReader
+
+if TYPE_CHECKING:
+    from spaseq.io.grouping import Members
 
 EVENTS_AT_ONCE = 256
 """The most events in a batch of a file that is read statement by statement."""
@@ -462,6 +464,9 @@ class Reading:
 
     def _data_set(self) -> Iterator[EventBatch]:
         """The events of the graphs of all files."""
+        # Imported here and below, since most files are in order and need no sorting on disk.
+        from spaseq.io.grouping import Dataset
+
         source, events = self._source, self._events
         data = Dataset(self._relevance.dictionary, source.stream, self._options.max_memory)
         unused = 0
@@ -491,6 +496,8 @@ class Reading:
 
         The text of each event is read twice: for its time, and in the order of times.
         """
+        from spaseq.io.grouping import Members
+
         members = Members(self._options.max_memory)
         for path, scope in self._scopes():
             with self._opened(path) as (file, syntax):

@@ -7,7 +7,6 @@ language allows that, but the cause is nearly always a typing error in one of th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import Protocol
 
 from spaseq.errors import NOWHERE, Diagnostic, Span, render
@@ -122,5 +121,7 @@ def _shown(iris: Collection[str]) -> str:
 
 
 def _meant(iri: str, known: Collection[str]) -> str:
+    from difflib import get_close_matches  # imported here to keep valid queries fast
+
     close = get_close_matches(iri, list(known), n=1)
     return f"; did you mean <{close[0]}>?" if close else ""

@@ -24,9 +24,6 @@ import pyoxigraph as ox
 from spaseq.errors import KbError
 from spaseq.kb.client import Client
 from spaseq.kb.endpoint import Endpoint, is_url
-from spaseq.kb.files import NeedsCareError, read_quads, syntax_of
-from spaseq.kb.folder import StoreFolder
-from spaseq.kb.native_files import read_table
 from spaseq.kb.relation import Relation, Respondent
 from spaseq.parser import ast
 from spaseq.rdf.event import Fact, Term, depth_of, with_nodes
@@ -238,6 +235,11 @@ def open_source(iri: str, source: Source, prefix: str) -> Graph | Respondent:
                 f"the KB graph <{iri}> is given as {text}; use a file, the folder of a "
                 "pyoxigraph store, or the http:// or https:// URL of an endpoint"
             )
+        # Imported here, since a run without a local knowledge base needs none of these readers.
+        from spaseq.kb.files import NeedsCareError, read_quads, syntax_of
+        from spaseq.kb.folder import StoreFolder
+        from spaseq.kb.native_files import read_table
+
         path = Path(unquote(text.removeprefix("file://")) if "://" in text else text)
         if path.is_dir():
             return StoreFolder(path, graph_name(iri), prefix)

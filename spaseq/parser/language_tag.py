@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
-_TAG = re.compile(
+_TAG = (
     r"(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})"  # language, with extended language subtags
     r"(?:-[a-z]{4})?"  # script
     r"(?:-(?:[a-z]{2}|[0-9]{3}))?"  # region
@@ -36,7 +37,13 @@ _IRREGULAR = frozenset(
 )
 
 
+@cache
+def _tag() -> re.Pattern[str]:
+    """Compiled when the first tag is checked, since most queries have none."""
+    return re.compile(_TAG)
+
+
 def is_language_tag(tag: str) -> bool:
     """Whether the tag is well-formed, in any case; whether it is registered is not checked."""
     lower = tag.lower()
-    return _TAG.fullmatch(lower) is not None or lower in _IRREGULAR
+    return _tag().fullmatch(lower) is not None or lower in _IRREGULAR

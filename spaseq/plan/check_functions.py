@@ -8,7 +8,6 @@ this check compiles. Cost: linear in the query.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 import pyoxigraph as ox
 
@@ -124,6 +123,8 @@ def _local(iri: str) -> str:
 
 def nearest(iri: str) -> list[str]:
     """Up to three known functions with names similar to the last part of an IRI, nearest first."""
+    from difflib import get_close_matches  # imported here to keep valid queries fast
+
     last = _local(iri)
     folded = last.replace("-", "").replace("_", "").casefold()
     candidates: dict[str, list[str]] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from spaseq.errors import NOWHERE, Span
 
@@ -26,6 +25,8 @@ def listing(phrases: Iterable[str], conjunction: str = "and") -> str:
 
 def did_you_mean(name: str, candidates: Iterable[str], mark: str = "") -> str:
     """`did you mean …?` with the nearest candidate; empty if none is near."""
+    from difflib import get_close_matches  # imported here to keep valid queries fast
+
     known = sorted(set(candidates) - {name})
     folded = [c for c in known if c.casefold() == name.casefold()]
     near = folded or get_close_matches(name, known, n=1, cutoff=0.6)

@@ -16,6 +16,7 @@ timeOnTimeline, dateTimePlusDuration).
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TypeAlias
 
 SECOND = 10**18
@@ -37,17 +38,14 @@ _TIME = r"(?P<hour>[01][0-9]|2[0-4]):(?P<minute>[0-5][0-9]):(?P<second>[0-5][0-9
 _ZONE = r"(?P<zone>Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
 
 _FORMS = {
-    name: re.compile(form + _ZONE, re.ASCII)
-    for name, form in {
-        "dateTime": f"{_YEAR}-{_MONTH}-{_DAY}T{_TIME}",
-        "date": f"{_YEAR}-{_MONTH}-{_DAY}",
-        "time": _TIME,
-        "gYear": _YEAR,
-        "gYearMonth": f"{_YEAR}-{_MONTH}",
-        "gMonth": f"--{_MONTH}",
-        "gMonthDay": f"--{_MONTH}-{_DAY}",
-        "gDay": f"---{_DAY}",
-    }.items()
+    "dateTime": f"{_YEAR}-{_MONTH}-{_DAY}T{_TIME}",
+    "date": f"{_YEAR}-{_MONTH}-{_DAY}",
+    "time": _TIME,
+    "gYear": _YEAR,
+    "gYearMonth": f"{_YEAR}-{_MONTH}",
+    "gMonth": f"--{_MONTH}",
+    "gMonthDay": f"--{_MONTH}-{_DAY}",
+    "gDay": f"---{_DAY}",
 }
 
 _DURATION = re.compile(
@@ -55,6 +53,12 @@ _DURATION = re.compile(
     r"(T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]*)?|\.[0-9]+)S)?)?",
     re.ASCII,
 )
+
+
+@cache
+def _form(name: str) -> re.Pattern[str]:
+    """The lexical form of a type, compiled when it is first met, since a run meets few of them."""
+    return re.compile(_FORMS[name] + _ZONE, re.ASCII)
 
 
 def days_in_month(year: int, month: int) -> int:
@@ -99,7 +103,7 @@ def atto_seconds(text: str) -> int | None:
 
 def parse_point(form: str, text: str) -> Point | None:
     """Parse a text of the datatype `form` (`dateTime`, `date`, `time`, `gYear`, …)."""
-    match = _FORMS[form].fullmatch(text)
+    match = _form(form).fullmatch(text)
     if match is None:
         return None
     part = match.groupdict()

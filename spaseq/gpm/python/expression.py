@@ -11,7 +11,6 @@ Source: SPARQL 1.1 sections 17.2 to 17.4.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -298,6 +297,7 @@ def _first(choices: Sequence[ValueOf]) -> ValueOf:
 
 def _blank(label: ValueOf, width: int | None) -> ValueOf:
     """BNODE(x): one blank node per string, solution and event."""
+    from hashlib import sha256  # imported here, since it loads OpenSSL
 
     def blank(env: Env, scope: Scope) -> Value | None:
         value = label(env, scope)
@@ -307,7 +307,7 @@ def _blank(label: ValueOf, width: int | None) -> ValueOf:
         place = None if event is None else (event.stream, event.instant)
         cells = [None if cell is None else str(cell) for cell in env[:width]]
         solution = repr((value.text, place, cells))
-        return decode(ox.BlankNode("f" + hashlib.sha256(solution.encode()).hexdigest()[:32]))
+        return decode(ox.BlankNode("f" + sha256(solution.encode()).hexdigest()[:32]))
 
     return blank
 

@@ -12,9 +12,6 @@ Behaviour is that of pyoxigraph, except that literals keep their written form: `
 
 from __future__ import annotations
 
-import hashlib
-import random
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -224,6 +221,9 @@ def _digest(algorithm: str) -> Function:
     def digest(value: Value) -> Value | None:
         if value.kind != STRING:
             return None
+        # Imported here as in the next functions: few queries need it, and it loads OpenSSL.
+        import hashlib
+
         return string(hashlib.new(algorithm, value.text.encode()).hexdigest())
 
     return digest
@@ -238,17 +238,23 @@ sha512 = _digest("sha512")
 
 def random_number() -> Value:
     """RAND."""
-    return double(random.random())
+    from random import random
+
+    return double(random())
 
 
 def uuid_iri() -> Value:
     """UUID."""
-    return decode(ox.NamedNode(f"urn:uuid:{uuid.uuid4()}"))
+    from uuid import uuid4
+
+    return decode(ox.NamedNode(f"urn:uuid:{uuid4()}"))
 
 
 def uuid_text() -> Value:
     """STRUUID."""
-    return string(str(uuid.uuid4()))
+    from uuid import uuid4
+
+    return string(str(uuid4()))
 
 
 # ------------------------------------------------------------------ tests

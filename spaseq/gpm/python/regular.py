@@ -16,9 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import re2
+if TYPE_CHECKING:
+    import re2
 
 Test: TypeAlias = Callable[[str], bool]
 Change: TypeAlias = Callable[[str], str]
@@ -63,6 +64,8 @@ def _compiled(pattern: str, flags: str) -> Test | None:
     if _is_quick(pattern, flags):
         search = _quick(pattern, flags).search
         return lambda text: search(text) is not None
+    import re2  # imported here and below: quick patterns, and most queries, need none
+
     try:
         translated = _Translation(pattern, "i" in flags).text
     except _OtherSyntaxError:
@@ -86,6 +89,8 @@ _cached = lru_cache(maxsize=MAX_CACHED_PATTERNS)(_compiled)
 
 
 def _options(captures: bool = False) -> re2.Options:
+    import re2
+
     options = re2.Options()
     options.max_mem = MAX_PATTERN_BYTES
     options.log_errors = False
@@ -128,6 +133,8 @@ def _replacer(pattern: str, flags: str, replacement: str) -> Change | None:
             template += ("" if group else r"\g<0>") + literal.replace("\\", r"\\")
         substitute = _quick(pattern, flags).sub
         return lambda text: substitute(template, text)
+    import re2
+
     translated = _Translation(pattern, "i" in flags).text
     try:
         engine = re2.compile(f"(?{flags}){translated}" if flags else translated, _options(True))
