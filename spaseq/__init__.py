@@ -3,7 +3,7 @@
 The package is one pipeline, and a module imports only from stages to its left:
 
     errors → rules → sparql → rdf → parser → plan → gpm | nfa | kb → results → engine
-    → explain | io → runs → program → pipeline → live → generate → spark | cli
+    → explain | io → runs → async_runs → program → pipeline → live → generate → spark | cli
 
 `compile` turns query texts into a `Program`, `Program.start` creates a `Run`, and `Run.push`
 yields each `Match` as soon as its last event arrives; `run` does all of this over files.
@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spaseq.async_runs import AsyncRun as AsyncRun
     from spaseq.errors import ChangeError as ChangeError
     from spaseq.errors import EventError as EventError
     from spaseq.errors import InputError as InputError
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from spaseq.program import compile_queries as compile
     from spaseq.rdf.event import Event as Event
     from spaseq.results import Match as Match
-    from spaseq.runs import AsyncRun as AsyncRun
     from spaseq.runs import Run as Run
     from spaseq.sparql.registry import function as function
 
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AsyncRun": ("spaseq.runs", "AsyncRun"),
+    "AsyncRun": ("spaseq.async_runs", "AsyncRun"),
     "ChangeError": ("spaseq.errors", "ChangeError"),
     "Endpoint": ("spaseq.kb.endpoint", "Endpoint"),
     "Event": ("spaseq.rdf.event", "Event"),

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spaseq.async_runs import AsyncRun
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.checkpoint import SavedState
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order
@@ -33,7 +34,7 @@ from spaseq.plan.examine import plan_queries, read_queries
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import Term
 from spaseq.rdf.time import TimePrecision
-from spaseq.runs import AsyncRun, Run
+from spaseq.runs import Run
 
 
 class Program(CompiledQueries):

@@ -13,10 +13,9 @@ its matches are consumed, and `settle` counts the events that it has processed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, cast
 
 from spaseq.engine._alone import Alone, alone
 from spaseq.engine.changes import Change, StatePolicy, added, entries_of, removed, replaced
@@ -45,11 +44,7 @@ from spaseq.rdf.time import mixed_domains
 from spaseq.results import Match
 
 if TYPE_CHECKING:
-    from asyncio import Future
-
     from spaseq.explain.diagnosis import Sample
-
-_T = TypeVar("_T")
 
 
 class _Bindable(Protocol):
@@ -687,87 +682,3 @@ class Run:
 def _variables(sources: Iterable[ast.Query]) -> set[str]:
     """The names of the variables of some queries."""
     return {node.name for node in ast.walk(tuple(sources)) if isinstance(node, ast.Var)}
-
-
-class AsyncRun:
-    """A run for asyncio, made by `Program.astart`: `async with program.astart() as run`.
-
-    Its calls work in one thread, in the order in which they were made, so the event loop never
-    waits for them. A call that is cancelled is completed nevertheless; the next call returns its
-    matches before its own.
-
-    Args:
-        start: Starts the run.
-    """
-
-    def __init__(self, start: Callable[[], Run]):
-        # Imported here, because programs without asyncio should start fast.
-        from concurrent.futures import ThreadPoolExecutor
-
-        self._start = start
-        self._run: Run | None = None
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="spaseq-run")
-        self._abandoned: list[Future[list[Match]]] = []
-
-    @property
-    def run(self) -> Run:
-        """The run itself, for calls while no other one is under way."""
-        if self._run is None:
-            raise RuntimeError("the run has not started: async with program.astart() as run")
-        return self._run
-
-    async def __aenter__(self) -> AsyncRun:
-        self._run = await self._call(self._start)
-        return self
-
-    async def __aexit__(self, *raised: object) -> None:
-        try:
-            await self._call(self.run.close)
-        finally:
-            self._executor.shutdown(wait=False)
-
-    async def push(self, stream: str, timestamp: Any, graph: Any, name: Any = None) -> list[Match]:
-        """As `Run.push`."""
-        return await self._matches(partial(self.run.push, stream, timestamp, graph, name))
-
-    async def push_batch(self, events: Iterable[Event] | EventBatch | EventSequence) -> list[Match]:
-        """As `Run.push_batch`, with all matches at once."""
-        return await self._matches(lambda: list(self.run.push_batch(events)))
-
-    async def advance(self, timestamp: Any) -> list[Match]:
-        """As `Run.advance`."""
-        return await self._matches(partial(self.run.advance, timestamp))
-
-    async def finish(self, close: bool = True) -> list[Match]:
-        """As `Run.finish`."""
-        return await self._matches(partial(self.run.finish, close))
-
-    async def save(self) -> bytes:
-        """As `Run.save`."""
-        return await self._call(self.run.save)
-
-    async def stats(self) -> dict[str, Any]:
-        """As `Run.stats`."""
-        return await self._call(lambda: self.run.stats)
-
-    async def _call(self, function: Callable[[], _T]) -> _T:
-        from asyncio import get_running_loop
-
-        return await get_running_loop().run_in_executor(self._executor, function)
-
-    async def _matches(self, function: Callable[[], list[Match]]) -> list[Match]:
-        from asyncio import CancelledError, get_running_loop, wait
-
-        future = get_running_loop().run_in_executor(self._executor, function)
-        try:
-            await wait([future])
-        except CancelledError:
-            self._abandoned.append(future)
-            raise
-        # The thread does one call after the other, so abandoned ones have ended before this one.
-        abandoned, self._abandoned = self._abandoned, []
-        found: list[Match] = []
-        for one in abandoned:
-            if one.exception() is None:
-                found += one.result()
-        return found + future.result()

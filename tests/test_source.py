@@ -35,6 +35,7 @@ ORDER = [
     {"engine"},
     {"explain", "io"},
     {"runs"},
+    {"async_runs"},
     {"program"},
     {"pipeline"},
     {"live"},
