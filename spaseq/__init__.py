@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from spaseq.program import Program as Program
     from spaseq.program import compile_queries as compile
     from spaseq.rdf.event import Event as Event
+    from spaseq.rdf.plain import LangString as LangString
     from spaseq.results import Match as Match
     from spaseq.runs import Run as Run
     from spaseq.sparql.registry import function as function
@@ -46,6 +47,7 @@ __all__ = [
     "EventError",
     "InputError",
     "KbError",
+    "LangString",
     "Match",
     "Program",
     "QueryError",
@@ -66,6 +68,7 @@ _MODULES = {
     "EventError": ("spaseq.errors", "EventError"),
     "InputError": ("spaseq.errors", "InputError"),
     "KbError": ("spaseq.errors", "KbError"),
+    "LangString": ("spaseq.rdf.plain", "LangString"),
     "Match": ("spaseq.results", "Match"),
     "Program": ("spaseq.program", "Program"),
     "QueryError": ("spaseq.errors", "QueryError"),

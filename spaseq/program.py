@@ -16,7 +16,7 @@ from typing import Any
 from spaseq.async_runs import AsyncRun
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.checkpoint import SavedState
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order, in_short
 from spaseq.engine.entailment import Entailment, widened_patterns
 from spaseq.engine.limit_errors import OnLimit, limits_of
 from spaseq.engine.parameters import bind_parameters, parameter_terms
@@ -41,6 +41,9 @@ class Program(CompiledQueries):
     """One or several compiled queries, from which runs are started."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<Program of {in_short(self)}>"
 
     def bind(self, values: Mapping[str, object]) -> Program:
         """The program with query variables fixed to values.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, cast
 from spaseq.engine._alone import Alone, alone
 from spaseq.engine.changes import Change, StatePolicy, added, entries_of, removed, replaced
 from spaseq.engine.checkpoint import save
-from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.compiled import CompiledQueries, in_short
 from spaseq.engine.entailment import widened_patterns
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
@@ -92,6 +92,14 @@ class Run:
         self.unreturned: list[Match] = []
         """The matches that were certain before the last call failed."""
         self._feed: _Feed | None = None
+
+    def __repr__(self) -> str:
+        # Without the lock: it must work in a debugger, too, while another thread uses the run.
+        clock, feed = self.clock, self._feed
+        count = clock.events + (0 if feed is None else feed[0].after - feed[2])
+        state = ", stopped" if clock.failure else ", finished" if clock.finished else ""
+        events = f"{count} event{'' if count == 1 else 's'}"
+        return f"<Run of {in_short(self.evaluation.program)}; {events}{state}>"
 
     @property
     def program(self) -> CompiledQueries:

@@ -123,6 +123,18 @@ def in_order(plans: Iterable[QueryPlan]) -> list[QueryPlan]:
     return ordered + left
 
 
+def in_short(program: CompiledQueries) -> str:
+    """The names of the queries and the streams in one line; of many, the first ones."""
+    names = [query.plan.name for query in program.queries]
+    queries = "query" if len(names) == 1 else f"{len(names)} queries"
+    return f"{queries} {_first(map(repr, names))} over {_first(program.streams)}"
+
+
+def _first(texts: Iterable[str], most: int = 4) -> str:
+    shown = list(texts)
+    return ", ".join([*shown[:most], "…"] if len(shown) > most else shown)
+
+
 def shared_selection(query: CompiledQuery) -> str:
     """The rule by which the core selects matches of an instant without listing them.
 

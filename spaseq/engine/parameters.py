@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ import pyoxigraph as ox
 from spaseq.parser import ast
 from spaseq.rdf._values import integer
 from spaseq.rdf.event import Parameter, Term, nodes_of
+from spaseq.rdf.plain import LangString, value_of
 
 DECIMAL = ox.NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
 
@@ -21,8 +23,9 @@ def bind_parameters(
 ) -> tuple[ast.Query, ...]:
     """The queries with each named variable replaced by its value.
 
-    Values are pyoxigraph or rdflib terms (without blank nodes), or Python numbers, strings and
-    booleans. A variable that a query assigns cannot be bound.
+    Values are pyoxigraph or rdflib terms (without blank nodes), or Python numbers, strings,
+    `LangString`s, booleans, dates, times and durations. A variable that a query
+    assigns cannot be bound.
 
     Raises:
         ValueError: for a name that no query uses, or that a query assigns.
@@ -43,7 +46,8 @@ def parameter_terms(values: Mapping[str, object]) -> dict[str, Parameter]:
     """The values as terms, under the variables' bare names.
 
     Raises:
-        ValueError: for a value that is no IRI, literal, number, string or boolean.
+        ValueError: for a value that is no IRI, literal, number, string, boolean, date, time or
+            duration.
     """
     return {name.lstrip("?$"): _term(value) for name, value in values.items()}
 
@@ -70,6 +74,8 @@ def _term(value: object) -> Parameter:
         return cast(ox.Literal, integer(value).term)
     if isinstance(value, Decimal):
         return ox.Literal(format(value, "f"), datatype=DECIMAL)
+    if isinstance(value, LangString | date | timedelta):
+        return cast(ox.Literal, value_of(value).term)
     n3 = getattr(value, "n3", None)
     if n3 is not None:
         return _term(_parsed(n3()))

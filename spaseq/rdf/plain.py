@@ -43,7 +43,7 @@ from spaseq.rdf._values import (
     string,
 )
 from spaseq.rdf.calendar import fields
-from spaseq.rdf.tagged import language_of
+from spaseq.rdf.tagged import direction_of, language_of, tag_with, tagged_literal
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 XSD_DECIMAL = ox.NamedNode(_XSD + "decimal")
@@ -52,16 +52,37 @@ _MICROSECOND = 10**12
 
 
 class LangString(str):
-    """A string with a language tag."""
+    """The text of a language-tagged literal, with its language and base direction.
 
-    __slots__ = ("language",)
+    It compares, hashes and sorts as its text alone.
 
-    language: str
+    Attributes:
+        lang: The language tag, such as `en`.
+        direction: The base direction, `ltr` or `rtl`; None for none.
+    """
 
-    def __new__(cls, text: str, language: str) -> LangString:
+    __slots__ = ("direction", "lang")
+
+    lang: str
+    direction: str | None
+
+    def __new__(cls, text: str, lang: str, direction: str | None = None) -> LangString:
         self = super().__new__(cls, text)
-        self.language = language
+        self.lang = lang
+        self.direction = direction
         return self
+
+    @property
+    def tag(self) -> str:
+        """The language and the direction as N-Triples has them after `@`: `en`, `ar--rtl`."""
+        return tag_with(self.lang, self.direction)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), self.lang, self.direction
+
+    def __repr__(self) -> str:
+        further = "" if self.direction is None else f", {self.direction!r}"
+        return f"LangString({str(self)!r}, {self.lang!r}{further})"
 
 
 def plain(value: Value) -> Any:
@@ -74,7 +95,7 @@ def plain(value: Value) -> Any:
     if kind in (DOUBLE, FLOAT):
         return value.real
     if kind == DECIMAL:
-        return exact_of(value)
+        return _shortest(exact_of(value))
     if kind == BOOLEAN:
         return bool(value.number)
     if kind == WIDE:
@@ -83,11 +104,17 @@ def plain(value: Value) -> Any:
             int(exact) if exact == exact.to_integral_value() and value.form != "decimal" else exact
         )
     if kind == LANG:
-        return LangString(value.text, language_of(value.form))
+        return LangString(value.text, language_of(value.form), direction_of(value.form) or None)
     if kind in (POINT, SPAN):
         found = _point(value) if kind == POINT else _span(value)
         return value.term if found is None else found
     return value.term
+
+
+def _shortest(exact: Decimal) -> Decimal:
+    """The number without zeros at the end of its fraction, exactly."""
+    text = format(exact, "f")
+    return Decimal(text.rstrip("0").rstrip(".")) if "." in text else exact
 
 
 def _point(value: Value) -> datetime | date | None:
@@ -132,7 +159,7 @@ def value_of(thing: object) -> Value:
             raise ValueError(f"{thing} is no xsd:decimal")
         return decode(ox.Literal(format(thing, "f"), datatype=XSD_DECIMAL))
     if isinstance(thing, LangString):
-        return decode(ox.Literal(str(thing), language=thing.language))
+        return decode(tagged_literal(str(thing), thing.tag))
     n3 = getattr(thing, "n3", None)
     if n3 is not None:
         return decode(_parsed(n3()))

@@ -30,7 +30,12 @@ def tag_of(literal: ox.Literal) -> str:
     """The tag of a literal that has a language."""
     language, direction = literal.language, literal.direction
     assert language is not None
-    return language if direction is None else f"{language}{_MARK}{direction.value}"
+    return tag_with(language, None if direction is None else direction.value)
+
+
+def tag_with(language: str, direction: str | None) -> str:
+    """The tag of a language and a base direction; None for no direction."""
+    return language if direction is None else f"{language}{_MARK}{direction}"
 
 
 def language_of(tag: str) -> str:

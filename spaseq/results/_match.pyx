@@ -10,6 +10,7 @@ cimport cython
 import json
 
 from spaseq.results.data import match_to_dict
+from spaseq.results.values import html_table, names_of, one_line, value_in, values_in
 
 cdef tuple FIELDS = (
     "query", "start", "end", "bindings", "events", "variables", "graph", "boolean", "kb_version",
@@ -22,12 +23,16 @@ cdef tuple FIELDS = (
 cdef class Match:
     """One result of one query, immutable.
 
+    `match["x"]` is the value of the variable ?x as a plain Python object, None if it is unbound.
+    `"x" in match` says whether there is such a variable, and iterating yields the names.
+
     Attributes:
         query: The name of the query.
         start: The time of the first event.
         end: The time of the last event, or the closing time of the window if the match had to
             wait for it.
-        bindings: The solution of a SELECT, without unbound variables.
+        bindings: The solution of a SELECT as terms, without unbound variables.
+        values: The solution as plain Python values, None for unbound variables.
         events: The witnesses in the order of the steps.
         variables: The projected columns in order.
         graph: The triples of a CONSTRUCT, else None.
@@ -88,6 +93,30 @@ cdef class Match:
         return self.found_bindings
 
     @property
+    def values(self):
+        """The solution: variable name → plain Python value, None if the variable is unbound.
+
+        Numbers, booleans, strings, dates, times and durations are those of Python, language-tagged
+        strings are `LangString`s, IRIs are `str`. Other terms stay pyoxigraph's. Each access makes
+        a new dict, in the order of the SELECT.
+        """
+        return values_in(self)
+
+    def __getitem__(self, name):
+        """The plain value of a variable, as in `values`.
+
+        Raises:
+            KeyError: if the match has no such variable.
+        """
+        return value_in(self, name)
+
+    def __contains__(self, name):
+        return name in names_of(self)
+
+    def __iter__(self):
+        return iter(names_of(self))
+
+    @property
     def events(self):
         """The witnesses, as a tuple."""
         if self.found_events is None:
@@ -108,8 +137,11 @@ cdef class Match:
         return _fields(self) == _fields(other)
 
     def __repr__(self):
-        shown = ", ".join(f"{name}={value!r}" for name, value in zip(FIELDS, _fields(self)))
-        return f"Match({shown})"
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        """The match as a table, for notebooks."""
+        return html_table(self)
 
     def __reduce__(self):
         return Match, _fields(self)

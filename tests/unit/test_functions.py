@@ -21,7 +21,7 @@ from spaseq.errors import SpaseqError
 from spaseq.gpm.python import geometry
 from spaseq.gpm.python.calls import Calls
 from spaseq.rdf._values import decode, double
-from spaseq.rdf.plain import LangString, plain, value_of
+from spaseq.rdf.plain import XSD_DECIMAL, LangString, plain, value_of
 from spaseq.sparql.registry import registered, registry_restored
 from spaseq.sparql.units import METRES
 
@@ -120,12 +120,21 @@ def test_a_program_is_pickled_without_its_functions() -> None:
     ("term", "value"),
     [
         (ox.Literal(7), 7),
-        (ox.Literal("7.50", datatype=ox.NamedNode(XSD + "decimal")), Decimal("7.50")),
+        (ox.Literal("7.50", datatype=ox.NamedNode(XSD + "decimal")), Decimal("7.5")),
+        (ox.Literal("-100.0", datatype=ox.NamedNode(XSD + "decimal")), Decimal("-100")),
+        (
+            ox.Literal("12345678901234567890.123456789012345678", datatype=XSD_DECIMAL),
+            Decimal("12345678901234567890.123456789012345678"),
+        ),
         (ox.Literal(str(10**30), datatype=ox.NamedNode(XSD + "integer")), 10**30),
         (ox.Literal(2.5), 2.5),
         (ox.Literal(True), True),
         (ox.Literal("text"), "text"),
         (ox.Literal("Text", language="en"), LangString("Text", "en")),
+        (
+            ox.Literal("Text", language="ar", direction=ox.BaseDirection("rtl")),
+            LangString("Text", "ar", "rtl"),
+        ),
         (
             ox.Literal("2026-01-02T03:04:05.5Z", datatype=ox.NamedNode(XSD + "dateTime")),
             datetime(2026, 1, 2, 3, 4, 5, 500000, UTC),
@@ -144,6 +153,8 @@ def test_plain_values_and_back(term: ox.Literal, value: object) -> None:
     again = plain(value_of(found))
     assert again == value
     assert type(again) is type(value)
+    # A LangString equals its text, so its language shows in the repr alone.
+    assert repr(found) == repr(again) == repr(value)
 
 
 def test_a_term_without_a_plain_value_stays_a_term() -> None:

@@ -73,7 +73,7 @@ def test_matches_live_on_when_their_run_is_gone() -> None:
     assert again == found
     assert again[0] != found[1]
     assert [match.to_json() for match in again] == [match.to_json() for match in found]
-    assert repr(found[0]).startswith("Match(query=")
+    assert repr(found[0]).startswith("<Match of ")
 
 
 def test_equal_times_are_taken_by_their_ordinals() -> None:
