@@ -100,9 +100,8 @@ def plain(value: Value) -> Any:
         return bool(value.number)
     if kind == WIDE:
         exact = exact_of(value)
-        return (
-            int(exact) if exact == exact.to_integral_value() and value.form != "decimal" else exact
-        )
+        is_integer = exact == exact.to_integral_value() and value.form != "decimal"
+        return int(exact) if is_integer else _shortest(exact)
     if kind == LANG:
         return LangString(value.text, language_of(value.form), direction_of(value.form) or None)
     if kind in (POINT, SPAN):

@@ -123,6 +123,10 @@ def test_a_program_is_pickled_without_its_functions() -> None:
         (ox.Literal("7.50", datatype=ox.NamedNode(XSD + "decimal")), Decimal("7.5")),
         (ox.Literal("-100.0", datatype=ox.NamedNode(XSD + "decimal")), Decimal("-100")),
         (
+            ox.Literal("123456789012345678901234567890.10", datatype=XSD_DECIMAL),
+            Decimal("123456789012345678901234567890.1"),
+        ),
+        (
             ox.Literal("12345678901234567890.123456789012345678", datatype=XSD_DECIMAL),
             Decimal("12345678901234567890.123456789012345678"),
         ),
