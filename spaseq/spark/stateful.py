@@ -165,8 +165,11 @@ def _retention(plan: QueryPlan) -> int | None:
     if plan.window.kind not in ("span", "tumbling"):
         return None
     back = lookback(plan)
-    # The state of DISTINCT and SKIP expires after one more window.
-    return 2 * plan.window.size + (0 if isinstance(back, str) else back)
+    # The state of DISTINCT and SKIP expires after one more window, that of groups of results and of
+    # LIMIT after their own time.
+    grouping, every = plan.output.grouping, plan.output.every
+    kept = max(plan.window.size, 0 if grouping is None else grouping.size, every or 0)
+    return plan.window.size + kept + (0 if isinstance(back, str) else back)
 
 
 def _idle_at(job: Job, last: int) -> int | None:

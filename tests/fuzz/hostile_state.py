@@ -39,6 +39,7 @@ from cases import load
 import spaseq
 from spaseq.engine.envelope import MAGIC, VERSION, seal, unseal
 from spaseq.errors import EventError, StateError
+from spaseq.rdf.event import n_triples as term_text
 from spaseq.runs import Run
 
 EX = "http://example.org/"
@@ -212,8 +213,8 @@ def _pushes(two: bool) -> list[Push]:
     return found
 
 
-def n_triples(facts: Iterable[Sequence[object]]) -> bytes:
-    return "".join(f"{s} {p} {o} .\n" for s, p, o in facts).encode()
+def n_triples(facts: Iterable[Sequence[Any]]) -> bytes:
+    return "".join(" ".join((*map(term_text, fact), ".\n")) for fact in facts).encode()
 
 
 # ------------------------------------------------------------------ changes
