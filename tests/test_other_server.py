@@ -37,14 +37,14 @@ pytest.importorskip(
     "rdflib_endpoint", reason="rdflib-endpoint is not installed: pip install .[dev]"
 )
 
-# rdflib 7 refuses to read literals with a base direction.
+# rdflib 7 refuses to read literals with a base direction, and triple terms.
 CASES = [
     case
     for case in load()
     if case.kb
     and case.error is None
     and case.entail is None
-    and not any("--" in triples_text(facts) for facts in case.kb.values())
+    and not any(new in triples_text(facts) for facts in case.kb.values() for new in ("--", "<<("))
 ]
 ROOMS = "".join(f"<http://e/s{n}> <http://e/in> <http://e/r{n % 3}> .\n" for n in range(10))
 STRINGS = '<http://e/a> <http://e/code> "x" .\n<http://e/b> <http://e/code> "y"^^<{}string> .\n'

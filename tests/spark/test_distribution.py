@@ -25,7 +25,7 @@ from spaseq.program import Program
 from spaseq.rdf.event import Event
 from spaseq.spark.distribution import ByKey, Single, distribution
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
 SUITE = [case for case in load() if case.error is None]
 
 

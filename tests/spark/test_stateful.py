@@ -39,7 +39,7 @@ from spaseq.spark.division import Division
 from spaseq.spark.streaming import BucketProcessor, PartProcessor
 from spaseq.spark.tasks import Gathering, Job
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
 SUITE = [case for case in load() if case.error is None]
 AFTER_ALL = 2**52
 

@@ -83,8 +83,7 @@ def test_an_empty_message_of_a_channel_has_its_time() -> None:
         for number, time in enumerate(times):
             text = "" if number == 1 else triple(number)
             messages.feed(text.encode(), "application/n-triples", time)
-        batch = messages.batch()
-        assert batch is not None
+        (batch,) = messages.batches()
         assert messages.failure is None
         assert [len(batch.facts(index)) for index in range(len(batch))] == sizes
         assert source.counters.empty == empty
