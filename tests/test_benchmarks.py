@@ -24,18 +24,21 @@ KB = ROOT / "benchmarks" / "kb"
 AUTOMATON = ROOT / "benchmarks" / "automaton"
 
 
+def printed(script: Path, *options: str) -> str:
+    """What a benchmark prints."""
+    command = [sys.executable, str(script), *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment
+    ).stdout
+
+
 def test_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     import three_steps
 
-    result = subprocess.run(
-        [sys.executable, str(FOLDER / "three_steps.py"), "--events", "400"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    shown = re.search(r"^reading and matching .* (\d+)$", result.stdout, re.MULTILINE)
+    text = printed(FOLDER / "three_steps.py", "--events", "400")
+    shown = re.search(r"^reading and matching .* (\d+)$", text, re.MULTILINE)
     assert shown
     trades = write("stock", 400, 1, tmp_path)[0]
     events = list(Source(three_steps.STREAM, [str(trades)]))
@@ -46,70 +49,68 @@ def test_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         len(event.facts) for event in Source(three_steps.STREAM, [str(tmp_path / "wider.nq")])
     }
     assert wider == 7
-    assert len(result.stdout.splitlines()[-1].split(":")[1].split()) == three_steps.SAMPLES
+    assert len(text.splitlines()[-1].split(":")[1].split()) == three_steps.SAMPLES
 
 
-def test_overlapped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overlapped() -> None:
     """The script itself compares the matches of several threads with those of one."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    command = [sys.executable, str(FOLDER / "overlapped.py"), "--events", "8000", "--repeat", "1"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = re.findall(r"^(\S.*), ([\d,]+) matches$", result.stdout, re.MULTILINE)
+    text = printed(FOLDER / "overlapped.py", "--events", "8000", "--repeat", "1")
+    found = re.findall(r"^(\S.*), ([\d,]+) matches$", text, re.MULTILINE)
     counts = {name: int(count.replace(",", "")) for name, count in found}
     assert list(counts) == ["N-Quads", "gzip", "zstd", "TriG", "four queries", "two streams"]
     assert len({counts[name] for name in ("N-Quads", "gzip", "zstd", "TriG")}) == 1
     assert all(counts.values())
 
 
-def test_live_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    script = ROOT / "benchmarks" / "live" / "checkpoints.py"
-    command = [sys.executable, str(script), "--groups", "2000", "--repeat", "2"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stdout.startswith("2,000 groups: ")
-    lines = [line.partition("  ")[0] for line in result.stdout.splitlines()[1:]]
+def test_live_checkpoints() -> None:
+    text = printed(
+        ROOT / "benchmarks" / "live" / "checkpoints.py", "--groups", "2000", "--repeat", "2"
+    )
+    assert text.startswith("2,000 groups: ")
+    lines = [line.partition("  ")[0] for line in text.splitlines()[1:]]
     assert lines[-4:] == ["copy in memory", "saved state", "save", "load"]
 
 
-def test_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    command = [sys.executable, str(FOLDER / "deadlines.py"), "--events", "3000", "--repeat", "1"]
-    command += ["--keys", "30"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows = re.findall(r"([\d,]+) matches  ([\d,]+) groups", result.stdout)
+def test_deadlines() -> None:
+    text = printed(FOLDER / "deadlines.py", "--events", "3000", "--repeat", "1", "--keys", "30")
+    rows = re.findall(r"([\d,]+) matches  ([\d,]+) groups", text)
     assert len(rows) == 8
     assert all(int(found.replace(",", "")) for found, _ in rows)
 
 
-def test_skipping(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    command = [sys.executable, str(FOLDER / "skipping.py"), "--events", "1000", "--repeat", "1"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    counts = [int(n.replace(",", "")) for n in re.findall(r"([\d,]+) matches", result.stdout)]
+def test_skipping() -> None:
+    text = printed(FOLDER / "skipping.py", "--events", "1000", "--repeat", "1")
+    counts = [int(n.replace(",", "")) for n in re.findall(r"([\d,]+) matches", text)]
     assert len(counts) == 15
     for first in range(0, 15, 5):
         assert counts[first] == max(counts[first : first + 5]) > 0
 
 
-def test_sliding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sliding() -> None:
     """The core and Python find the same solutions."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    command = [sys.executable, str(FOLDER / "sliding.py"), "--events", "3000", "--repeat", "1"]
-    command += ["--above", "21", "--sensors", "9", "--part", "1"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows = {line[:24].strip(): line.split()[-2:] for line in result.stdout.splitlines()[2:]}
+    text = printed(
+        FOLDER / "sliding.py",
+        "--events",
+        "3000",
+        "--repeat",
+        "1",
+        "--above",
+        "21",
+        "--sensors",
+        "9",
+        "--part",
+        "1",
+    )
+    rows = {line[:24].strip(): line.split()[-2:] for line in text.splitlines()[2:]}
     counts = {name: int(matches.replace(",", "")) for name, (matches, _) in rows.items()}
     assert counts["no GROUP"] == counts["AVG, every solution"] == 3000
     assert 0 < counts["AVG"] == counts["AVG, in Python"] < 3000
     assert rows["AVG"][1] == rows["AVG, in Python"][1] == "3,000"
 
 
-def test_live_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    script = ROOT / "benchmarks" / "live" / "follow.py"
-    command = [sys.executable, str(script), "--events", "3000", "--repeat", "1"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows = [line.split() for line in result.stdout.splitlines()[2:]]
+def test_live_follow() -> None:
+    text = printed(ROOT / "benchmarks" / "live" / "follow.py", "--events", "3000", "--repeat", "1")
+    rows = [line.split() for line in text.splitlines()[2:]]
     assert len(rows) == 4
     assert len({row[-1] for row in rows}) == 1
     assert int(rows[0][-1]) > 100
@@ -126,13 +127,21 @@ def test_live_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stdout.count("killed: 2") == 2
 
 
-def test_writing_matches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    script = ROOT / "benchmarks" / "writing" / "matches.py"
-    command = [sys.executable, str(script), "--matches", "80", "--costs", "4", "--repeat", "1"]
-    command += ["--formats", "csv", "nquads", "srx"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows = {line[:24].strip(): line.split() for line in result.stdout.splitlines()[2:]}
+def test_writing_matches() -> None:
+    text = printed(
+        ROOT / "benchmarks" / "writing" / "matches.py",
+        "--matches",
+        "80",
+        "--costs",
+        "4",
+        "--repeat",
+        "1",
+        "--formats",
+        "csv",
+        "nquads",
+        "srx",
+    )
+    rows = {line[:24].strip(): line.split() for line in text.splitlines()[2:]}
     assert list(rows) == [
         "counting alone", "objects", "objects, bindings read", "csv", "nquads",
         "csv in Python", "nquads in Python", "srx in Python",
@@ -142,39 +151,24 @@ def test_writing_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows["srx in Python"][3] == "4"
 
 
-def test_changes_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    script = ROOT / "benchmarks" / "many" / "changes.py"
-    command = [sys.executable, str(script), "--queries", "20", "--repeat", "2"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert len(re.findall(r"^  (add|remove)", result.stdout, re.MULTILINE)) == 8
-    assert re.search(r"^  [1-9]\d* matches$", result.stdout, re.MULTILINE)
+def test_changes_of_queries() -> None:
+    text = printed(ROOT / "benchmarks" / "many" / "changes.py", "--queries", "20", "--repeat", "2")
+    assert len(re.findall(r"^  (add|remove)", text, re.MULTILINE)) == 8
+    assert re.search(r"^  [1-9]\d* matches$", text, re.MULTILINE)
 
 
-def test_read_nquads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [sys.executable, str(MICRO / "read_nquads.py"), "--quads", "4000", "--repeats", "2"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stdout.startswith("4,000 quads of 500 events")
-    rows = [row for row in result.stdout.splitlines()[1:] if not row.startswith("from ")]
+def test_read_nquads() -> None:
+    text = printed(MICRO / "read_nquads.py", "--quads", "4000", "--repeats", "2")
+    assert text.startswith("4,000 quads of 500 events")
+    rows = [row for row in text.splitlines()[1:] if not row.startswith("from ")]
     assert len(rows) >= 6
     assert all(row.endswith("4,000      500") for row in rows)
 
 
-def test_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start() -> None:
     """Every row loads more modules than the interpreter, and the run has matches."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [sys.executable, str(MICRO / "start.py"), "--events", "200", "--repeats", "1"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first, _, python, *rows = result.stdout.splitlines()
+    text = printed(MICRO / "start.py", "--events", "200", "--repeats", "1")
+    first, _, python, *rows = text.splitlines()
     assert first.startswith("200 events")
     assert python.split()[0] == "python"
     assert [row[:18].strip() for row in rows] == [
@@ -185,16 +179,10 @@ def test_start(monkeypatch: pytest.MonkeyPatch) -> None:
     assert int(rows[0].split()[-1]) > 0
 
 
-def test_read_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_rows() -> None:
     pytest.importorskip("pyarrow")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [sys.executable, str(MICRO / "read_rows.py"), "--rows", "20000", "--repeats", "1"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    rows = result.stdout.splitlines()[2:]
+    text = printed(MICRO / "read_rows.py", "--rows", "20000", "--repeats", "1")
+    rows = text.splitlines()[2:]
     assert len(rows) == 22
     assert {row.split()[-2] for row in rows} == {"20,000"}
     found = {row.split()[-1] for row in rows if ": matched" in row}
@@ -202,80 +190,47 @@ def test_read_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert int(found.pop()) > 0
 
 
-def test_read_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_documents() -> None:
     """It compares the events and the matches of all files itself."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [sys.executable, str(MICRO / "read_documents.py"), "--events", "3000", "--repeats", "1"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first, _, *rows = result.stdout.splitlines()
+    text = printed(MICRO / "read_documents.py", "--events", "3000", "--repeats", "1")
+    first, _, *rows = text.splitlines()
     assert first.startswith("3,000 events of 7 quads")
     assert len(rows) == 6
     assert {row.split()[-2] for row in rows} == {"3,000"}
     assert int(rows[0].split()[-1]) > 0
 
 
-def test_read_framings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_framings() -> None:
     """It compares the events and the matches of all framings itself."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [sys.executable, str(MICRO / "read_framings.py"), "--events", "8000", "--repeats", "1"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    _, _, *rows = result.stdout.splitlines()
+    text = printed(MICRO / "read_framings.py", "--events", "8000", "--repeats", "1")
+    _, _, *rows = text.splitlines()
     assert len(rows) == 8
     assert {row.split()[-2] for row in rows} == {"8,000"}
     assert int(rows[0].split()[-1]) > 0
 
 
-def test_read_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [sys.executable, str(MICRO / "read_compressed.py"), "--quads", "800", "--repeats", "1"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stdout.startswith("800 quads in 100 events")
-    assert result.stdout.count("lines / decompressor") == 4
+def test_read_compressed() -> None:
+    text = printed(MICRO / "read_compressed.py", "--quads", "800", "--repeats", "1")
+    assert text.startswith("800 quads in 100 events")
+    assert text.count("lines / decompressor") == 4
 
 
-def test_read_jelly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [sys.executable, str(MICRO / "read_jelly.py"), "--events", "300", "--repeats", "1"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stdout.count("300 events, ") == 2
-    assert result.stdout.count("x N-Quads") == 4
+def test_read_jelly() -> None:
+    text = printed(MICRO / "read_jelly.py", "--events", "300", "--repeats", "1")
+    assert text.count("300 events, ") == 2
+    assert text.count("x N-Quads") == 4
 
 
 def test_match_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(MICRO))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     import match_events
 
-    result = subprocess.run(
-        [
-            *(sys.executable, str(MICRO / "match_events.py")),
-            *("--events", "300", "--sample", "20", "--repeat", "1"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    text = printed(MICRO / "match_events.py", "--events", "300", "--sample", "20", "--repeat", "1")
     high = [
         sum(float(o.value) > 20 for _, p, o in event if p.value.endswith("/price"))
         for event in match_events.trades(300, 1)
     ]
-    shown = result.stdout.splitlines()
+    shown = text.splitlines()
     assert shown[0] == f"trades: 300 events of 7 triples, {sum(high)} solutions"
     assert [line.split()[-1] for line in shown[2:5]] == [
         str(sum(high)),
@@ -287,35 +242,19 @@ def test_match_events(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(shown) == 10
 
 
-def test_many_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [
-            *(sys.executable, str(ROOT / "benchmarks" / "many" / "queries.py")),
-            *("--events", "1000", "--repeat", "1", "--check"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
+def test_many_queries() -> None:
+    text = printed(
+        ROOT / "benchmarks" / "many" / "queries.py", "--events", "1000", "--repeat", "1", "--check"
     )
-    title, _, *rows = result.stdout.splitlines()
+    title, _, *rows = text.splitlines()
     assert title.startswith("1,000 events")
     assert len(rows) == 11
     assert rows[0].startswith("1 query, wants 1 event in 10 ")
 
 
-def test_window_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [
-            *(sys.executable, str(MICRO / "window_memory.py")),
-            *("--iris", "30000", "--per-event", "5"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    shown = result.stdout.splitlines()
+def test_window_memory() -> None:
+    text = printed(MICRO / "window_memory.py", "--iris", "30000", "--per-event", "5")
+    shown = text.splitlines()
     assert shown[0] == "30,000 IRIs in 6,000 events, a window of 600 of them"
     samples = [line.split() for line in shown[2:-1]]
     assert [sample[0] for sample in samples] == [f"{n * 600:,}" for n in range(1, 11)]
@@ -328,19 +267,10 @@ def test_window_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_entailment(monkeypatch: pytest.MonkeyPatch) -> None:
     """All ways find as many matches, and some."""
     monkeypatch.syspath_prepend(str(KB))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     import entailment
 
-    result = subprocess.run(
-        [
-            *(sys.executable, str(KB / "entailment.py")),
-            *("--events", "5000", "--classes", "50", "--repeat", "1"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    rows = result.stdout.splitlines()[2:]
+    text = printed(KB / "entailment.py", "--events", "5000", "--classes", "50", "--repeat", "1")
+    rows = text.splitlines()[2:]
     assert [row.split("  ")[0] for row in rows] == [
         "no entailment",
         "entailed",
@@ -353,36 +283,31 @@ def test_entailment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert entailment.above(49) == ["C49", "C4", "Root"]
 
 
-def test_remote_kb(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [
-            *(sys.executable, str(KB / "remote.py"), "--keys", "60", "--delay", "1"),
-            *("--sample", "20", "--repeat", "1"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
+def test_remote_kb() -> None:
+    text = printed(
+        KB / "remote.py", "--keys", "60", "--delay", "1", "--sample", "20", "--repeat", "1"
     )
-    rows = [line.split() for line in result.stdout.splitlines()[2:]]
+    rows = [line.split() for line in text.splitlines()[2:]]
     assert rows[0][-2:] == ["20", "20"]
     assert int(rows[1][-2]) <= 3
     assert rows[1][-1] == "60"
     assert rows[2][-2:] == ["1", "20"]
 
 
-def test_local_kb(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [
-            *(sys.executable, str(KB / "local.py"), "--events", "300", "--triples", "500"),
-            *("2000", "--sample", "10", "--repeat", "1"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
+def test_local_kb() -> None:
+    text = printed(
+        KB / "local.py",
+        "--events",
+        "300",
+        "--triples",
+        "500",
+        "2000",
+        "--sample",
+        "10",
+        "--repeat",
+        "1",
     )
-    shown = result.stdout.splitlines()
+    shown = text.splitlines()
     assert [line.split(":")[0] for line in (shown[0], shown[6])] == ["stock", "cards"]
     for block in (shown[2:5], shown[8:11]):
         rows = {line.split()[-1] for line in block}
@@ -390,37 +315,29 @@ def test_local_kb(monkeypatch: pytest.MonkeyPatch) -> None:
         assert 0 < int(rows.pop()) <= 300
 
 
-def test_partitioned_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitioned_on_spark() -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed (pip install .[dev])")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    result = subprocess.run(
-        [
-            *(sys.executable, str(ROOT / "benchmarks" / "spark" / "partitioned.py")),
-            *("--events", "3000", "--keys", "40", "--query", "negation"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
+    text = printed(
+        ROOT / "benchmarks" / "spark" / "partitioned.py",
+        "--events",
+        "3000",
+        "--keys",
+        "40",
+        "--query",
+        "negation",
     )
-    shown = [line.split()[-1] for line in result.stdout.splitlines()[2:8]]
+    shown = [line.split()[-1] for line in text.splitlines()[2:8]]
     assert len(set(shown)) == 1
     assert int(shown[0].replace(",", "")) > 10
 
 
 def automaton(script: str, *options: str) -> list[str]:
     """What a benchmark of the automaton prints."""
-    result = subprocess.run(
-        [sys.executable, str(AUTOMATON / script), *options],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return result.stdout.splitlines()
+    return printed(AUTOMATON / script, *options).splitlines()
 
 
-def test_automaton_throughput(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_automaton_throughput() -> None:
     """The script ends where the engine finds others than another way of counting does."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     shown = automaton("throughput.py", "--events", "300", "--sample", "150", "--repeat", "1")
     assert shown[-1] == "other engines: left out, --peers is not given"
     (single,) = (number for number, line in enumerate(shown) if line.startswith("event by event"))
@@ -445,9 +362,8 @@ def test_automaton_throughput(monkeypatch: pytest.MonkeyPatch) -> None:
         assert 0 <= int(place) < int(events) <= 300
 
 
-def test_automaton_beside_other_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_automaton_beside_other_engines(tmp_path: Path) -> None:
     """A driver that finds nothing, in half a second for each hundred events."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     (tmp_path / "run.py").write_text(
         "import sys, pathlib\n"
         "engine, name, policy, events = sys.argv[1:5]\n"
@@ -465,8 +381,7 @@ def test_automaton_beside_other_engines(tmp_path: Path, monkeypatch: pytest.Monk
     assert shown[-1].split()[-1] == "0"
 
 
-def test_automaton_endurance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+def test_automaton_endurance() -> None:
     shown = automaton("endurance.py", "--events", "20000", "--window", "300", "--single", "1000")
     assert shown[0] == "20,000 events, each of a new key, a window of 300"
     held = [line.split() for line in shown[2:12]]
