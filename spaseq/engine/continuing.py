@@ -1,4 +1,4 @@
-"""Whether the state of a query can continue under another query: `state="keep"`.
+"""Whether the state of a query can continue under another query: `keep`, of runs and saved states.
 
 The partial matches of a query are groups in places, with registers and rows. They fit another query
 whose automaton, registers and rows are the same. Filters may differ in their constants, and graph
@@ -36,6 +36,8 @@ def _differences(before: CompiledQuery, after: CompiledQuery) -> Iterator[str]:
         name = new.gpms[later.gpm].name
         if _joined(step) != _joined(later):
             yield f"filters or BINDs of {name} relate it to other steps in another way"
+    if _limit(old.output) != _limit(new.output):
+        yield "PER or EVERY differs"
     if before.automaton != after.automaton:
         yield "the automaton has other places, operators or registers"
     elif old.registers != new.registers or old.units != new.units:
@@ -81,8 +83,28 @@ def _without_constants(condition: Condition) -> Condition:
     return replace(condition, expression=ast.rebuilt(condition.expression, change), text="")
 
 
+def _limit(output: Output) -> tuple[object, ...]:
+    """What the counts of `LIMIT … EVERY` mean; their number may differ."""
+    return output.limit is not None, output.per, output.every
+
+
 def _shown(output: Output) -> tuple[object, ...]:
     return output.form, output.columns, output.template, output.template_registers
+
+
+def saved_difference(before: CompiledQuery, after: CompiledQuery) -> str:
+    """As `difference`, for a saved state, which is adopted as a whole.
+
+    So what `DISTINCT` remembers and `LIMIT` counts must mean the same as well.
+    """
+    old, new = before.plan.output, after.plan.output
+    if old.form != new.form:
+        return "the form of its results differs"
+    if old.distinct != new.distinct or (new.distinct and _shown(old) != _shown(new)):
+        return "DISTINCT differs, or the results that it remembers"
+    if old.limit != new.limit:
+        return "LIMIT differs"
+    return difference(before, after)
 
 
 def same_solutions(before: QueryPlan, after: QueryPlan) -> bool:

@@ -1,9 +1,7 @@
-"""Saved state of other queries → saved state of a program: what is kept, and whether it fits.
+"""Saved state of other queries → saved state of a program.
 
-A query's part of the state is its automaton, by numbers of places, registers and columns. It fits
-another version of the query if these mean the same there: patterns, filters and constants may
-differ, also projected columns. Then the partial matches found so far are continued as if the new
-version had found them. Queries that are not kept begin at the present time of the run.
+Queries that are kept continue the partial matches found so far as if their new versions had found
+them; `spaseq.engine.continuing` says where these fit. Other queries begin at the time of the run.
 
 The result is data like the argument, so resuming it validates it as any saved state.
 """
@@ -14,57 +12,9 @@ from collections.abc import Collection
 from typing import Any
 
 from spaseq.engine.checkpoint import save
-from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.envelope import seal, unseal
 from spaseq.engine.evaluation import Evaluation
 from spaseq.errors import StateError
-
-
-def differences(old: CompiledQuery, new: CompiledQuery) -> list[str]:
-    """What keeps the state of one version of a query from fitting another one, as texts."""
-    before, after = old.plan, new.plan
-    found = []
-    for name, shown in (
-        ("streams", "its streams"),
-        ("window", "its window"),
-        ("partition", "PARTITION BY"),
-        ("emit", "EMIT"),
-        ("skip_past_last", "AFTER MATCH"),
-        ("registers_stream", "the stream that it registers"),
-        ("units", "its iterations"),
-    ):
-        if getattr(before, name) != getattr(after, name):
-            found.append(shown)
-    for name, shown in (
-        ("form", "the form of its results"),
-        ("distinct", "DISTINCT"),
-        ("limit", "LIMIT"),
-    ):
-        if getattr(before.output, name) != getattr(after.output, name):
-            found.append(shown)
-    one, other = before.output, after.output
-    remembers = one.distinct or one.grouping is not None or other.grouping is not None
-    if remembers and _results(one) != _results(other):
-        found.append("its results, which it remembers")
-    steps = [(o.gpm, o.units, o.negated) for o in before.occurrences]
-    if len(before.gpms) != len(after.gpms) or steps != [
-        (o.gpm, o.units, o.negated) for o in after.occurrences
-    ]:
-        return [*found, "the steps of its sequence"]
-    for first, second in zip(before.gpms, after.gpms, strict=True):
-        if first.variables != second.variables or first.streams != second.streams:
-            found.append(f"the variables or streams of {second.name}")
-    if before.registers != after.registers:
-        found.append("the values that its partial matches store")
-    if not found and old.automaton != new.automaton:
-        found.append("its automaton")
-    return found
-
-
-def _results(output: Any) -> tuple[Any, ...]:
-    grouping = output.grouping
-    keys = () if grouping is None else tuple(str(each) for each in grouping.aggregates)
-    return tuple(column.name for column in output.columns), keys
 
 
 def moved(blob: bytes, fresh: Evaluation, kept: Collection[str]) -> bytes:
@@ -73,7 +23,8 @@ def moved(blob: bytes, fresh: Evaluation, kept: Collection[str]) -> bytes:
     Args:
         blob: The saved state.
         fresh: A run of the program that has had no event.
-        kept: The names of the queries that keep their state; all must fit (`differences`).
+        kept: The names of the queries that keep their state; all must fit
+            (`spaseq.engine.continuing.saved_difference`).
 
     Raises:
         StateError: if the blob is damaged, or a query of either program registers a stream.

@@ -9,7 +9,7 @@ if the order has an effect: under LIMIT, DISTINCT, and in registered streams.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import pyoxigraph as ox
@@ -158,6 +158,8 @@ class OutputStage:
         """
         if same:
             self.shown = dict(before.shown)
+        if self.limit is not None and before.limit is not None:
+            self.limit.spans = {key: replace(span) for key, span in before.limit.spans.items()}
         self.complete, self.constructed = dict(before.complete), before.constructed
 
     def batch(

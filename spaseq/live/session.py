@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from spaseq.engine.checkpoint import fingerprints
-from spaseq.engine.moved_state import differences, moved
+from spaseq.engine.continuing import saved_difference
+from spaseq.engine.moved_state import moved
 from spaseq.errors import SpaseqError, StateError
 from spaseq.io.formats import AUTO, fitting_format
 from spaseq.io.read_options import COLLECTED, ReadOptions, TimeDomain
@@ -207,13 +208,12 @@ class Session:
                     f"--state {self._options.state}: the partial matches of {name} cannot be kept"
                 )
                 if not isinstance(texts, dict) or name not in texts:
-                    raise StateError(f"{where}: the state has not the text of the query")
+                    raise StateError(f"{where}: the state does not have the text of the query")
                 old = compile_queries(texts[name], names=[name]).queries[0]
-                found = differences(old, query)
+                found = saved_difference(old, query)
                 if found:
                     raise StateError(
-                        f"{where}, because other parts of it differ: {', '.join(found)}. "
-                        f"--state-policy {name}=fresh begins it without them"
+                        f"{where}: {found}. --state-policy {name}=fresh begins it without them"
                     )
                 kept.append(name)
         return kept

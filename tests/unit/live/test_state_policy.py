@@ -95,16 +95,18 @@ def test_queries_come_and_go(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (PAIR.replace("30 SECONDS", "40 SECONDS"), "its window"),
-        (PAIR.replace("A : B", "A ; B"), "its automaton"),
-        (PAIR.replace("A : B", "A : B : B"), "the steps of its sequence"),
+        (PAIR.replace("30 SECONDS", "40 SECONDS"), "WITHIN differs"),
+        (PAIR.replace("A : B", "A ; B"), "the automaton has other"),
+        (PAIR.replace("A : B", "A : B : B"), "SEQ has other steps"),
         (PAIR.replace("SELECT", "SELECT DISTINCT"), "DISTINCT"),
-        (PAIR.replace("?s :value ?high", "?t :value ?high"), "the variables or streams of B"),
+        (PAIR + " LIMIT 1 PER ?s EVERY 5 SECONDS", "LIMIT differs"),
+        (PAIR.replace("WHERE", "AFTER MATCH SKIP TO NEXT WHERE"), "AFTER MATCH differs"),
+        (PAIR.replace("?s :value ?high", "?t :value ?high"), "B has other streams or binds"),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, changed: str, message: str) -> None:
     path = stopped(tmp_path)
-    with pytest.raises(StateError, match="cannot be kept, because other parts.*" + message):
+    with pytest.raises(StateError, match="cannot be kept: .*" + message):
         Running(tmp_path, str(path), changed, options(tmp_path, "keep"))
     with pytest.raises(StateError, match="--state-policy keep continues"):
         Running(tmp_path, str(path), changed, options(tmp_path))
