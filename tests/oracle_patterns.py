@@ -174,9 +174,7 @@ class Graphs:
     def _as_written(self, term: Term, spelled: Mapping[Term, set[Term]]) -> Term:
         if isinstance(term, ox.Triple):
             value = self._as_written(term.object, spelled)
-            term = ox.Triple(term.subject, term.predicate, value)
-            written = spelled.get(term, {term})
-            return term if term in written else next(iter(written))
+            return ox.Triple(term.subject, term.predicate, value)
         if not isinstance(term, ox.Literal):
             return term
         if term.datatype.value.startswith(HIDDEN):
@@ -188,14 +186,14 @@ class Graphs:
 
     def _literals(self, event: Event) -> list[Term]:
         objects = [fact[2] for fact in event.facts] + [quad.object for quad in self._kb]
-        return [term for term in objects if isinstance(term, ox.Literal | ox.Triple)]
+        return [term for term in map(innermost, objects) if isinstance(term, ox.Literal)]
 
     def _store(self, event: Event, odd: frozenset[Term] = frozenset()) -> ox.Store:
         key = (id(event), odd)
         if key not in self._stores:
             store = ox.Store()
             for quad in [ox.Quad(*fact) for fact in event.facts] + self._kb:  # type: ignore[arg-type]
-                term = hidden(quad.object) if quad.object in odd else quad.object
+                term = hidden(quad.object) if innermost(quad.object) in odd else quad.object
                 store.add(ox.Quad(quad.subject, quad.predicate, term, quad.graph_name))
             self._stores[key] = (event, store)
         return self._stores[key][1]
@@ -323,6 +321,11 @@ def _hidden_in(node: Any, odd: set[Term]) -> Any | None:
     return replace(node, datatype=HIDDEN + node.datatype) if literal in odd else None
 
 
+def innermost(term: Term) -> Term:
+    """The term, or the object inside a triple term that is no triple term itself."""
+    return innermost(term.object) if isinstance(term, ox.Triple) else term
+
+
 def has_node(term: Term) -> bool:
     """Whether a term is a blank node, or a triple term with one."""
     if isinstance(term, ox.Triple):
@@ -357,8 +360,10 @@ def ordered(terms: Sequence[Term], descending: bool = False) -> list[Term]:
     """The terms in SPARQL's ORDER BY order, equals in the order given."""
     blank = sorted((t for t in terms if isinstance(t, ox.BlankNode)), key=str)
     other = [t for t in terms if not isinstance(t, ox.BlankNode)]
-    if any(has_node(term) for term in other):
-        raise NotImplementedError("the order of triple terms with blank nodes")
+    if any(map(has_node, other)):
+        triples = _triples_ordered([t for t in other if isinstance(t, ox.Triple)], descending)
+        rest = ordered([t for t in terms if not isinstance(t, ox.Triple)], descending)
+        return triples + rest if descending else rest + triples
     exactly = oracle_numbers.ordered(other, descending)
     if exactly is not None and not blank:
         return exactly
@@ -367,6 +372,18 @@ def ordered(terms: Sequence[Term], descending: bool = False) -> list[Term]:
     text = f"SELECT ?n {{ VALUES (?n ?v) {{ {rows} }} }} ORDER BY {by} ?n"
     found = [other[int(row["n"].value)] for row in ox.Store().query(text)]  # type: ignore[union-attr]
     return found + blank[::-1] if descending else blank + found
+
+
+def _triples_ordered(triples: Sequence[ox.Triple], descending: bool) -> list[Term]:
+    """By subject, predicate and object; `VALUES` cannot hold those with blank nodes."""
+    found: list[Term] = []
+    for subject in ordered(list(dict.fromkeys(t.subject for t in triples)), descending):
+        about = [t for t in triples if t.subject == subject]
+        for predicate in ordered(list(dict.fromkeys(t.predicate for t in about)), descending):
+            some = [t for t in about if t.predicate == predicate]
+            objects = ordered([t.object for t in some], descending)
+            found += sorted(some, key=lambda t: objects.index(t.object))
+    return found
 
 
 _SUMS: dict[tuple[str, tuple[Term, ...]], Term | None] = {}
