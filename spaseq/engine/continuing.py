@@ -23,9 +23,7 @@ def difference(before: CompiledQuery, after: CompiledQuery) -> str:
 
 def _differences(before: CompiledQuery, after: CompiledQuery) -> Iterator[str]:
     old, new = before.plan, after.plan
-    for part, text in _CLAUSES:
-        if getattr(old, part) != getattr(new, part):
-            yield text
+    yield from (f"{clause} differs" for clause in _other_clauses(old, new))
     if len(old.gpms) != len(new.gpms) or len(old.occurrences) != len(new.occurrences):
         yield "SEQ has other steps"
         return
@@ -36,29 +34,46 @@ def _differences(before: CompiledQuery, after: CompiledQuery) -> Iterator[str]:
         name = new.gpms[later.gpm].name
         if _joined(step) != _joined(later):
             yield f"filters or BINDs of {name} relate it to other steps in another way"
-    if _limit(old.output) != _limit(new.output):
-        yield "PER or EVERY differs"
     if before.automaton != after.automaton:
         yield "the automaton has other places, operators or registers"
     elif old.registers != new.registers or old.units != new.units:
         yield "the values that partial matches store differ"
     elif before.automaton.waits and _shown(old.output) != _shown(new.output):
         yield "the results differ, which tell apart the matches that wait for their window"
-    if old.output.grouping != new.output.grouping or (
-        old.output.grouping is not None and old.output != new.output
-    ):
-        yield "GROUP BY or what is computed of groups differs"
+
+
+def _other_clauses(before: QueryPlan, after: QueryPlan) -> Iterator[str]:
+    """The clauses by which the state of one query means something else under another one."""
+    for part, clause in _CLAUSES:
+        if getattr(before, part) != getattr(after, part):
+            yield clause
+    old, new = before.output, after.output
+    if old.distinct != new.distinct:
+        yield "DISTINCT"
+    if _limit(old) != _limit(new):
+        yield "LIMIT"
+    if old.grouping != new.grouping:
+        yield "GROUP"
+    elif old.grouping is not None and old != new:
+        yield "what is computed of the groups"
 
 
 _CLAUSES = (
-    ("streams", "it reads other streams"),
-    ("window", "WITHIN differs"),
-    ("partition", "PARTITION BY differs"),
-    ("emit", "EMIT differs"),
-    ("skip_past_last", "AFTER MATCH differs"),
-    ("skip_to", "AFTER MATCH differs"),
-    ("registers_stream", "it registers another stream"),
+    ("streams", "FROM STREAM"),
+    ("window", "WITHIN"),
+    ("partition", "PARTITION BY"),
+    ("emit", "EMIT"),
+    ("skip_past_last", "AFTER MATCH"),
+    ("skip_to", "AFTER MATCH"),
+    ("registers_stream", "REGISTER STREAM"),
 )
+
+
+def _limit(output: Output) -> tuple[object, ...]:
+    """The LIMIT, and the columns that PER names by their aliases."""
+    aliases = set(output.per).difference(name for name, _ in output.order)
+    counted = tuple(column for column in output.columns if column.name in aliases)
+    return output.limit, output.per, output.every, counted
 
 
 def _columns(gpm: GpmPlan) -> tuple[object, ...]:
@@ -83,27 +98,17 @@ def _without_constants(condition: Condition) -> Condition:
     return replace(condition, expression=ast.rebuilt(condition.expression, change), text="")
 
 
-def _limit(output: Output) -> tuple[object, ...]:
-    """What the counts of `LIMIT … EVERY` mean; their number may differ."""
-    return output.limit is not None, output.per, output.every
-
-
 def _shown(output: Output) -> tuple[object, ...]:
     return output.form, output.columns, output.template, output.template_registers
 
 
 def saved_difference(before: CompiledQuery, after: CompiledQuery) -> str:
-    """As `difference`, for a saved state, which is adopted as a whole.
-
-    So what `DISTINCT` remembers and `LIMIT` counts must mean the same as well.
-    """
+    """As `difference`, for a saved state: it is adopted as a whole, with what DISTINCT remembers."""
     old, new = before.plan.output, after.plan.output
     if old.form != new.form:
         return "the form of its results differs"
-    if old.distinct != new.distinct or (new.distinct and _shown(old) != _shown(new)):
-        return "DISTINCT differs, or the results that it remembers"
-    if old.limit != new.limit:
-        return "LIMIT differs"
+    if new.distinct and _shown(old) != _shown(new):
+        return "the results differ, which DISTINCT remembers"
     return difference(before, after)
 
 

@@ -9,7 +9,7 @@ if the order has an effect: under LIMIT, DISTINCT, and in registered streams.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import pyoxigraph as ox
@@ -159,7 +159,7 @@ class OutputStage:
         if same:
             self.shown = dict(before.shown)
         if self.limit is not None and before.limit is not None:
-            self.limit.spans = {key: replace(span) for key, span in before.limit.spans.items()}
+            self.limit.take_over(before.limit)
         self.complete, self.constructed = dict(before.complete), before.constructed
 
     def batch(

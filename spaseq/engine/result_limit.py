@@ -47,6 +47,11 @@ class ResultLimit:
         self.withheld = 0
         """The number of results withheld under `PER` or `EVERY`."""
 
+    def take_over(self, before: ResultLimit) -> None:
+        """Continue from what an equal limit has counted."""
+        self.spans = {key: Span(span.begin, span.given) for key, span in before.spans.items()}
+        self.withheld = before.withheld
+
     def first(self, results: Iterable[R], key: Callable[[R], Key], now: int) -> list[R]:
         """The results that the limit gives, of those of one instant, which are in order.
 

@@ -314,6 +314,11 @@ def test_keep_continues_the_partial_matches() -> None:
         (PAIR.replace("WHERE", "EMIT NEXT WHERE"), "EMIT"),
         (PAIR.replace("?w }", "?w FILTER(?w > ?v) }"), "filters or BINDs of B"),
         (PAIR.replace("(A ; B)", "(A ; B ; B)"), "steps"),
+        (PAIR.replace("SELECT", "SELECT DISTINCT"), "DISTINCT"),
+        (PAIR.replace("WHERE", "AFTER MATCH SKIP TO NEXT WHERE"), "AFTER MATCH"),
+        (PAIR + "LIMIT 1 PER ?x", "LIMIT"),
+        (PAIR + "LIMIT 2 EVERY 5 SECONDS", "LIMIT"),
+        (PAIR.replace("?x ?v ?w", "?x") + "GROUP BY ?x OVER 5 SECONDS", "GROUP"),
         (PAIR.replace(" ?w WITHIN", " (?v AS ?u) WITHIN").replace("SELECT", "SELECT"), ""),
     ],
 )
@@ -328,6 +333,38 @@ def test_keep_names_what_differs(other: str, differs: str) -> None:
     else:
         run.replace("q0", program, "keep")
         assert len(run.push(S, 2, triple("a", "p", 2))) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "differs"),
+    [
+        ("LIMIT 1 EVERY 5 SECONDS", "LIMIT 1 EVERY 6 SECONDS", "LIMIT"),
+        ("LIMIT 1 PER ?x EVERY 5 SECONDS", "LIMIT 1 PER ?v EVERY 5 SECONDS", "LIMIT"),
+        ("GROUP BY ?x OVER 5 SECONDS", "GROUP BY ?x OVER 6 SECONDS", "GROUP"),
+        ("GROUP BY ?x OVER 5 SECONDS", "GROUP BY ?x OVER TUMBLING 5 SECONDS", "GROUP"),
+    ],
+)
+def test_what_limits_and_groups_remember_must_fit(before: str, after: str, differs: str) -> None:
+    pair = PAIR.replace("?x ?v ?w", "?x")
+    run = started(pair + before)
+    with pytest.raises(ChangeError, match=differs):
+        run.replace("q0", spaseq.compile(pair + after), "keep")
+    run.replace("q0", spaseq.compile(pair + before), "keep")
+
+
+def test_keep_continues_the_spans_of_a_limit() -> None:
+    limited = ONE + "LIMIT 1 PER ?x EVERY 5 SECONDS"
+    run = started(limited)
+    assert len(run.push(S, 1, triple("a", "p", 1))) == 1
+    assert run.push(S, 2, triple("a", "p", 1)) == []
+    run.replace("q0", spaseq.compile(limited.replace("SELECT ?x ?v", "SELECT ?v")), "keep")
+    assert run.push(S, 3, triple("a", "p", 1)) == []
+    assert len(run.push(S, 4, triple("b", "p", 1))) == 1
+    assert len(run.push(S, 6, triple("a", "p", 1))) == 1
+    other = ONE.replace("?x ?v", "(?v + 1 AS ?k)") + "LIMIT 1 PER ?k EVERY 5 SECONDS"
+    run = started(other)
+    with pytest.raises(ChangeError, match="LIMIT"):
+        run.replace("q0", spaseq.compile(other.replace("+ 1", "+ 2")), "keep")
 
 
 def test_one_of_equal_queries_can_be_changed_alone() -> None:
