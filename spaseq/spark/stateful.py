@@ -165,10 +165,10 @@ def _retention(plan: QueryPlan) -> int | None:
     if plan.window.kind not in ("span", "tumbling"):
         return None
     back = lookback(plan)
-    # The state of DISTINCT and SKIP expires after one more window, that of groups of results and of
-    # LIMIT after their own time.
+    # The state of DISTINCT and SKIP expires after one more window, that of LIMIT after its own
+    # time. Both may begin with the result of a group, which comes as late as the group's own time.
     grouping, every = plan.output.grouping, plan.output.every
-    kept = max(plan.window.size, 0 if grouping is None else grouping.size, every or 0)
+    kept = max(plan.window.size, every or 0) + (0 if grouping is None else grouping.size)
     return plan.window.size + kept + (0 if isinstance(back, str) else back)
 
 
