@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from spaseq.engine.changes import StatePolicy
+from spaseq.engine.compiled import CompiledQueries
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.event import Event
@@ -70,6 +72,29 @@ class AsyncRun:
     async def finish(self, close: bool = True) -> list[Match]:
         """As `Run.finish`."""
         return await self._matches(partial(self.run.finish, close))
+
+    async def add(self, name: str, program: CompiledQueries, *, new_streams: bool = False) -> None:
+        """As `Run.add`, after the calls that were made before."""
+        await self._call(partial(self.run.add, name, program, new_streams=new_streams))
+
+    async def replace(
+        self,
+        name: str,
+        program: CompiledQueries,
+        state: StatePolicy = "fresh",
+        *,
+        new_streams: bool = False,
+    ) -> None:
+        """As `Run.replace`, after the calls that were made before."""
+        await self._call(partial(self.run.replace, name, program, state, new_streams=new_streams))
+
+    async def remove(self, name: str) -> None:
+        """As `Run.remove`, after the calls that were made before."""
+        await self._call(partial(self.run.remove, name))
+
+    async def bind(self, **values: object) -> None:
+        """As `Run.bind`, after the calls that were made before."""
+        await self._call(partial(self.run.bind, **values))
 
     async def save(self) -> bytes:
         """As `Run.save`."""

@@ -13,7 +13,7 @@ import pyoxigraph as ox
 import pytest
 
 import spaseq
-from spaseq.errors import EventError, QueryError, RunFailed
+from spaseq.errors import ChangeError, EventError, QueryError, RunFailed
 
 EX = "http://example.org/"
 QUERY = """
@@ -162,6 +162,50 @@ def test_calls_of_several_tasks_come_one_after_the_other() -> None:
         return [int(match.bindings["x"].value) for part in parts for match in part]
 
     assert asyncio.run(main()) == list(range(200))
+
+
+def test_queries_change_after_the_calls_that_were_made_before() -> None:
+    select = (
+        "SELECT ?x WITHIN 10 SECONDS FROM STREAM s :s WHERE { SEQ(A) DEFINE GPM A ON s { %s } }"
+    )
+    above = f"PREFIX : <{EX}> " + select % "?k :a ?x FILTER(?x > ?least)"
+    equal = above.replace("> ?least", "= ?least")
+
+    async def main() -> list[Any]:
+        async with spaseq.compile(ONE, names=["one"]).astart(prune=False) as run:
+
+            async def push(number: int) -> list[Any]:
+                matches = await run.push(EX + "s", number, graph("a", number))
+                return [(match.query, match["x"]) for match in matches]
+
+            calls = [
+                push(1),
+                run.add("above", spaseq.compile(above)),
+                run.bind(least=2),
+                push(2),
+                push(3),
+                run.replace("above", spaseq.compile(equal), "fresh"),
+                push(4),
+                run.bind(least=5),
+                push(5),
+                run.remove("one"),
+                push(6),
+            ]
+            # Tasks begin in their order, so this is the order of the calls.
+            tasks = [asyncio.ensure_future(call) for call in calls]
+            done = await asyncio.gather(*tasks)
+            with pytest.raises(ChangeError, match="the only query"):
+                await run.remove("above")
+            return [matches for matches in done if matches is not None]
+
+    assert asyncio.run(main()) == [
+        [("one", 1)],
+        [("one", 2)],
+        [("one", 3), ("above", 3)],
+        [("one", 4)],
+        [("one", 5), ("above", 5)],
+        [],
+    ]
 
 
 def test_the_matches_of_a_cancelled_call_are_returned_by_the_next() -> None:
