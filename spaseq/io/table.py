@@ -19,6 +19,7 @@ import pyoxigraph as ox
 
 from spaseq.io.formats import Shape
 from spaseq.rdf.event import Term
+from spaseq.rdf.tagged import tag_of
 from spaseq.results import Match
 
 ROWS_AT_ONCE = 1000
@@ -109,7 +110,7 @@ class Table:
             return f"<<( {subject} {predicate} {value} )>>", False
         if isinstance(term, ox.NamedNode):
             return printable(self._shortened(term.value)), False
-        tag = f"@{term.language}" if term.language else ""
+        tag = f"@{tag_of(term)}" if term.language else ""
         return printable(term.value + tag), term.datatype.value in _NUMBERS
 
     def _shortened(self, iri: str) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import pyoxigraph as ox
+
 from spaseq.plan.wording import did_you_mean, listing
 from spaseq.rdf._values import decode
-from spaseq.rdf.event import Term
+from spaseq.rdf.event import Term, n_triples
 from spaseq.rdf.plain import LangString, plain
 from spaseq.rdf.time import json_value
 
@@ -93,7 +95,7 @@ def _text(value: object) -> str:
     """A value as text without line breaks: strings in quotes, terms in the syntax of N-Triples."""
     if isinstance(value, str):
         return repr(value)
-    text = str(value)
+    text = _bare(value)
     return text if text.isprintable() else repr(text)
 
 
@@ -106,7 +108,7 @@ def html_table(match: Match) -> str:
     if match.boolean is not None:
         rows = [("", str(match.boolean))]
     elif match.graph is not None:
-        rows = [("", f"{s} {p} {o}") for s, p, o in match.graph]
+        rows = [("", f"{s} {p} {n_triples(o)}") for s, p, o in match.graph]
     else:
         rows = [(name, _shown(value)) for name, value in values_in(match).items()]
     caption = f"{match.query}, {json_value(match.start)} to {json_value(match.end)}"
@@ -121,4 +123,9 @@ def _shown(value: object) -> str:
         return ""
     if isinstance(value, LangString):
         return f"{value}@{value.tag}"
-    return str(value)
+    return _bare(value)
+
+
+def _bare(value: object) -> str:
+    """A value as text; `str` of a triple term lacks its brackets."""
+    return n_triples(value) if isinstance(value, ox.Triple) else str(value)

@@ -42,6 +42,7 @@ def test_columns_are_aligned_and_terms_are_shortened() -> None:
         {"company": ox.NamedNode("http://example.org/in/a"), "p": number("3"),
          "note": ox.Literal("bonjour\n\x1b[31m", language="fr")},
         {"company": ox.NamedNode("http://example.org/a/b"), "note": ox.BlankNode("x")},
+        {"note": ox.Literal("x", language="ar", direction=ox.BaseDirection.RTL)},
     ):  # fmt: skip
         written.write(match(bindings))
     assert out.getvalue() == ""
@@ -52,6 +53,7 @@ def test_columns_are_aligned_and_terms_are_shortened() -> None:
         ":eBay                     14.5",
         "in:a                         3  bonjour\\n\\u001B[31m@fr",
         "<http://example.org/a/b>        _:x",
+        "                                x@ar--rtl",
     ]
 
 

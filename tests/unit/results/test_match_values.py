@@ -230,6 +230,12 @@ def test_notebooks_show_a_table_in_which_data_is_no_markup() -> None:
     shown = Cells(found(ox.Literal(text), built)._repr_html_())
     assert "script" not in shown.tags
     assert shown.texts[1].endswith(f'"{text}"')
+    inner = ox.Triple(ox.NamedNode("urn:a"), ox.NamedNode("urn:b"), ox.Literal("c"))
+    nested = ox.Triple(ox.NamedNode("urn:a"), ox.NamedNode("urn:b"), inner)
+    text = '<<( <urn:a> <urn:b> <<( <urn:a> <urn:b> "c" )>> )>>'
+    assert text in Cells(found(nested)._repr_html_()).texts
+    assert text in repr(found(nested))
+    assert Cells(found(nested, built)._repr_html_()).texts[1].endswith(f" {text}")
     asked = found(ox.Literal(7), QUERY.replace("SELECT ?s ?v ?more", "ASK"))
     assert "True" in Cells(asked._repr_html_()).texts
 
