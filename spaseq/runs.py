@@ -459,9 +459,9 @@ class Run:
             new_streams: Whether it may read streams that the run does not have.
 
         Raises:
-            ChangeError: if the query does not fit the run: a stream that it does not have, a name
-                that it has, triples that its readers drop (`Program.start`, `prune`). The run is as
-                it was, also after the errors below.
+            ChangeError: if the run lacks a stream of the query, has its name already, or has a
+                reader that drops triples of the query (`Program.start`, `prune`). This error and
+                those below leave the run unchanged.
             KbError: if the knowledge base lacks what the query needs.
             LimitExceeded: if the limits of the run do not allow the query.
         """
@@ -484,14 +484,14 @@ class Run:
             name: The name of both.
             program: A program of one query.
             state: `fresh`: the new query begins without partial matches. `keep`: it continues those
-                of the old one; so its automaton, registers, window and choice of matches must be
-                the same. Projections, constants of filters and what graph patterns match may
+                of the old one, which must have the same automaton, registers, window and choice of
+                matches. Projections, constants of filters and what graph patterns match may
                 differ; partial matches stay as they were found.
             new_streams: As for `add`.
 
         Raises:
-            ChangeError: as for `add`; if there is no query of the name; and if the state does not
-                fit the new query, with what differs.
+            ChangeError: as for `add`; if there is no query of the name; and if the new query cannot
+                continue the state of the old one. The message names the difference.
             KbError, LimitExceeded: as for `add`.
         """
         self._begin_change()
@@ -548,7 +548,8 @@ class Run:
                         names=(entry.name,),
                     )
                     programs[entry.compiled.plan.name] = self._bound(alone)
-            self._change(replaced(evaluation, programs, "keep", False))
+            instead = "bind the variable where the query is compiled, and replace the query"
+            self._change(replaced(evaluation, programs, "keep", False, instead))
         except BaseException:
             evaluation.bound = before
             raise
@@ -565,6 +566,8 @@ class Run:
 
         Also returns the source before.
         """
+        if not isinstance(program, CompiledQueries):
+            raise TypeError(f"{type(program).__name__} is no program: spaseq.compile makes one")
         (source, *_) = program.sources
         used = _variables(program.sources)
         values = {name: term for name, term in self.evaluation.bound.items() if name in used}

@@ -60,7 +60,7 @@ def measure(title: str, make: Callable[[int], str], count: int, repeat: int) -> 
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="Queries that come and go.")
+    parser = argparse.ArgumentParser(description="Changes of the queries of a run.")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--repeat", type=int, default=6)
     options = parser.parse_args(None if arguments is None else list(arguments))

@@ -1,11 +1,11 @@
 """Changes of the queries of a run between two events: some are added, replaced or removed.
 
-A change that does not fit raises an error and leaves the run as it was. The queries that it does
-not name keep their automata: patterns, predicates and constants are added to the matchers in place,
-and the dispatch of the compiled loop is made anew. A constant that becomes permanent changes its
-number, so queries whose state has it are rebuilt from that state. So are all queries where the
-matchers must be new: under entailment, for the first variable as a predicate, and where windows
-count events and one of another kind is added.
+A change that does not fit raises an error and leaves the run as it was. All other queries keep
+their automata: the change adds patterns, predicates and constants to the matchers in place, and
+builds the dispatch of the compiled loop again. A constant that becomes permanent gets another
+number, so queries with that constant in their state are rebuilt from it. All queries are rebuilt
+where the matchers must be new: under entailment, for the first variable as a predicate, and where
+windows count events and a window of another kind is added.
 
 Cost: linear in the queries, a few microseconds for each, plus the compiling of those that are new.
 """
@@ -86,11 +86,16 @@ def replaced(
     programs: Mapping[str, tuple[CompiledQueries, ast.Query]],
     state: StatePolicy,
     new_streams: bool,
+    instead: str = 'state="fresh" drops it',
 ) -> Change:
     """The run with other queries under some names, in the place of the ones before.
 
+    Args:
+        instead: What a caller can do where a new query cannot continue the state of the old one.
+
     Raises:
-        ChangeError: if a query does not fit the run, or the state of the one before.
+        ChangeError: if there is no query of a name, if a new query does not fit the run, or if it
+            cannot continue the state of the old one.
     """
     if state not in get_args(StatePolicy):
         raise ValueError(f"state is one of {', '.join(get_args(StatePolicy))}, not {state!r}")
@@ -102,8 +107,7 @@ def replaced(
             differs = difference(before.compiled, after.compiled)
             if differs:
                 raise ChangeError(
-                    f"the state of the query {name} does not fit the new one: {differs}; "
-                    'state="fresh" drops it'
+                    f"the state of the query {name} does not fit the new one: {differs}; {instead}"
                 )
             after = replace(after, kept=before.run)
         change.entries[place] = after

@@ -103,7 +103,7 @@ def _shown(output: Output) -> tuple[object, ...]:
 
 
 def saved_difference(before: CompiledQuery, after: CompiledQuery) -> str:
-    """As `difference`, for a saved state: it is adopted as a whole, with what DISTINCT remembers."""
+    """As `difference`, for a saved state, which is adopted whole, with what DISTINCT remembers."""
     old, new = before.plan.output, after.plan.output
     if old.form != new.form:
         return "the form of its results differs"

@@ -405,6 +405,9 @@ def test_bound_variables_change_and_partial_matches_stay() -> None:
         each.push(S, 4, triple("a", "p", 31))
         each.push(S, 5, triple("a", "p", 29))
         assert [m.query for m in each.push(S, 6, triple("b", "q", 1))] == ["q0", "q2"]
+    with pytest.raises(ChangeError, match="binds other variables; bind the variable where"):
+        run.bind(v=1)
+    assert run.evaluation.bound == {"least": ox.Literal(30)}
     with pytest.raises(ValueError, match=r"\?most"):
         run.bind(most=1)
     with pytest.raises(ValueError, match="no term"):
@@ -432,6 +435,7 @@ def test_what_does_not_fit_changes_nothing() -> None:
             ChangeError,
             "registers the name name",
         ),
+        (lambda: run.add("n", ONE), TypeError, "str is no program: spaseq.compile"),  # type: ignore[arg-type]
         (lambda: run.remove("n"), ChangeError, "no query n; it has q0, q1"),
         (lambda: run.replace("n", spaseq.compile(ONE)), ChangeError, "no query n"),
         (lambda: run.replace("q0", spaseq.compile(ONE), "drop"), ValueError, "keep"),  # type: ignore[arg-type]
