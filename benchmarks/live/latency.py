@@ -149,7 +149,7 @@ def measure(
         thread.start()
         until = time.perf_counter() + 60
         while not matched and time.perf_counter() < until:
-            # Until the process listens, channels send to nobody.
+            # Some channels drop what is sent before the process has subscribed.
             send(text_of(0))
             time.sleep(0.1)
         matched.clear()

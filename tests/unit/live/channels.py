@@ -131,7 +131,7 @@ def mqtt(folder: Path) -> Iterator[Channel]:
         assert subscribed.wait(PATIENCE)
 
         def send() -> None:
-            # Retained messages reach whoever subscribes later.
+            # The broker sends retained messages to later subscribers, too.
             for number, each in enumerate(TRADES):
                 name = f"markets/{number}/trades"
                 client.publish(name, trade(*each), 2, retain=True).wait_for_publish(PATIENCE)

@@ -51,7 +51,7 @@ def answer(request: BaseHTTPRequestHandler, status: int, body: bytes = b"", **he
 
 
 class EventFeed:
-    """A server of events: it keeps them all, and closes connections when it is told to."""
+    """A server of Server-Sent Events. It sends all its events to each new connection."""
 
     def __init__(self, ids: bool = True, headers: dict[str, str] | None = None):
         self.events: list[bytes] = []
