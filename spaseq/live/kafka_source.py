@@ -303,7 +303,10 @@ class KafkaSource:
             return position
         with self._order_lock:
             after = self._count - position["count"]
-            order = [*list(self._order)[len(self._order) - after :], *self._replay]
+            # While the topic had one partition, there was nothing to remember.
+            alone = [next(iter(self._held), 0)] * max(0, after - len(self._order))
+            known = list(self._order)[max(0, len(self._order) - after) :]
+            order = [*alone, *known, *self._replay]
         if len(self._offsets) == 1:
             return position
         runs = [[partition, len(list(same))] for partition, same in groupby(order)]
