@@ -1,15 +1,18 @@
 """`--check-config`: connect to everything a run would use, and say what was found.
 
-Nothing is read beyond a knowledge base, and no output or state is changed. A check that takes
-longer than `PATIENCE` seconds has failed.
+Nothing is read beyond a knowledge base, and no output or state is changed. Of sources that would
+take messages, and of webhooks, only the connection is tried. A check that takes longer than
+`PATIENCE` seconds has failed.
 """
 
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from spaseq.cli import arguments, reports
 from spaseq.cli.config import hidden
@@ -19,6 +22,12 @@ if TYPE_CHECKING:
     from spaseq.program import Program
 
 PATIENCE = 20.0
+CONNECT_SECONDS = 5.0
+PORTS = {
+    "http": 80, "https": 443, "kafka": 9092, "mqtt": 1883, "mqtts": 8883, "nats": 4222,
+    "postgresql": 5432, "redis": 6379, "rediss": 6379, "ws": 80, "wss": 443,
+}  # fmt: skip
+"""Scheme → the port of URLs without one."""
 FAILED = 2
 """The exit status if something is missing."""
 
@@ -86,14 +95,19 @@ def _query(query: Any) -> str:
 
 def _source(url: str, follow: bool) -> str:
     from spaseq.live import registry
+    from spaseq.live.addresses import redacted
 
-    if registry.is_known(url, "sources"):
+    if registry.is_url(url, "sources"):
         source = registry.open_source(url, lambda text: None)
+        is_reached = _reach(url)
+        if is_reached and registry.scheme_of(url) != "kafka":
+            # To open it would take messages from a session, a group or a work queue.
+            return f"{redacted(url)}: the server accepts connections"
         try:
             source.open(None)
         finally:
             source.close()
-        return f"{url}: connected"
+        return f"{redacted(url)}: connected"
     if url == arguments.STDIN:
         return "standard input"
     if os.path.isdir(url):
@@ -123,13 +137,45 @@ def _graph(iri: str, place: str) -> str:
 
 def _sink(output: str | None) -> str:
     from spaseq.live import registry
+    from spaseq.live.addresses import redacted
 
     if output is None:
         return "standard output"
-    if registry.is_known(output, "sinks"):
-        registry.open_sink(output, True).close()
-        return f"{output}: connected"
+    if registry.is_url(output, "sinks"):
+        sink = registry.open_sink(output, False)
+        is_reached = _reach(output)
+        try:
+            if is_reached and registry.scheme_of(output) in ("http", "https"):
+                return f"{redacted(output)}: the server accepts connections"
+            sink.resume("", {})
+        finally:
+            sink.close()
+        return f"{redacted(output)}: connected"
     return _writable(output)
+
+
+def _reach(url: str) -> bool:
+    """Whether a URL names a server, which accepts a connection; nothing is sent to it.
+
+    Raises:
+        SpaseqError: if it accepts none.
+    """
+    from spaseq.live.addresses import redacted
+
+    parts = urlsplit(url.removeprefix("ldes+"))
+    port = PORTS.get(parts.scheme.lower())
+    hosts = parts.netloc.rpartition("@")[2]
+    if port is None or not hosts:
+        return False
+    problem = ""
+    for host in hosts.split(","):
+        try:
+            one = urlsplit(f"//{host}")
+            socket.create_connection((one.hostname, one.port or port), CONNECT_SECONDS).close()
+            return True
+        except (OSError, ValueError) as error:
+            problem = getattr(error, "strerror", None) or str(error)
+    raise SpaseqError(f"{redacted(url)}: {problem}")
 
 
 def _writable(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 import tomllib
 from contextlib import closing
@@ -182,6 +183,23 @@ def test_check_config_fails_for_what_is_missing(
     assert "the folder nowhere does not exist" in failed[1]
     assert "no checkpoint is intact" in failed[2]
     assert captured.err == "spaseq: error: 3 of 4 checks failed\n"
+
+
+@pytest.mark.parametrize("scheme", ["http", "mqtt", "redis"])
+def test_check_config_tries_the_connection(
+    folder: Path, capsys: pytest.CaptureFixture[str], scheme: str
+) -> None:
+    command = ["run", str(folder / "rise.rq"), "--check-config"]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"{scheme}://user:geheim@127.0.0.1:{server.getsockname()[1]}/trades"
+        command += ["--stream", f"trades={url}"]
+        assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "/trades: the server accepts connections" in out
+    assert main([*command, "-o", url]) == 2
+    out = capsys.readouterr().out
+    assert out.count("/trades: Connection refused") == 2
+    assert "geheim" not in out
 
 
 def test_check_config_connects(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
