@@ -163,21 +163,21 @@ def check_files(files: Mapping[str, Sequence[str]]) -> None:
 
 
 def is_source_url(url: str) -> bool:
-    """Whether a source of the live stage has the scheme of a URL."""
-    return _has_scheme(url, "sources")
+    """Whether a text is the URL of a source of the live stage."""
+    return _is_url(url, "sources")
 
 
 def is_sink_url(url: str) -> bool:
-    """Whether a sink of the live stage has the scheme of a URL."""
-    return _has_scheme(url, "sinks")
+    """Whether a text is the URL of a sink of the live stage."""
+    return _is_url(url, "sinks")
 
 
-def _has_scheme(url: str, group: str) -> bool:
+def _is_url(url: str, group: str) -> bool:
     if not _SCHEME.match(url) or os.path.exists(url):
         return False
-    from spaseq.live.registry import is_known
+    from spaseq.live.registry import is_url
 
-    return is_known(url, group)
+    return is_url(url, group)
 
 
 def check_file(path: str, option: str) -> None:

@@ -57,11 +57,15 @@ def scheme_of(url: str) -> str | None:
     return None if found is None else found[1].lower()
 
 
-def is_known(url: str, group: str) -> bool:
-    """Whether a URL has a scheme of the group `sources` or `sinks`."""
-    scheme = scheme_of(url)
+def is_url(text: str, group: str) -> bool:
+    """Whether a text is a URL, not a path: its scheme is of the group `sources` or `sinks`, or `//`
+    follows (then opening it says which schemes are known).
+    """
+    scheme = scheme_of(text)
     if scheme is None:
         return False
+    if text.startswith("//", len(scheme) + 1):
+        return True
     built_in = SOURCES if group == "sources" else SINKS
     return scheme in built_in or any(entry_points(group=f"spaseq_{group}", name=scheme))
 

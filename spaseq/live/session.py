@@ -134,6 +134,8 @@ class Session:
             stored = {one.number: one for one in self._state.checkpoints()}
             for one in stored.values():
                 self._check_stored(one)
+        # A mistake in a source is found before the output is opened and cut back.
+        sources = {iri: self._opened_source(iri, urls) for iri, urls in self._streams.items()}
         self._sink = self._opened_sink()
         tokens = {number: one.header["token"] for number, one in stored.items()}
         number = self._sink.resume(identifier, tokens)
@@ -150,7 +152,7 @@ class Session:
             self._log(f"continuing at checkpoint {number}")
         positions = {} if checkpoint is None else checkpoint.header["positions"]
         inputs = [
-            self._input(place, iri, urls, positions.get(iri))
+            self._input(place, iri, urls, sources[iri], positions.get(iri))
             for place, (iri, urls) in enumerate(self._streams.items())
         ]
         self.coordinator = Coordinator(
@@ -219,9 +221,13 @@ class Session:
         return kept
 
     def _input(
-        self, place: int, iri: str, urls: Sequence[str], position: Mapping[str, Any] | None
+        self,
+        place: int,
+        iri: str,
+        urls: Sequence[str],
+        source: Source,
+        position: Mapping[str, Any] | None,
     ) -> Input:
-        source = self._opened_source(iri, urls)
         if self._state is not None and not source.replays:
             self._log(
                 f"the stream <{iri}> cannot be read again: after a crash, its events since the "
@@ -255,7 +261,7 @@ class Session:
                 "be read one after the other"
             )
         url = urls[0]
-        if registry.is_known(url, "sources"):
+        if registry.is_url(url, "sources"):
             return registry.open_source(url, self._log)
         if url == "-" or _is_pipe(url):
             return Pipe(url)
@@ -266,7 +272,7 @@ class Session:
 
     def _opened_sink(self) -> Sink:
         options, keeps = self._options, self._state is not None
-        if options.output is not None and registry.is_known(options.output, "sinks"):
+        if options.output is not None and registry.is_url(options.output, "sinks"):
             if options.format not in (AUTO, "jsonl"):
                 raise SpaseqError(
                     f"--format {options.format} is for files: {redacted(options.output)} takes "
@@ -408,7 +414,7 @@ def _is_single(run: Run) -> bool:
 
 
 def _is_special(url: str) -> bool:
-    return url == "-" or registry.is_known(url, "sources") or _is_pipe(url) or os.path.isdir(url)
+    return url == "-" or registry.is_url(url, "sources") or _is_pipe(url) or os.path.isdir(url)
 
 
 def _is_pipe(path: str) -> bool:

@@ -34,8 +34,8 @@ def test_a_missing_client_says_what_to_install(url: str, monkeypatch: pytest.Mon
     makers = [lambda: registry.open_source(url, str), lambda: registry.open_sink(url, False)]
     made = [
         maker
-        for maker, group in zip(makers, ("sources", "sinks"), strict=True)
-        if registry.is_known(url, group)
+        for maker, known in zip(makers, (registry.SOURCES, registry.SINKS), strict=True)
+        if registry.scheme_of(url) in known
     ]
     assert made
     for maker in made:

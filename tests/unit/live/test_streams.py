@@ -243,6 +243,7 @@ def test_an_error_in_a_message_names_it(tmp_path: Path, monkeypatch: pytest.Monk
 def test_an_unknown_scheme_lists_the_known_ones() -> None:
     with pytest.raises(SpaseqError, match=r"there is no sink for nowhere: \(known are .*sqlite"):
         registry.open_sink("nowhere:x", False)
-    assert not registry.is_known("nowhere:x", "sinks")
-    assert not registry.is_known("C", "sources")
+    assert not registry.is_url("nowhere:x", "sinks")
+    assert registry.is_url("nowhere://x", "sinks")
+    assert not registry.is_url("C", "sources")
     assert EACH
