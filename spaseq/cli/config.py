@@ -20,8 +20,6 @@ import click
 
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):[^/@\s]+(?=@)")
-_SECRET = re.compile(r"((?:password|passwd|secret|token|key|auth)=)[^&\s]+", re.IGNORECASE)
 _PATH = re.compile(r" - at `\$([^`]*)`$")
 STDIN = "-"
 
@@ -245,8 +243,9 @@ def line_of(text: str, path: Sequence[str]) -> int:
             names = [*table, *_names(pair[1])]
         else:
             continue
-        if len(names) > best and names == list(path[: len(names)]):
-            best, line = len(names), number
+        common = min(len(names), len(path))
+        if common > best and names[:common] == list(path[:common]):
+            best, line = common, number
     return line
 
 
@@ -360,7 +359,8 @@ def _stream(pair: str) -> tuple[str, str, str]:
 
 def hidden(text: str, secrets: Mapping[str, str]) -> str:
     """A text without passwords, and with variables in place of their values."""
+    from spaseq.live.addresses import redacted
+
     for value, name in sorted(secrets.items(), key=lambda pair: -len(pair[0])):
         text = text.replace(value, f"${{{name}}}")
-    text = _PASSWORD.sub(lambda m: m[0] if "${" in m[0] else f"{m[1]}:***", text)
-    return _SECRET.sub(lambda m: m[0] if "${" in m[0] else f"{m[1]}***", text)
+    return redacted(text, "${")

@@ -20,25 +20,36 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from spaseq.errors import SpaseqError
 
-_USERINFO = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/?#]*)@", re.IGNORECASE)
+_USERINFO = re.compile(r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*://)([^/?#\s]*)@", re.IGNORECASE)
 _SECRET = re.compile(
-    r"([?&#;][^=&#;]*(?:password|passwd|secret|token|signature|api[-_]?key|access[-_]?key|auth)"
-    r"(?!-env)[^=&#;]*=)([^&#;]+)",
+    r"([?&#;][^=&#;]*(?:password|passwd|secret|token|signature|api[-_]?key|access[-_]?key|auth"
+    r"|(?<=[?&#;])key(?==))(?!-env)[^=&#;]*=)([^&#;\s]+)",
     re.IGNORECASE,
 )
 
 
-def redacted(url: str) -> str:
-    """A URL without its password and the values of parameters whose names mean secrets."""
+def redacted(text: str, placeholder: str = "") -> str:
+    """The URLs in a text without passwords and the values of parameters that name secrets.
+
+    Args:
+        text: A URL, or a text with URLs.
+        placeholder: How the names of variables begin, which stay; empty: there are none.
+    """
+
+    def stays(value: str) -> bool:
+        return bool(placeholder) and placeholder in value
 
     def without_password(found: re.Match[str]) -> str:
-        user, colon, _ = found[2].partition(":")
-        return f"{found[1]}{user}{colon and ':***'}@"
+        user, colon, password = found[2].partition(":")
+        return found[0] if stays(password) else f"{found[1]}{user}{colon and ':***'}@"
 
     def without_value(found: re.Match[str]) -> str:
-        return found[0] if found[1].lower().endswith("-env=") else f"{found[1]}***"
+        name = found[1][1:].lower()
+        # The key of a Kafka record is made of variables of the query.
+        is_plain = name.endswith("-env=") or (name == "key=" and "kafka:" in text.lower())
+        return found[0] if is_plain or stays(found[2]) else f"{found[1]}***"
 
-    return _SECRET.sub(without_value, _USERINFO.sub(without_password, url))
+    return _SECRET.sub(without_value, _USERINFO.sub(without_password, text))
 
 
 @dataclass(frozen=True, slots=True)

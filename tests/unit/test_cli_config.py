@@ -93,6 +93,7 @@ def test_live_options(folder: Path) -> None:
         ("[streams.a]\nmap = 'x'", "line 1: streams.a: object missing required field `source`"),
         ("streams = 3", "line 1: streams: not a table"),
         ("[output]\nsink = 'x'\nlate = '${UNSET}'", "line 3: output.late: the environment"),
+        ("query = ['x']\n[stream.s]\nsource = 'x'", "line 2: stream: object contains unknown"),
     ],
 )
 def test_errors_name_the_line(folder: Path, text: str, message: str) -> None:
@@ -142,6 +143,10 @@ def test_print_config_hides_secrets(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_what_is_hidden() -> None:
     assert hidden("kafka://u:p@h/t?password=x&b=1", {}) == "kafka://u:***@h/t?password=***&b=1"
+    assert hidden("sink: kafka://h/t?key=a,b", {}) == "sink: kafka://h/t?key=a,b"
+    url = "https://h/x?key=abc#token-env=T&dead=d.jsonl"
+    assert hidden(f"{url}: connected", {}) == f"{url.replace('abc', '***')}: connected"
+    assert hidden("http://h/x?token=abc", {"abc": "PW"}) == "http://h/x?token=${PW}"
     assert hidden("http://u:abc@h", {"abc": "PW", "ab": "SHORT"}) == "http://u:${PW}@h"
 
 
