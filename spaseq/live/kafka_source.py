@@ -15,7 +15,6 @@ counts them. So the source remembers the partition of each message since the las
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -24,6 +23,7 @@ from typing import Any
 
 from spaseq.errors import InputError, StateError
 from spaseq.live.kafka import CONNECT_SECONDS, configuration, kafka_address, kafka_client
+from spaseq.live.order_log import OrderLog
 from spaseq.live.protocols import Chunk, Message, Position
 
 AT_ONCE = 1000
@@ -74,11 +74,8 @@ class KafkaSource:
         self._fresh = False
         self._is_open = False
         """Whether the position of an earlier run is known; checkpoints may be made before."""
-        self._count = 0
-        """The number of messages passed on, since the first run."""
-        self._order: deque[int] = deque()
+        self._passed: OrderLog[int] = OrderLog()
         """The partitions of the last messages passed on."""
-        self._order_lock = threading.Lock()
         self._replay: deque[int] = deque()
         """The partitions of the messages to be passed on again, in their order."""
 
@@ -102,7 +99,7 @@ class KafkaSource:
             if not partitions:
                 raise InputError(f"there is no topic {self._topic}", shown)
             if position is not None:
-                self._count = position["count"]
+                self._passed.count = position["count"]
                 self._offsets = dict(position["offsets"])
                 for partition, count in position.get("order", ()):
                     self._replay.extend([partition] * count)
@@ -181,7 +178,7 @@ class KafkaSource:
             raise self._unreachable(error) from error
         if self._failure is not None:
             raise InputError(f"cannot be read: {self._failure}", self._address.shown)
-        with self._order_lock:
+        with self._passed.lock:
             found = self._merged()
             return [Chunk(b"", self._position(), together=found)] if found else ()
 
@@ -281,9 +278,7 @@ class KafkaSource:
             self._paused.discard(partition)
             self._consumer.resume([self._kafka.TopicPartition(self._topic, partition)])
         self._offsets[str(partition)] = message.offset() + 1
-        self._count += 1
-        if len(self._held) > 1:
-            self._order.append(partition)
+        self._passed.append(partition if len(self._held) > 1 else None)
         value = message.value()
         if value is None:
             return  # what compacted topics have for a deleted key
@@ -295,18 +290,16 @@ class KafkaSource:
     # ------------------------------------------------------------ positions
 
     def _position(self) -> dict[str, Any]:
-        return {"offsets": dict(self._offsets), "count": self._count}
+        return {"offsets": dict(self._offsets), "count": self._passed.count}
 
     def order_after(self, position: Position) -> Position:
         """A position with the partitions of the messages that were passed on after it."""
         if not self._is_open:
             return position
-        with self._order_lock:
-            after = self._count - position["count"]
+        with self._passed.lock:
             # While the topic had one partition, there was nothing to remember.
-            alone = [next(iter(self._held), 0)] * max(0, after - len(self._order))
-            known = list(self._order)[max(0, len(self._order) - after) :]
-            order = [*alone, *known, *self._replay]
+            alone, known = self._passed.after(position["count"])
+            order = [*[next(iter(self._held), 0)] * alone, *known, *self._replay]
         if len(self._offsets) == 1:
             return position
         runs = [[partition, len(list(same))] for partition, same in groupby(order)]
@@ -315,10 +308,7 @@ class KafkaSource:
     def acknowledge(self, position: Position) -> None:
         if not self._is_open:
             return
-        with self._order_lock:
-            after = self._count - position["count"]
-            while len(self._order) > after:
-                self._order.popleft()
+        self._passed.forget(position["count"])
         if self._group is None:
             return
         offsets = [

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import heapq
 import re
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 from spaseq.errors import InputError, StateError
 from spaseq.live.addresses import redacted
 from spaseq.live.ldes_page import Member, Page, merged, read_page
+from spaseq.live.order_log import OrderLog
 from spaseq.live.protocols import Chunk, Message, Position
 from spaseq.live.receiving import Pauses
 from spaseq.live.web import check_redirection, http_client, opened, refusal, web_address
@@ -75,10 +75,8 @@ class LdesSource:
         """A heap of pages to read again: (when, URL)."""
         self._repeat: deque[str] = deque()
         """Members to be passed on first, in the order of an earlier run."""
-        self._count = 0
-        self._order: deque[str] = deque()
+        self._order: OrderLog[str] = OrderLog()
         """The members passed on since the last checkpoint."""
-        self._order_lock = threading.Lock()
         self._pauses = Pauses()
         self._not_before = 0.0
         self._is_down = False
@@ -88,7 +86,7 @@ class LdesSource:
     def open(self, position: Position | None) -> None:
         self._http = http_client()
         if position is not None:
-            self._last, self._count = position["time"], position["count"]
+            self._last, self._order.count = position["time"], position["count"]
             self._passed = set(position["passed"])
             self._repeat = deque(position.get("order", ()))
         self._add(self._address.url, LEAST)
@@ -219,7 +217,7 @@ class LdesSource:
 
     def _passed_on(self) -> Sequence[Chunk]:
         """The members that no earlier one can precede, as one chunk."""
-        with self._order_lock:
+        with self._order.lock:
             chosen = self._repeated()
             if not self._repeat:
                 bound = self._queue[0][0] if self._queue else None
@@ -237,8 +235,7 @@ class LdesSource:
                 self._passed.add(member.identifier)
                 self._order.append(member.identifier)
                 messages.append((member.data, "application/n-quads", member.micros))
-            self._count += len(chosen)
-        position = {"time": self._last, "passed": sorted(self._passed), "count": self._count}
+        position = {"time": self._last, "passed": sorted(self._passed), "count": self._order.count}
         return [Chunk(b"", position, together=messages)]
 
     def _repeated(self) -> list[Member]:
@@ -266,18 +263,14 @@ class LdesSource:
         """A position with the members that were passed on after it, in their order."""
         if not self._is_open:
             return position
-        with self._order_lock:
-            after = self._count - position["count"]
-            order = [*list(self._order)[len(self._order) - after :], *self._repeat]
+        with self._order.lock:
+            order = [*self._order.after(position["count"])[1], *self._repeat]
         return {**position, "order": order}
 
     def acknowledge(self, position: Position) -> None:
         if not self._is_open:
             return
-        with self._order_lock:
-            after = self._count - position["count"]
-            while len(self._order) > after:
-                self._order.popleft()
+        self._order.forget(position["count"])
 
     def close(self) -> None:
         if self._http is not None:

@@ -77,14 +77,22 @@ class Source(Protocol):
     def acknowledge(self, position: Position) -> None:
         """A checkpoint has this position, so nothing before it will be asked for again.
 
-        A source that reads several queues at once may also have `order_after(position)`, which
-        returns the position with what `open` needs to repeat the order of the chunks after it. The
-        stream calls it for each checkpoint. An attribute `saves` is set to whether there will
-        be checkpoints.
+        An attribute `saves`, if there is one, is set to whether there will be checkpoints.
         """
 
     def close(self) -> None:
         """Release what `open` acquired."""
+
+
+@runtime_checkable
+class OrderingSource(Protocol):
+    """A source that reads several queues at once, and can repeat the order of its chunks."""
+
+    def order_after(self, position: Position) -> Position:
+        """A position with what `open` needs to repeat the order of the chunks after it.
+
+        The stream calls it for each checkpoint, from the thread of the coordinator.
+        """
 
 
 @runtime_checkable

@@ -27,7 +27,7 @@ from spaseq.live.decoders import DocumentDecoder, MessageDecoder
 from spaseq.live.file_sink import FileSink
 from spaseq.live.follow import Folder, FollowedFiles, Listed, Pipe
 from spaseq.live.late import LateLines
-from spaseq.live.protocols import Sink, Source
+from spaseq.live.protocols import OrderingSource, Sink, Source
 from spaseq.live.state import Checkpoint, StateFolder
 from spaseq.live.status import Status
 from spaseq.live.streams import Decoder, LateEvent, Stream
@@ -244,7 +244,8 @@ class Session:
             return DocumentDecoder(reader, relevance, minter, keeps)
 
         stream = Stream(reader, self.run.relevance, decode, self._take_late, keeps)
-        stream.complete = getattr(source, "order_after", None)
+        if isinstance(source, OrderingSource):
+            stream.complete = source.order_after
         if hasattr(source, "saves"):
             source.saves = keeps
         if position is None or not (source.replays or source.messages):
