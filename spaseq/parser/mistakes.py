@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from spaseq.parser.error_context import CLOSING, OPENING, ErrorContext, Mistake, expectation
 from spaseq.parser.keywords import FAMILIES
 from spaseq.parser.lexer import UNREADABLE
+from spaseq.parser.mistakes_event_languages import EVENT_LANGUAGE_MISTAKES
 from spaseq.parser.mistakes_other_languages import OTHER_LANGUAGE_MISTAKES
 from spaseq.parser.mistakes_pattern import PATTERN_MISTAKES
 from spaseq.parser.mistakes_query import QUERY_MISTAKES
@@ -210,6 +211,7 @@ MISTAKES: tuple[Callable[[ErrorContext], Mistake | None], ...] = (
     _unreadable,
     _bad_iri,
     _iri_for_less,
+    *EVENT_LANGUAGE_MISTAKES,
     _ends_early,
     _unclosed_group,
     _closes_nothing,
