@@ -67,8 +67,23 @@ class Progress:
 Observer: TypeAlias = Callable[[Progress], None]
 
 
-def shapes(program: Program) -> list[Shape]:
-    """The result format of each query."""
+def shapes(program: Program, leading: tuple[str, ...] = ()) -> list[Shape]:
+    """The result format of each query.
+
+    Args:
+        program: The queries.
+        leading: Columns of the match in front of those of the solution, from `MATCH_COLUMNS`.
+
+    Raises:
+        SpaseqError: if a query projects a variable of the same name.
+    """
+    for query in program.queries:
+        for column in query.plan.output.columns:
+            if column.name in leading:
+                raise SpaseqError(
+                    f"the query {query.plan.name} projects ?{column.name}, so the column "
+                    f"{column.name} of the match would be a second one: rename the variable"
+                )
     prefixes = tuple(pair for query in program.sources for pair in query.prologue.prefixes)
     return [
         Shape(
@@ -77,6 +92,7 @@ def shapes(program: Program) -> list[Shape]:
             tuple(column.name for column in query.plan.output.columns),
             prefixes,
             query.plan.output.grouping is not None,
+            leading,
         )
         for query in program.queries
     ]

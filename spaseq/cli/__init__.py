@@ -14,6 +14,7 @@ import click
 
 from spaseq.cli.commands import check, completion, explain, generate, run
 from spaseq.cli.convert import convert
+from spaseq.cli.fmt_command import fmt
 from spaseq.cli.groups import QuietGroup
 from spaseq.cli.map_command import map_command
 from spaseq.cli.reports import discard_output, log, use_json
@@ -56,7 +57,7 @@ def command_line(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (run, check, explain, convert, map_command, generate, completion):
+for _command in (run, check, fmt, explain, convert, map_command, generate, completion):
     command_line.add_command(_command)
 
 

@@ -68,6 +68,25 @@ def workers(text: str) -> int:
     return int(text)
 
 
+def match_columns(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Names of columns, separated by commas.
+
+    Raises:
+        click.BadParameter: for a name that is no column of a match, or is given twice.
+    """
+    from spaseq.io.formats import MATCH_COLUMNS
+
+    if isinstance(given, tuple):
+        return given
+    names = tuple(name.strip() for name in given.split(",")) if given else ()
+    for name in names:
+        if name not in MATCH_COLUMNS:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(MATCH_COLUMNS)}")
+        if names.count(name) > 1:
+            raise click.BadParameter(f"{name} is given twice")
+    return names
+
+
 @dataclass(frozen=True, slots=True)
 class QueryFile:
     """The text of a query, its file, and the name of the query in its matches."""
@@ -282,8 +301,8 @@ FUNCTIONS_OPTION = click.option(
     "functions",
     multiple=True,
     metavar="MODULE.py",
-    help="A Python module that registers functions for queries with spaseq.function. It is run as "
-    "it is, without any protection: name only modules that you trust.",
+    help="A Python module that registers functions for queries with spaseq.function. The "
+    "module runs without any restriction, so name only modules that you trust.",
 )
 
 

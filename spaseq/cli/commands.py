@@ -42,7 +42,8 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
         "texts",
         multiple=True,
         metavar="TEXT",
-        help="The text of a query, beside or in place of files; a file - is standard input.",
+        help="A query as text, in addition to the query files or instead of them. Can be repeated. "
+        "The file name - stands for standard input.",
     )
     return files(texts(command))
 
@@ -65,29 +66,29 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     "streams",
     multiple=True,
     metavar="IRI=FILE",
-    help="A file of a stream, given by its IRI or by its NAME in the query; repeat for more "
-    "files. - is standard input. Required for every stream that the queries read.",
+    help="A file of a stream. IRI is the stream's IRI, or its name in the query. Repeat the option "
+    "for more files; - stands for standard input. Each stream of the queries needs one.",
 )
 @click.option(
     "--map",
     "maps",
     multiple=True,
     metavar="NAME=MAPPING.rq",
-    help="The mapping of a stream of rows (CSV, TSV, JSON lines, Parquet, Arrow): a SPARQL "
-    "CONSTRUCT over the columns; see spaseq map.",
+    help="How the rows of a stream (CSV, TSV, JSON lines, Parquet, Arrow) become events: a SPARQL "
+    "CONSTRUCT over the columns. `spaseq map --suggest` writes a first one.",
 )
 @click.option(
     "--time-column",
     metavar="NAME",
-    help="The column of times, of rows whose mapping leaves ?_time unbound.",
+    help="The column that holds the time of a row. A mapping that binds ?_time does not need it.",
 )
 @click.option(
     "--kb",
     "kbs",
     multiple=True,
     metavar="IRI=FILE|FOLDER|URL",
-    help="A graph of the knowledge base: an RDF file, the folder of a pyoxigraph store, or a "
-    "SPARQL endpoint (credentials from the environment: SPASEQ_KB_AUTH).",
+    help="A graph of the knowledge base: an RDF file, the folder of a pyoxigraph store, or the URL "
+    "of a SPARQL endpoint. The environment variable SPASEQ_KB_AUTH holds the credentials.",
 )
 @click.option("--entail", type=click.Choice(REGIMES), help=ENTAIL)
 @arguments.FUNCTIONS_OPTION
@@ -97,34 +98,44 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     type=click.Choice((AUTO, *SINKS)),
     default=AUTO,
     show_default=True,
-    help="The output format of matches; auto: by the extension of --output, else a table on a "
-    "terminal and jsonl in a pipe.",
+    help="The format of matches. auto chooses by the extension of --output; without a file, it is "
+    "table on a terminal and jsonl in a pipe.",
 )
-@click.option("--output", "-o", metavar="FILE", help="The output file; default: standard output.")
+@click.option(
+    "--output", "-o", metavar="FILE", help="The output file. The default is standard output."
+)
+@click.option(
+    "--match-columns",
+    type=arguments.match_columns,
+    default="",
+    metavar="start,end,query",
+    help="Begin each row of table, csv and tsv with some of these columns.",
+)
 @click.option(
     "--events",
     "framing",
     default="auto",
     show_default=True,
     metavar="auto|graph|message|subject|dataset|member|triples:N",
-    help="How files are split into events: one per named graph, per message, per subject with its "
-    "blank nodes, per graph of data sets in any order, per tree:member, or per N triples.",
+    help="How files are split into events: one event for each named graph (graph), RDF message "
+    "(message), subject with its blank nodes (subject), graph of a data set in any order "
+    "(dataset), tree:member (member), or N triples.",
 )
 @click.option(
     "--time-predicate",
     metavar="IRI|PATH",
     help="The predicate of an event's timestamp, or a path such as "
-    "sosa:phenomenonTime/time:inXSDDateTimeStamp; default: prov:generatedAtTime.",
+    "sosa:phenomenonTime/time:inXSDDateTimeStamp. The default is prov:generatedAtTime.",
 )
 @click.option(
     "--reuse-graph-names",
     is_flag=True,
-    help="A graph name that occurs again with another time is another event, not an error.",
+    help="Accept a graph name that occurs again with another time, as another event.",
 )
 @click.option(
     "--event-metadata",
     is_flag=True,
-    help="Statements of the default graph about an event's graph are part of the event.",
+    help="Add to an event the statements of the default graph about its graph.",
 )
 @click.option("--arrival-time", is_flag=True, help="Use the arrival time as the event's timestamp.")
 @click.option(
@@ -144,43 +155,43 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--input-format",
     type=click.Choice((*STREAM_SYNTAXES, *ROW_FORMATS)),
-    help="The syntax of all streams; default: by content, then by file extension.",
+    help="The syntax of all streams. By default the content of a file decides, then its extension.",
 )
 @click.option(
     "--context",
     "contexts",
     multiple=True,
     metavar="[URL=]FILE",
-    help="A file that replaces the remote JSON-LD context at a URL, or every one without its own "
-    "file. Contexts are never fetched.",
+    help="The file to use for the remote JSON-LD context at URL; without a URL, for all contexts "
+    "that have no file of their own. Contexts are never fetched.",
 )
 @click.option(
     "--bind",
     "bound",
     multiple=True,
     metavar="NAME=TERM",
-    help="Fix a variable of the queries to a term, a number or a string.",
+    help="Bind a variable of the queries to a term, a number or a string.",
 )
 @click.option(
     "--on-error",
     type=click.Choice(("stop", "skip")),
     default="stop",
     show_default=True,
-    help="What to do about a malformed line or event.",
+    help="What to do with a malformed line or event.",
 )
 @click.option(
     "--lateness",
     metavar="DURATION",
-    help="Reorder events that are late by at most this duration (10s, 500ms, PT1M); "
-    "drop, count and report later ones.",
+    help="Reorder events that are late by at most this duration (10s, 500ms, PT1M). Events that "
+    "are even later are dropped, counted and reported.",
 )
 @click.option(
     "--at-end",
     type=click.Choice(("close", "open")),
     default="close",
     show_default=True,
-    help="At the end of all streams: close every window (matches that this closes have "
-    '"closedByEnd": true in JSON), or print no match whose window is still open.',
+    help="What happens at the end of all streams. close: every window closes; a match that needs "
+    'this has "closedByEnd": true in JSON. open: a match whose window is still open is left out.',
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N matches.")
 @click.option(
@@ -193,22 +204,23 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     "--max-steps",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The maximum number of steps of one event, in a graph pattern or in the automaton, and of "
-    "matches enumerated at once.",
+    help="The maximum number of steps that one event may take in a graph pattern or in the "
+    "automaton, and of matches that it may complete.",
 )
 @click.option(
     "--max-memory",
     type=arguments.byte_size,
     metavar="SIZE",
-    help="The maximum size (bytes, or 512M, 2G) of the rows of one event in a graph pattern, and "
-    "of what --events dataset (which sorts the rest on disk) and member hold.",
+    help="The maximum memory (bytes, or 512M, 2G) for the rows of one event in a graph pattern, "
+    "and for what --events member and dataset hold; dataset sorts the rest on disk.",
 )
 @click.option(
     "--on-limit",
     type=click.Choice(("stop", "shed")),
     default="stop",
     show_default=True,
-    help="Beyond --max-groups or --max-steps: stop with an error, or drop the oldest groups.",
+    help="What to do beyond --max-groups or --max-steps: stop with an error, or shed (drop) the "
+    "oldest groups.",
 )
 @click.option(
     "--workers",
@@ -216,26 +228,28 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     default="2",
     show_default=True,
     metavar="N|auto",
-    help="The number of threads. With 2 or more, files are read and decompressed while the events "
-    "before are matched; pipes are not. auto: the number of processors.",
+    help="The number of threads. With 2 or more, files are read and decompressed while earlier "
+    "events are matched (pipes are not). auto is the number of processors.",
 )
 @live_options
 @config_options
 @click.option(
     "--progress",
     is_flag=True,
-    help="Show the progress: a bar on a terminal; of a live run, rates, watermarks and partial "
-    "matches.",
+    help="Show progress on standard error: a bar on a terminal; for a live run, rates, watermarks "
+    "and numbers of partial matches.",
 )
-@click.option("--stats", is_flag=True, help="Print statistics to standard error at the end.")
+@click.option("--stats", is_flag=True, help="Print statistics on standard error at the end.")
 @click.option(
-    "--stats-json", is_flag=True, help="Print statistics as one line of JSON on standard error."
+    "--stats-json",
+    is_flag=True,
+    help="Print the statistics as one line of JSON on standard error.",
 )
 @click.option(
     "--why",
     is_flag=True,
-    help="At the end, print on standard error how far the patterns of each query got and what "
-    "stopped them. The signal USR1 prints it during a run.",
+    help="At the end, explain on standard error how far the patterns of each query got and what "
+    "stopped them. The signal USR1 prints the same during a run.",
 )
 def run(
     queries: Sequence[str],
@@ -248,6 +262,7 @@ def run(
     bound: Sequence[str],
     format_: str,
     output: str | None,
+    match_columns: tuple[str, ...],
     at_end: AtEnd,
     limit: int | None,
     progress: bool,
@@ -315,7 +330,17 @@ def run(
         "on_limit": on_limit,
     }
     shown = RunOptions(
-        format_, output, limit, progress, stats, stats_json, why, entail, limits, at_end
+        format_,
+        output,
+        limit,
+        progress,
+        stats,
+        stats_json,
+        why,
+        entail,
+        limits,
+        at_end,
+        match_columns,
     )
     if is_live:
         if mappings:
@@ -343,7 +368,7 @@ def _run(
     path = None if options.output == arguments.STDIN else options.output
     elapsed = reports.stopwatch()
     is_terminal = path is None and sys.stdout.isatty()
-    results, format = shapes(program), options.format
+    results, format = shapes(program, options.match_columns), options.format
     if format == AUTO:
         format = fitting_format(results, path, is_terminal)
     sink = open_sink(format, results, path, live or is_terminal)
@@ -465,7 +490,7 @@ def _named(error: QueryError, paths: Mapping[str, str]) -> QueryError:
 @query_arguments
 @arguments.FUNCTIONS_OPTION
 def check(queries: Sequence[str], texts: Sequence[str], functions: Sequence[str]) -> None:
-    """Check queries; print "ok", or every error with line and column."""
+    """Check queries without running them: print "ok", or each error with line and column."""
     arguments.load_functions(functions)
     compiled(arguments.read_queries(queries, texts))
     reports.output("ok")
@@ -496,7 +521,7 @@ def explain(
     entail: str | None,
     functions: Sequence[str],
 ) -> None:
-    """Show how queries will be evaluated: graph patterns, places, registers, indexes."""
+    """Show how queries are evaluated: graph patterns, places, registers and indexes."""
     if dot and svg:
         raise click.UsageError("--dot and --svg exclude each other")
     arguments.load_functions(functions)
@@ -528,7 +553,11 @@ def explain(
     help="The number of events over all streams.",
 )
 @click.option(
-    "--seed", type=int, default=1, show_default=True, help="Equal seeds generate equal files."
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    help="The seed of the random numbers. Equal seeds generate equal files.",
 )
 @click.option(
     "--out",
@@ -538,10 +567,10 @@ def explain(
     default=".",
     show_default=True,
     metavar="FOLDER",
-    help="The output folder; with several data sets, each is written to a subfolder.",
+    help="The output folder. Each of several data sets gets a subfolder.",
 )
 def generate(datasets: Sequence[str], events: int, seed: int, out: str) -> None:
-    """Write synthetic streams, a knowledge base and a query; print the files' names.
+    """Write synthetic streams, a knowledge base and a query, and print the names of the files.
 
     DATASET is smart-home, stock, cards or traffic.
     """

@@ -263,13 +263,14 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--check-config",
             is_flag=True,
-            help="Connect to every source, the knowledge base and the output, say what was found, "
-            "and end.",
+            help="Connect to every source, the knowledge base and the output, report the results, "
+            "and exit.",
         ),
         click.option(
             "--print-config",
             is_flag=True,
-            help="Print what holds, from file and command line, without secrets, and end.",
+            help="Print the options that apply, from the file and the command line, without "
+            "secrets, and exit.",
         ),
         click.option(
             "--config",
@@ -277,7 +278,7 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
             is_eager=True,
             expose_value=False,
             callback=_adopt,
-            help="Take options from this TOML file; those of the command line replace them.",
+            help="Read options from this TOML file. Options of the command line take precedence.",
         ),
     ):
         command = option(command)

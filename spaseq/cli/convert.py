@@ -35,7 +35,8 @@ READING = (
     "--to",
     "name",
     type=click.Choice(tuple(EVENT_FORMATS)),
-    help="The syntax of OUT; default: by its extension. messages is RDF Messages in N-Quads.",
+    help="The syntax of OUT. By default its extension decides. messages is RDF Messages in "
+    "N-Quads.",
 )
 def convert(source: str, output: str, name: str | None, **reading: Any) -> None:
     """Write the events of a stream in another syntax, with their names and times.

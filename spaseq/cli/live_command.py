@@ -29,15 +29,15 @@ _OPTIONS = (
     click.option(
         "--follow",
         is_flag=True,
-        help="Wait for more: files that grow and are rotated, folders that fill; ends with Ctrl-C "
-        "or SIGTERM.",
+        help="Keep reading files that grow or are rotated, and folders that fill, until Ctrl-C or "
+        "SIGTERM.",
     ),
     click.option(
         "--state",
         "state",
         metavar="DIR",
-        help="Keep checkpoints in this folder. The same command continues where it ended, and each "
-        "match is in the output file or table exactly once.",
+        help="Keep checkpoints in this folder. The same command then continues where it stopped, "
+        "and the output file or table has each match exactly once.",
     ),
     click.option(
         "--checkpoint-every",
@@ -51,38 +51,39 @@ _OPTIONS = (
         "state_policy",
         multiple=True,
         metavar="[QUERY=]refuse|keep|fresh",
-        help="If queries have changed: refuse the state (the default), keep the partial matches of "
-        "a changed query if they fit, or begin it without them; again for single queries.",
+        help="What to do with the state of a query that has changed: refuse it (the default), keep "
+        "its partial matches if they fit, or start it fresh. Can be repeated for single queries.",
     ),
     click.option(
         "--idle",
         metavar="DURATION",
-        help="A stream that has been quiet for so long no longer holds the others back.",
+        help="Stop waiting for a stream that has been silent for this long.",
     ),
     click.option(
         "--clock",
         metavar="[DURATION]",
         is_flag=False,
         flag_value="1s",
-        help="Event time follows the clock of this machine where nothing comes, at this distance "
-        "(1s): for sources whose times are those of the clock.",
+        help="While no event arrives, advance event time with the clock of this machine, this far "
+        "behind it (default: 1s). For sources whose timestamps are clock times.",
     ),
     click.option(
         "--graph-quiet",
         default="200ms",
         show_default=True,
         metavar="DURATION|never",
-        help="Of a source that has been quiet for so long, the open graph is a complete event.",
+        help="Treat the open graph of a source as complete once the source has been silent for "
+        "this long.",
     ),
     click.option(
         "--late",
         metavar="FILE",
-        help="Write events that are too late to this file, as JSON lines with the reason.",
+        help="Write events that arrive too late to this file, as JSON lines with the reason.",
     ),
     click.option(
         "--metrics",
         metavar="HOST:PORT",
-        help="Serve /metrics for Prometheus, /healthz and /readyz; :PORT is at 127.0.0.1.",
+        help="Serve /metrics (Prometheus), /healthz and /readyz. :PORT listens on 127.0.0.1.",
     ),
     click.option(
         "--log-format",
@@ -111,6 +112,7 @@ class RunOptions:
     entail: str | None
     limits: Mapping[str, Any]
     at_end: AtEnd
+    match_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,7 @@ def run_live(
         shown.limit,
         Timing(quiet, idle, every, clock),
         shown.at_end == "close",
+        shown.match_columns,
     )
     with monitored(wanted.metrics) as monitor:
         _run(program, kb, files, reading, options, shown, monitor)

@@ -39,7 +39,7 @@ _LOCAL = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 @click.option(
     "--time-column",
     metavar="NAME",
-    help="The column of times, if the mapping leaves ?_time unbound.",
+    help="The column that holds the time of a row. A mapping that binds ?_time does not need it.",
 )
 @click.option("--arrival-time", is_flag=True, help="Use the arrival time as the event's timestamp.")
 @click.option(
@@ -52,14 +52,14 @@ _LOCAL = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 @click.option(
     "--input-format",
     type=click.Choice(ROW_FORMATS),
-    help="The format of the files; default: by file extension and content.",
+    help="The format of the files. By default their extension and content decide.",
 )
 @click.option(
     "--on-error",
     type=click.Choice(("stop", "skip")),
     default="stop",
     show_default=True,
-    help="What to do about a malformed row.",
+    help="What to do with a malformed row.",
 )
 @click.option(
     "--format",

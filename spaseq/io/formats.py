@@ -240,6 +240,8 @@ def stream_syntax(name: str) -> StreamSyntax:
 # ------------------------------------------------------------------ results
 
 Form: TypeAlias = Literal["select", "construct", "ask"]
+MATCH_COLUMNS = ("start", "end", "query")
+"""What tables can show of a match beside its solution."""
 _ALL_FORMS: tuple[Form, ...] = ("select", "construct", "ask")
 
 
@@ -254,6 +256,8 @@ class Shape:
     """The (prefix, IRI) pairs that the queries declare."""
     grouped: bool = False
     """Whether it has a GROUP."""
+    leading: tuple[str, ...] = ()
+    """Columns of the match itself in front of the others; see `MATCH_COLUMNS`."""
 
 
 class Writer(Protocol):
@@ -303,6 +307,8 @@ class SinkFormat:
     binary: bool = False
     extensions: tuple[str, ...] = ()
     """The extensions of output files that select the format."""
+    leads: bool = False
+    """Whether it can have `Shape.leading`."""
 
 
 def _json_lines(out: TextIO, shapes: Sequence[Shape]) -> Writer:
@@ -314,13 +320,13 @@ def _json_lines(out: TextIO, shapes: Sequence[Shape]) -> Writer:
 def _csv(out: TextIO, shapes: Sequence[Shape]) -> Writer:
     from spaseq.io.sparql_results import Csv
 
-    return Csv(out, shapes[0].columns)
+    return Csv(out, shapes[0].columns, shapes[0].leading)
 
 
 def _tsv(out: TextIO, shapes: Sequence[Shape]) -> Writer:
     from spaseq.io.sparql_results import Tsv
 
-    return Tsv(out, shapes[0].columns)
+    return Tsv(out, shapes[0].columns, shapes[0].leading)
 
 
 def _results_json(out: TextIO, shapes: Sequence[Shape]) -> Writer:
@@ -388,11 +394,19 @@ _RESULTS: tuple[Form, ...] = ("select", "ask")
 SINKS: Mapping[str, SinkFormat] = {
     known.name: known
     for known in (
-        SinkFormat("table", "text/plain", _table, _TABLES),
+        SinkFormat("table", "text/plain", _table, _TABLES, leads=True),
         SinkFormat("jsonl", "application/jsonl", _json_lines, extensions=("jsonl", "ndjson")),
-        SinkFormat("csv", "text/csv", _csv, _TABLES, one_query=True, extensions=("csv",)),
         SinkFormat(
-            "tsv", "text/tab-separated-values", _tsv, _TABLES, one_query=True, extensions=("tsv",)
+            "csv", "text/csv", _csv, _TABLES, one_query=True, extensions=("csv",), leads=True
+        ),
+        SinkFormat(
+            "tsv",
+            "text/tab-separated-values",
+            _tsv,
+            _TABLES,
+            one_query=True,
+            extensions=("tsv",),
+            leads=True,
         ),
         SinkFormat(
             "srj",
@@ -477,6 +491,12 @@ def sink_format(name: str, shapes: Sequence[Shape]) -> SinkFormat:
             raise SpaseqError(
                 f"{name} has no form for the results of {shape.form.upper()}; "
                 f"use --format {one_of(general)}"
+            )
+        if shape.leading and not known.leads:
+            leading = [other.name for other in SINKS.values() if other.leads]
+            raise SpaseqError(
+                f"{name} has no columns to begin with {', '.join(shape.leading)}: "
+                f"--match-columns is for --format {one_of(leading)}"
             )
     return known
 

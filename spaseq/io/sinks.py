@@ -221,4 +221,7 @@ def open_sink(
     if not known.binary:
         # Blocks are written to the file itself, so the text layer must not hold text back.
         out = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    return Sink(known.open(out, shapes), out, file, live, path)
+    writer = known.open(out, shapes)
+    if live:
+        file.flush()  # a header need not wait for the first match
+    return Sink(writer, out, file, live, path)

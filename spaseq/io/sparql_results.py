@@ -20,29 +20,41 @@ from spaseq.errors import SpaseqError
 from spaseq.io.identity import plain
 from spaseq.io.native._match_blocks import CsvMaker, ResultsJsonMaker, TsvMaker
 from spaseq.rdf.event import Term, n_triples
+from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match, solution_to_json
 from spaseq.results.data import XSD_STRING
+from spaseq.sparql.builtins import XSD
 
 _RESULTS = "http://www.w3.org/2005/sparql-results#"
 _ITS = "http://www.w3.org/2005/11/its"
 _REFERENCES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#xD;"}
 _REFERENCES |= {"\t": "&#x9;", "\n": "&#xA;"}
 _XML_MARKUP = re.compile('[&<>"\r]')
+# The forms of numbers without quotes in Turtle.
+_NUMBERS = {
+    XSD + "integer": re.compile("[+-]?[0-9]+"),
+    XSD + "decimal": re.compile(r"[+-]?[0-9]*\.[0-9]+"),
+    XSD + "double": re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+"),
+}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Csv:
-    """Plain values: this format does not record the kinds of terms."""
+    """Plain values: this format does not record the kinds of terms.
 
-    maker = CsvMaker
+    Columns of the match are not among the W3C's, so compiled code does not write them.
+    """
 
-    def __init__(self, out: TextIO, columns: Sequence[str]):
+    def __init__(self, out: TextIO, columns: Sequence[str], leading: Sequence[str] = ()):
         self._out = out
         self._columns = columns
-        out.write(",".join(columns) + "\r\n")
+        self._leading = leading
+        self.maker = None if leading else CsvMaker
+        out.write(",".join([*leading, *columns]) + "\r\n")
 
     def write(self, match: Match) -> None:
-        cells = (_csv_cell(match.bindings.get(name)) for name in self._columns)
+        cells = [_csv_cell(match_term(match, name)) for name in self._leading]
+        cells += [_csv_cell(match.bindings.get(name)) for name in self._columns]
         self._out.write(",".join(cells) + "\r\n")
 
     def close(self) -> None:
@@ -50,17 +62,18 @@ class Csv:
 
 
 class Tsv:
-    """Terms in the syntax of Turtle, without abbreviations."""
+    """Terms in the syntax of Turtle; integers, decimals and doubles as plain numbers."""
 
-    maker = TsvMaker
-
-    def __init__(self, out: TextIO, columns: Sequence[str]):
+    def __init__(self, out: TextIO, columns: Sequence[str], leading: Sequence[str] = ()):
         self._out = out
         self._columns = columns
-        out.write("\t".join(f"?{name}" for name in columns) + "\n")
+        self._leading = leading
+        self.maker = None if leading else TsvMaker
+        out.write("\t".join(f"?{name}" for name in (*leading, *columns)) + "\n")
 
     def write(self, match: Match) -> None:
-        cells = (_tsv_cell(match.bindings.get(name)) for name in self._columns)
+        cells = [_tsv_cell(match_term(match, name)) for name in self._leading]
+        cells += [_tsv_cell(match.bindings.get(name)) for name in self._columns]
         self._out.write("\t".join(cells) + "\n")
 
     def close(self) -> None:
@@ -173,4 +186,16 @@ def _csv_cell(term: Term | None) -> str:
 
 
 def _tsv_cell(term: Term | None) -> str:
-    return "" if term is None else n_triples(term)
+    if term is None:
+        return ""
+    number = _NUMBERS.get(term.datatype.value) if isinstance(term, ox.Literal) else None
+    if number is not None and number.fullmatch(term.value):
+        return term.value
+    return n_triples(term)
+
+
+def match_term(match: Match, name: str) -> Term:
+    """The value of a column of `spaseq.io.formats.MATCH_COLUMNS`."""
+    if name == "query":
+        return ox.Literal(match.query)
+    return canonical_literal(match.start if name == "start" else match.end)

@@ -18,6 +18,7 @@ from typing import TextIO
 import pyoxigraph as ox
 
 from spaseq.io.formats import Shape
+from spaseq.io.sparql_results import match_term
 from spaseq.rdf.event import Term
 from spaseq.rdf.tagged import tag_of
 from spaseq.results import Match
@@ -40,7 +41,8 @@ class Table:
 
     def __init__(self, out: TextIO, shapes: Sequence[Shape]):
         self._out = out
-        self._columns = {shape.query: shape.columns for shape in shapes}
+        self._columns = {shape.query: (*shape.leading, *shape.columns) for shape in shapes}
+        self._leading = shapes[0].leading if shapes else ()
         self._is_named = len(shapes) > 1
         prefixes = {iri: name for shape in shapes for name, iri in reversed(shape.prefixes)}
         self._prefixes = dict(sorted(prefixes.items(), key=lambda pair: -len(pair[0])))
@@ -55,8 +57,9 @@ class Table:
         if match.query != self._query:
             self.flush()
             self._begin(match.query)
-        columns = self._columns[match.query]
-        self._rows.append([self._cell(match.bindings.get(name)) for name in columns])
+        cells = [self._cell(match_term(match, name)) for name in self._leading]
+        columns = self._columns[match.query][len(self._leading) :]
+        self._rows.append([*cells, *(self._cell(match.bindings.get(name)) for name in columns)])
         if len(self._rows) >= ROWS_AT_ONCE:
             self.flush()
 

@@ -60,6 +60,7 @@ class LiveOptions:
         timing: Durations.
         close: Whether the end of all sources closes every window; if not, what waits is in the
             state, and a later run continues.
+        leading: The columns of tables in front of those of the solution.
     """
 
     follow: bool = False
@@ -73,6 +74,7 @@ class LiveOptions:
     limit: int | None = None
     timing: Timing = field(default_factory=Timing)
     close: bool = True
+    leading: tuple[str, ...] = ()
 
 
 class Session:
@@ -279,8 +281,13 @@ class Session:
                     f"--format {options.format} is for files: {redacted(options.output)} takes "
                     "matches as JSON"
                 )
+            if options.leading:
+                raise SpaseqError(
+                    f"--match-columns is for files: {redacted(options.output)} takes matches as "
+                    "JSON"
+                )
             return registry.open_sink(options.output, keeps)
-        results = shapes(self._program)
+        results = shapes(self._program, options.leading)
         format = options.format
         if format == AUTO:
             format = fitting_format(results, options.output, options.terminal)

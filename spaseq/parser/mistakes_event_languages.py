@@ -69,10 +69,10 @@ def _duration(context: ErrorContext) -> Mistake | None:
         return None
     words = f"{clause[1].upper()}{' TUMBLING' if clause[2] else ''}"
     if clause[3] is not None:
-        length = _converted(f"{clause[3]} {context.text}")
-        if length is None or "TIME_UNIT" not in context.expected:
+        shown = _converted(f"{clause[3]} {context.text}")
+        if shown is None or "TIME_UNIT" not in context.expected:
             return None
-        return Mistake(f"{context.text} is not a unit of time", f"write {words} {length}")
+        return Mistake(f"{context.text} is not a unit of time", f"write {words} {shown}")
     ahead = re.match(r"RANGE\s+", context.rest, re.IGNORECASE)
     skipped = ahead.end() if ahead is not None else 0
     length = _length(context.rest[skipped:])

@@ -69,3 +69,83 @@ def test_mistakes_are_told(
     given(monkeypatch, QUERY)
     assert cli.main(arguments) == 2
     assert said in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------ fmt
+
+UNTIDY = "PREFIX : <http://example.org/> # where\nselect ?x from stream s :s where { seq(A)\n"
+UNTIDY += "define gpm A on s { [] :a ?x } # all\n} within 10 seconds"
+TIDY = """\
+PREFIX : <http://example.org/>  # where
+SELECT ?x
+FROM STREAM s :s
+WHERE {
+  SEQ(A)
+  DEFINE GPM A ON s { [] :a ?x }  # all
+}
+WITHIN 10 SECONDS
+"""
+
+
+def test_fmt_lays_files_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "untidy.rq").write_text(UNTIDY)
+    assert cli.main(["fmt", "--check", "untidy.rq"]) == 1
+    assert (folder / "untidy.rq").read_text() == UNTIDY
+    assert cli.main(["fmt", "untidy.rq"]) == 0
+    assert (folder / "untidy.rq").read_text() == TIDY
+    assert cli.main(["fmt", "--check", "untidy.rq"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "untidy.rq would be laid out differently",
+        "untidy.rq changed",
+    ]
+
+
+def test_fmt_of_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given(monkeypatch, UNTIDY)
+    assert cli.main(["fmt", "-"]) == 0
+    assert capsys.readouterr().out == TIDY
+
+
+def test_a_faulty_file_changes_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "untidy.rq").write_text(UNTIDY)
+    (folder / "faulty.rq").write_text("SELECT")
+    assert cli.main(["fmt", "untidy.rq", "faulty.rq"]) == 2
+    assert (folder / "untidy.rq").read_text() == UNTIDY
+    assert "faulty.rq:1:7: error" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------ columns of the match
+
+
+def test_rows_begin_with_columns_of_the_match(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "q.rq", "--stream", "s=s.nq", "--format", "csv"]
+    assert cli.main([*command, "--match-columns", "end,query"]) == 0
+    assert capsys.readouterr().out == "end,query,x\n1,q,1\n".replace("\n", "\r\n")
+
+
+def test_rows_of_live_runs_begin_with_columns_of_the_match(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "q.rq", "--stream", "s=s.nq", "--state", "kept", "-o", "out.csv"]
+    assert cli.main([*command, "--match-columns", "start"]) == 0
+    assert (folder / "out.csv").read_text() == "start,x\n1,1\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        ("begin", [], "'begin' is none of start, end, query"),
+        ("end,end", [], "end is given twice"),
+        ("end", ["--format", "jsonl"], "--match-columns is for --format table, csv or tsv"),
+        ("end", ["-q", QUERY.replace("?x", "?end")], "projects ?end, so the column end"),
+    ],
+)
+def test_columns_that_cannot_be(
+    columns: str, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = [] if "-q" in options else ["q.rq"]
+    command = ["run", *query, "--stream", "s=s.nq", "--match-columns", columns, *options]
+    assert cli.main(command) == 2
+    assert said in capsys.readouterr().err

@@ -244,8 +244,50 @@ cdef class ResultsJsonMaker(BlockMaker):
         return put(text, b"}", 1)
 
 
+cdef const char* skip_digits(const char* at, const char* end) noexcept:
+    while at < end and c"0" <= at[0] <= c"9":
+        at += 1
+    return at
+
+
+cdef bint is_plain_number(const TermRecord* record) noexcept:
+    """Whether Turtle writes a literal without quotes: xsd:integer, xsd:decimal or xsd:double."""
+    cdef const char* at = record.text + 1
+    cdef const char* end = at + record.lexical
+    cdef const char* datatype = end + 1 + len(TYPED)
+    cdef const char* begin
+    cdef const char* point
+    cdef size_t size = record.size - record.lexical - 2
+    cdef bint fraction
+    if record.text[0] != c'"' or size <= <size_t>len(TYPED):
+        return False
+    if memcmp(end + 1, <const char*>TYPED, len(TYPED)):
+        return False
+    size -= len(TYPED)
+    if at < end and (at[0] == c"+" or at[0] == c"-"):
+        at += 1
+    begin = at
+    at = point = skip_digits(at, end)
+    if size == 8 and not memcmp(datatype, b"integer>", 8):
+        return at == end and at > begin
+    fraction = at < end and at[0] == c"."
+    if fraction:
+        at = skip_digits(at + 1, end)
+    if size == 8 and not memcmp(datatype, b"decimal>", 8):
+        return fraction and at == end and at > point + 1
+    if size != 7 or memcmp(datatype, b"double>", 7):
+        return False
+    # Digits in front of the point or behind it, and an exponent.
+    if at - begin == <int>fraction or at == end or (at[0] != c"e" and at[0] != c"E"):
+        return False
+    at += 1
+    if at < end and (at[0] == c"+" or at[0] == c"-"):
+        at += 1
+    return at < end and skip_digits(at, end) == end
+
+
 cdef int put_cells(BlockMaker maker, Text* text, bint as_values) except -1:
-    """Append the projected terms: as values with commas, or as N-Triples with tabs."""
+    """Append the projected terms: as values with commas, or in Turtle with tabs."""
     cdef uint32_t i
     cdef const TermRecord* record
     maker.replay()
@@ -257,6 +299,8 @@ cdef int put_cells(BlockMaker maker, Text* text, bint as_values) except -1:
             continue
         if as_values:
             put_csv_cell(text, record)
+        elif is_plain_number(record):
+            put(text, record.text + 1, record.lexical)
         else:
             put_n_triples(text, record)
     return 0

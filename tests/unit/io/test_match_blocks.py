@@ -269,6 +269,28 @@ def test_queries_of_both_kinds_are_written_in_their_order() -> None:
     assert native.count(b"\n") > 5
 
 
+NUMERALS = (
+    "1", "+1", "-07", "", "+", "1.5", ".5", "-.5", "1.", ".", "1e3", "1E-3", "1.e5", ".5e+0", "e5",
+    "1e", "1e+", "1.5.5", "NaN", "INF", " 1", "1\n", "1٣",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["integer", "decimal", "double", "float", "int", "integers", ""])
+def test_tsv_has_the_numbers_of_turtle_without_quotes(kind: str) -> None:
+    terms = [ox.Literal(text, datatype=xsd(kind)) for text in NUMERALS]
+    facts = [(ox.BlankNode("a"), ox.NamedNode("http://example.org/p"), term) for term in terms]
+    events = [Event(STREAM, from_micros(i, NUMBER), 0, (fact,)) for i, fact in enumerate(facts)]
+    program = compile_queries(query("?x", "A"))
+    native, was_native = written(program, events, "tsv", None, True)
+    assert was_native
+    assert native == written(program, events, "tsv", None, False)[0]
+    solutions = ox.parse_query_results(native, format=ox.QueryResultsFormat.TSV)
+    assert isinstance(solutions, ox.QuerySolutions)
+    assert [solution["x"] for solution in solutions] == terms
+    plain = sum(not row.startswith(b'"') for row in native.splitlines()[1:])
+    assert plain == {"integer": 3, "decimal": 3, "double": 4}.get(kind, 0)
+
+
 @pytest.mark.parametrize("format", ["csv", "tsv", "srj"])
 def test_the_first_value_can_be_empty(format: str) -> None:
     fact = (ox.NamedNode("urn:a"), ox.NamedNode("http://example.org/p"), ox.Literal(""))

@@ -119,6 +119,46 @@ def test_tsv() -> None:
     )
 
 
+LEADING = [Shape("q", "select", ("p1",), leading=("start", "end", "query"))]
+
+
+@pytest.mark.parametrize(
+    ("format", "wanted"),
+    [
+        ("csv", "start,end,query,p1\r\n2026-01-01T00:00:00Z,2026-01-01T00:00:05Z,q,14.0\r\n"),
+        (
+            "tsv",
+            f'?start\t?end\t?query\t?p1\n"2026-01-01T00:00:00Z"^^<{XSD}dateTime>\t'
+            f'"2026-01-01T00:00:05Z"^^<{XSD}dateTime>\t"q"\t"14.0"^^<{XSD}double>\n',
+        ),
+    ],
+)
+def test_tables_begin_with_columns_of_the_match(format: str, wanted: str) -> None:
+    out = io.StringIO(newline="")
+    writer = sink_format(format, LEADING).open(out, LEADING)
+    writer.write(match())
+    writer.close()
+    assert out.getvalue() == wanted
+    assert getattr(writer, "maker", None) is None  # compiled code does not know the columns
+
+
+def test_a_table_for_people_begins_with_columns_of_the_match() -> None:
+    out = io.StringIO()
+    writer = sink_format("table", LEADING).open(out, LEADING)
+    writer.write(match(**timed(1, 2.5)))
+    writer.close()
+    header, _, row = out.getvalue().splitlines()
+    assert (header.split(), row.split()) == (
+        ["start", "end", "query", "p1"],
+        ["1", "2.5", "q", "14.0"],
+    )
+
+
+def test_other_formats_have_no_columns_of_the_match() -> None:
+    with pytest.raises(SpaseqError, match="--match-columns is for --format table, csv or tsv"):
+        sink_format("srj", LEADING)
+
+
 @pytest.mark.parametrize("rows", [0, 1, 2, 3])
 def test_results_json_and_tsv_are_read_by_others(rows: int) -> None:
     matches = [match(), match(bindings=TRICKY), match(bindings=DIRECTED)][:rows]
@@ -289,6 +329,7 @@ def test_files_and_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     buffer = io.BytesIO()
     monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=buffer))
     with open_sink("tsv", shapes, live=True) as sink:
+        assert buffer.getvalue() == b"?company\n"
         sink.write(match())
         assert buffer.getvalue().count(b"\n") == 2
         assert sink.written == 1
