@@ -188,9 +188,10 @@ def _csv_cell(term: Term | None) -> str:
 def _tsv_cell(term: Term | None) -> str:
     if term is None:
         return ""
-    number = _NUMBERS.get(term.datatype.value) if isinstance(term, ox.Literal) else None
-    if number is not None and number.fullmatch(term.value):
-        return term.value
+    if isinstance(term, ox.Literal):
+        number = _NUMBERS.get(term.datatype.value)
+        if number is not None and number.fullmatch(term.value):
+            return term.value
     return n_triples(term)
 
 
