@@ -237,6 +237,8 @@ def _run(
         if shown.why:
             # The sources may be endless, so their first events are not read again.
             reports.log(run.why_not().rstrip("\n"), prefix="")
+        elif not written and run.stats["events"]:
+            reasons.print_first(run)
 
 
 def _policies(given: Sequence[str], names: Sequence[str]) -> dict[str, StatePolicy]:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from spaseq.runs import Run
 
 
-def print_first(run: Run, sources: Sequence[Source]) -> None:
-    """Say in one line what never happened."""
+def print_first(run: Run, sources: Sequence[Source] = ()) -> None:
+    """Say in one line what never happened, from counts alone if there are no sources to reread."""
     from spaseq.explain.why_not import first_obstacle
 
-    found = first_obstacle(run.evaluation, _sample(sources))
+    found = first_obstacle(run.evaluation, _sample(sources) if sources else None)
     if found is not None:
         reports.log(f"no match: {found} (--why tells more)")
 

@@ -23,6 +23,27 @@ if TYPE_CHECKING:
 
 _as_json = False
 
+MEANINGS = {
+    "matches written": "matches in the output",
+    "seconds": "from the start of reading to the end of writing",
+    "events per second": "events read in these seconds",
+    "events": "events that the queries have processed",
+    "triples": "triples of these events",
+    "matches": "matches found; --limit and --at-end open write fewer",
+    "groups": "groups of partial matches that wait at the end",
+    "nodes": "nodes of the shared structure that holds their events",
+    "buffered_rows": "solutions kept for negations and conjunctions",
+    "bytes": "estimated memory of all these",
+    "late_events": "late events that reached the queries",
+    "shed_groups": "groups dropped by --on-limit shed",
+    "evaluated_gpms": "evaluations of a graph pattern against an event",
+}
+"""Counter of `--stats` → what it counts."""
+_READ_LEGEND = (
+    "skipped: malformed lines and events (--on-error skip); late: events that arrived too late; "
+    "unused triples: triples outside of events, and those that no query can use"
+)
+
 
 def use_json(wanted: bool) -> None:
     """Whether messages are JSON objects from now on (`--log-format json`)."""
@@ -191,7 +212,7 @@ def print_statistics(
     from rich.table import Table
 
     console = Console(stderr=True, highlight=False)
-    read = Table(title="streams")
+    read = Table(title="streams", caption=_READ_LEGEND, caption_justify="left")
     read.add_column("stream", overflow="fold")
     for column in ("events", "triples", "skipped", "late", "unused triples"):
         read.add_column(column, justify="right")
@@ -206,12 +227,17 @@ def print_statistics(
     counted = Table(title="run")
     counted.add_column("counter", overflow="fold")
     counted.add_column("value", justify="right")
+    counted.add_column("meaning", overflow="fold")
+
+    def add(name: str, value: str) -> None:
+        counted.add_row(name, value, MEANINGS.get(name, ""))
+
     events = sum(source.counters.events for source in sources)
-    counted.add_row("matches written", f"{written:,}")
-    counted.add_row("seconds", f"{seconds:.3f}")
-    counted.add_row("events per second", f"{events / seconds:,.0f}" if seconds else "-")
+    add("matches written", f"{written:,}")
+    add("seconds", f"{seconds:.3f}")
+    add("events per second", f"{events / seconds:,.0f}" if seconds else "-")
     for name, value in _flat(stats):
-        counted.add_row(name, f"{value:,}" if isinstance(value, int | float) else str(value))
+        add(name, f"{value:,}" if isinstance(value, int | float) else str(value))
     console.print(counted)
 
 

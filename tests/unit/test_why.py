@@ -12,6 +12,7 @@ import pytest
 
 import spaseq
 from spaseq import cli
+from spaseq.cli.reports import MEANINGS
 from spaseq.explain.diagnosis import nearest_iri
 from spaseq.explain.why_not import first_obstacle
 
@@ -240,3 +241,24 @@ def test_a_signal_asks_a_running_command(folder: Path) -> None:
         process.stderr.read()
     assert first.startswith(b"query q: ")
     assert process.returncode == 0
+
+
+def test_statistics_say_what_they_count(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "q.rq", "--stream", "s=s.nq", "--stats", "--why"]) == 0
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "unused triples: triples outside of events, and those that no query can use" in shown
+    counters = json_statistics(folder, capsys)
+    named = [name for name, value in counters.items() if isinstance(value, int)]
+    assert set(named) < set(MEANINGS)
+
+
+def json_statistics(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    assert cli.main(["run", "q.rq", "--stream", "s=s.nq", "--stats-json"]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("{")]
+    counters: dict[str, object] = json.loads(told[0])["run"]
+    return counters
+
+
+def test_an_empty_live_run_says_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "q.rq", "--stream", "s=s.nq", "--state", "kept"]) == 0
+    assert "no match: A: its graph pattern has no solution in 5 events" in capsys.readouterr().err
