@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pyoxigraph as ox
+from drawn_queries import from_streams, query_text
 from oracle import XSD, timestamp
 from strategies import EXAMPLE, Case, iri, random_case
 
@@ -68,7 +69,7 @@ def _case(chance: random.Random, chance_of_waiting: float, skips: float, chooses
     defines = [_define(chance, name, names, streams, keyed) for name in names]
     windows = ["4 SECONDS", "6 SECONDS", "TUMBLING 3 SECONDS", *["4 EVENTS"] * (not waits)]
     clauses = [f"WITHIN {chance.choice(windows)}", *["PARTITION BY ?k"] * keyed]
-    clauses += [f"FROM STREAM {name} :{name}" for name in streams]
+    clauses += from_streams(streams)
     clauses += ["AFTER MATCH SKIP PAST LAST EVENT"] * (chance.random() < skips)
     limit = form = ""
     kind = chance.choice(("LIMIT", "ANY", "DISTINCT", "NEXT", "MAX")) if chooses else ""
@@ -84,11 +85,8 @@ def _case(chance: random.Random, chance_of_waiting: float, skips: float, chooses
             limit += f" PER {chance.choice(shown if form else variables)}"
         if chance.random() < 0.3:
             limit += f" EVERY {chance.choice((1, 2, 3))} SECONDS"
-    head = "\n".join(
-        ["PREFIX : <http://example.org/>", f"SELECT {form}{' '.join(shown)}", *clauses]
-    )
-    body = "\n  ".join([f"SEQ({sequence})", *defines])
-    query = f"{head}\nWHERE {{\n  {body}\n}}{limit}"
+    head = form + " ".join(shown)
+    query = query_text(clauses, sequence, defines, limit.strip(), head)
     return Case(query, _events(chance, streams, "".join(names).lower()))
 
 

@@ -1,7 +1,6 @@
 """Short queries with absences that have a deadline of their own, drawn by chance.
 
-The events lie one second apart or less, and the deadlines are a few seconds, so a deadline decides
-many cases. Every absence is one that the engine runs.
+The deadlines are a few seconds, as far apart as the events, so a deadline decides many cases.
 """
 
 from __future__ import annotations
@@ -9,7 +8,16 @@ from __future__ import annotations
 import random
 import re
 
-from absences import FILTERS, _events
+from drawn_queries import (
+    EMITS,
+    SIZES,
+    definitions,
+    events_of,
+    from_streams,
+    names_in,
+    query_text,
+    streams_of,
+)
 from strategies import Case
 
 FRAMES = (
@@ -34,15 +42,19 @@ FRAMES = (
     "A {o} C? {w} {p} D? {v}", "A {o} !(B {p} C? {w}) {o} D", "A {o} !(B {p} C? {w})",
     "A {o} C* {w}", "(A {o} C? {w})+", "A {o} (C & D)? {w}", "A {o} !B {w} {p} C? {v}",
     "A {o} C? {w} {p} !B {v}", "A {o} C{{0,2}} {w}", "A {o} C? {w} {p} !B", "A {o} (C? {w}) {p} D*",
+    "A {o} !(B {p} !C {w}) {p} D", "A {o} !(B {p} !C {w})", "A {o} !(B {p} !C {w}) {v}",
+    "A {o} !(B {p} !C {w}) {v} {p} D", "A {o} !(B {p} !C {w} {o} E) {p} D", "!(B {p} !C {w}) {o} A",
+    "A {o} (B {p} !C {w})? {p} D", "A {o} (B {p} !C {w})?", "A {o} (B {p} !C {w})* {p} D",
+    "A {o} (B {p} !C {w})? {v}", "A {o} (!C {w} {p} B)? {p} D", "A {o} (!C {w} {p} B)?",
+    "(B {p} !C {w})? {o} A", "(!C {w} {p} B)? {o} A", "A {o} (!C {w} {p} B)? {v} {p} D",
+    "A {o} !(B {p} !(C {o} !E {v}) {w}) {p} D", "A {o} !(B {w} {p} !C) {p} D",
 )  # fmt: skip
-SIZES = ("0 SECONDS", "1 SECOND", "1 SECOND", "2 SECONDS", "2 SECONDS", "3 SECONDS", "1.5 SECONDS")
-EMITS = ("EMIT MAX", "EMIT NEXT", "EMIT LAST", "EMIT ANY", "EMIT STRICT", "LIMIT 1")
 
 
 def timed(seed: int) -> Case:
     """The case of a seed."""
     chance = random.Random(seed)
-    streams = chance.choice((("S",), ("S",), ("S",), ("S", "T")))
+    streams = streams_of(chance)
     keyed = chance.random() < 0.2
     sequence = chance.choice(FRAMES).format(
         w=f"WITHIN {chance.choice(SIZES)}",
@@ -52,26 +64,16 @@ def timed(seed: int) -> Case:
     )
     if "AND" in sequence:
         sequence = re.sub(r", \((\w) AND", r"; (\1 AND", sequence)
-    names = sorted(set(re.findall(r"\b[A-E]\b", sequence)))
-    defines = []
-    for name in names:
-        low = name.lower()
-        on = ", ".join(chance.sample(streams, chance.randint(1, len(streams))))
-        pattern = f"?k :{low} ?{low}" if keyed else f"[] :{low} ?{low}"
-        texts = [text for text in FILTERS.get(name, ()) if chance.random() < 0.1]
-        filters = "".join(
-            f" FILTER({text})" for text in texts
-            if "PREV" not in text and all(v[1:].upper() in names for v in re.findall(r"\?\w", text))
-        )  # fmt: skip
-        defines.append(f"DEFINE GPM {name} ON {on} {{ {pattern}{filters} }}")
-    windows = ["20 SECONDS", "20 SECONDS", "5 SECONDS"]
-    if not re.match(r"\(*(!B WITHIN|A\?)", sequence):
-        windows.append("TUMBLING 6 SECONDS")
-        # Neither a negation or optional step waits for the window, nor is a bound in a negation.
-        if not re.search(r"(![A-D]|[?*])\s*$|!\(\w WITHIN|[?*}] WITHIN", sequence):
-            windows += ["4 EVENTS", "UNBOUNDED"]
+    names = names_in(sequence)
+    defines = definitions(chance, names, streams, keyed)
+    windows = ["20 SECONDS", "20 SECONDS", "5 SECONDS", "TUMBLING 6 SECONDS"]
+    # Neither a negation nor an optional step may wait for the window.
+    if not re.search(r"(![A-D]|!\([^()]*(\([^()]*\))?[^()]*\)|[?*])\)*\s*$|[?*}]", sequence):
+        windows.append("UNBOUNDED")
+        if not re.match(r"\(*(!B WITHIN|A\?)", sequence):
+            windows.append("4 EVENTS")
     clauses = [f"WITHIN {chance.choice(windows)}", *["PARTITION BY ?k"] * keyed]
-    clauses += [f"FROM STREAM {name} :{name}" for name in streams]
+    clauses += from_streams(streams)
     if chance.random() < 0.1:
         clauses.append("AFTER MATCH SKIP PAST LAST EVENT")
     end = ""
@@ -80,8 +82,6 @@ def timed(seed: int) -> Case:
         if emit.startswith("EMIT"):
             clauses.append(emit)
         else:
-            end = f"\n{emit}"
-    head = "\n".join(["PREFIX : <http://example.org/>", "SELECT *", *clauses])
-    body = "\n  ".join([f"SEQ({sequence})", *defines])
-    query = f"{head}\nWHERE {{\n  {body}\n}}{end}"
-    return Case(query, _events(chance, streams, "".join(names).lower()))
+            end = emit
+    query = query_text(clauses, sequence, defines, end)
+    return Case(query, events_of(chance, streams, "".join(names).lower()))

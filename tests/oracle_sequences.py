@@ -210,6 +210,8 @@ class Partial:
 Joined = tuple[tuple[Entry, ...], ...]
 """x: the witnesses of a step, one tuple per `&` group or event."""
 Within = Callable[[Partial, Event], bool]
+Ends = Callable[[Instant], bool]
+"""Whether a guarded unit that ends there, with an absence perhaps, has occurred in time."""
 
 
 def _before(guard: Guard, m: Partial) -> tuple[Guard, ...]:
@@ -452,13 +454,20 @@ class Derivations:
                 def until(p: Partial, event: Event, last: int = deadline) -> bool:
                     return event.time.micros <= last
 
+                def over(last: Instant, end: int = deadline) -> bool:
+                    return last[0] <= end
+
                 late = not self.window.holds(m.first, (deadline, AFTER_ALL))
-                if not late and not any(self.occurs(g, m, None, until) for g in m.waiting):
+                if not late and not any(self.occurs(g, m, None, until, over) for g in m.waiting):
                     yield m, deadline
                 continue
+
+            def inside(last: Instant, first: Event = m.first) -> bool:
+                return self.window.holds(first, last)
+
             if not m.waiting:
                 yield m, m.last[0] if m.last[1] == AFTER_ALL else None
-            elif not any(self.occurs(guard, m, None, within) for guard in m.waiting):
+            elif not any(self.occurs(guard, m, None, within, inside) for guard in m.waiting):
                 yield m, self.window.closing(m.first)
 
     def group_key(self, entries: Sequence[Entry]) -> tuple[Term | None, ...]:
@@ -598,7 +607,14 @@ class Derivations:
         last = max(entry.event.instant for entry in flat(x))
         yield Partial(entries, m.first or first, last, free=False)
 
-    def occurs(self, guard: Guard, m: Partial, x: Joined | None, within: Within) -> bool:
+    def occurs(
+        self,
+        guard: Guard,
+        m: Partial,
+        x: Joined | None,
+        within: Within,
+        ends: Ends = lambda _: True,
+    ) -> bool:
         """Whether a guard's unit occurs strictly between m and x, or after m in its window.
 
         Before the first step of all: wherever it fits the window with x. There a negation
@@ -610,6 +626,10 @@ class Derivations:
         bounds: Within = within
         if x is not None:
             first = earliest(x)
+            begins = first.instant
+
+            def ends(last: Instant) -> bool:
+                return last < begins
 
             def bounds(_: Partial, event: Event) -> bool:
                 if event.instant >= first.instant:
@@ -620,7 +640,8 @@ class Derivations:
 
         context = Partial(m.entries + (flat(x) if x else ()), m.first, m.last)
         return any(
-            not any(self.occurs(later, found, x, within) for later in found.waiting)
+            (found.last is None or ends(found.last))
+            and not any(self.occurs(later, found, x, within, ends) for later in found.waiting)
             for found in self.run(guard.node, guard.operator, context, guard.path, bounds)
         )
 
@@ -679,7 +700,10 @@ class Derivations:
                 def until(_: Partial, event: Event) -> bool:
                     return event.instant <= deadline
 
-                if not any(self.occurs(each, m, None, until) for each in waiting):
+                def over(last: Instant) -> bool:
+                    return last <= deadline
+
+                if not any(self.occurs(each, m, None, until, over) for each in waiting):
                     yield Partial(m.entries, m.first, deadline, free=False)
 
     def _bound(self, node: Bounded, m: Partial, within: Within) -> Within:

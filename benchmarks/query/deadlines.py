@@ -1,10 +1,10 @@
-"""The cost of an absence with a deadline: a query with it, beside the same query without it.
+"""The cost of deadlines and bounds: a query with one, beside the same query without it.
 
 An event every 100 ms is an A, a B, an N or something else, of one of some keys. Events are read
 beforehand, so that matching alone is timed, in processor time, the two queries in turns. `ratio` is
-the time without the deadline over the time with it: the median, and the least and the greatest of
-the repeats. `waiting` is the greatest number of groups of partial matches after a batch: the
-deadline and the window bound it.
+the time without it over the time with it: the median, and the least and the greatest of the
+repeats. `waiting` is the greatest number of groups of partial matches after a batch: deadline,
+bound and window limit it.
 
     python benchmarks/query/deadlines.py --events 200000 --repeat 5
 """
@@ -29,6 +29,11 @@ PAIRS = {
     "beside a negation": ("A ; !N ; B", "A ; !N WITHIN 5 SECONDS ; B"),
     "of a unit": ("A ; !(N ; N) ; B", "A ; !(N ; N) WITHIN 5 SECONDS ; B"),
     "at the end": ("A ; !N", "A ; !N WITHIN 5 SECONDS"),
+    "bound of a step": ("A ; B", "A ; B WITHIN 5 SECONDS"),
+    "bound of a sequence": ("A ; (B ; A)", "A ; (B ; A) WITHIN 5 SECONDS"),
+    "bound around an iteration": ("A ; (B{1,3})", "A ; (B{1,3}) WITHIN 5 SECONDS"),
+    "bound of an operand": ("A ; (B | N)", "A ; ((B WITHIN 5 SECONDS) | N)"),
+    "inside a negation": ("A ; !(N ; N) ; B", "A ; !(N ; !N WITHIN 5 SECONDS) ; B"),
 }
 
 
@@ -72,7 +77,7 @@ def matched(program: spaseq.Program, path: Path) -> tuple[float, int, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The cost of an absence with a deadline.")
+    parser = argparse.ArgumentParser(description="The cost of deadlines and bounds.")
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--keys", type=int, default=1_000)
     parser.add_argument("--repeat", type=int, default=5)

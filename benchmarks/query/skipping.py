@@ -22,14 +22,18 @@ import spaseq
 from spaseq.io.source import Source
 
 STREAM = "http://example.org/S"
-SEQUENCES = {"two steps": "A : B", "an iteration": "A ; B{1,3}", "a shared key": "A : B"}
+SEQUENCES = {
+    "two steps": "A : B", "an iteration": "A ; B{1,3}", "a shared key": "A : B",
+    "partitions": "A : B",
+}  # fmt: skip
 MODES = ("KEEP ALL", "SKIP PAST LAST EVENT", "SKIP TO NEXT", "SKIP TO FIRST B", "SKIP TO LAST B")
 
 
 def query(name: str, mode: str) -> str:
-    subject = "?k" if name == "a shared key" else "[]"
+    subject = "?k" if name in ("a shared key", "partitions") else "[]"
+    partition = "PARTITION BY ?k " * (name == "partitions")
     return (
-        "PREFIX : <http://example.org/> SELECT ?a ?b WITHIN 100 EVENTS "
+        f"PREFIX : <http://example.org/> SELECT ?a ?b WITHIN 100 EVENTS {partition}"
         f"FROM STREAM S <{STREAM}> AFTER MATCH {mode} WHERE {{ SEQ({SEQUENCES[name]}) "
         f"DEFINE GPM A ON S {{ {subject} :a ?a }} DEFINE GPM B ON S {{ {subject} :b ?b }} }}"
     )

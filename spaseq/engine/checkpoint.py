@@ -313,7 +313,7 @@ def _restore_query(
     restore_limit(query.output.limit, data["limit"], clock, reader)
     state = automata.read(data["automaton"], reader)
     check(query.native, state, dated=clock.domain == DATE_TIME, opened=query.opened)
-    now, _, _, micros, _, _ = state.clock
+    now, _, _, micros, *_ = state.clock
     if now >= 0 and (clock.closed is None or (micros > clock.closed and not clock.finished)):
         refuse("clock", "the automaton is ahead of the run")
     if query.opened and (now < 0 or query.time is None or query.time.micros != micros):

@@ -14,7 +14,7 @@ from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import NamedGraphs
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.window import LAST_MOMENT
-from spaseq.nfa.wiring import windows_back
+from spaseq.nfa.wiring import time_back, windows_back
 from spaseq.parser import ast
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
@@ -236,6 +236,7 @@ def _horizon(queries: Sequence[CompiledQuery], counted: bool) -> int:
     kinds = ("events",) if counted else ("span", "tumbling")
     reached = (
         query.plan.window.size * windows_back(query.automaton)
+        + time_back(query.plan, query.automaton)
         for query in queries
         if query.plan.window.kind in kinds
     )

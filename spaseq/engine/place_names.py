@@ -232,6 +232,8 @@ class Notation:
             case "iterations":
                 assert register.unit is not None
                 return f"iteration of {self.unit(register.unit)}"
+            case "mark":
+                return register.name
 
     def _scope(self, register: Register) -> str:
         if register.scope is None:
@@ -244,6 +246,8 @@ class Notation:
             return f"the number of the iteration, told apart up to {register.limit}"
         if register.kind == "count":
             return "the number of witnesses so far"
+        if register.kind == "mark":
+            return "half of the time from which the bound counts"
         if register.unit is None:
             return "one value for the whole match"
         unit = self.unit(register.unit)

@@ -76,7 +76,7 @@ class Tracer:
 
     def _value(self, register: int, value: int) -> str:
         described = self._notation.plan.registers[register]
-        if described.kind in ("iterations", "count") or described.function == "COUNT":
+        if described.is_number or described.function == "COUNT":
             return str(value)
         return _SPECIAL.get(value) or _shortened(self._native.parts.term(value))
 

@@ -45,6 +45,8 @@ class Edge:
     within: int | None = None
     """Microseconds from the last event of the partial match to that of the step; at a start, and of
     a unit searched in front of a match, from the first event of the step. None: no bound."""
+    marks: tuple[int, ...] = ()
+    """The bounded units of several steps that the edge begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +89,14 @@ class Atom:
     a timestamp. `single` has one operand with one alternative of one occurrence; `together` (`&`)
     one operand with one alternative of several; `any-order` (`AND`) several operands. A `deadline`
     has no operands: it is complete `size` microseconds after the last event, or deadline, before
-    it.
+    it. `limits` are the (number, microseconds) of the bounded units around it.
     """
 
     kind: Literal["single", "together", "any-order", "deadline"]
     operands: tuple[tuple[tuple[int, ...], ...], ...]
     links: tuple[Link, ...] = ()
     size: int = 0
+    limits: tuple[tuple[int, int], ...] = ()
 
     @property
     def conjoined(self) -> bool:
@@ -184,6 +187,10 @@ class Automaton:
     register_names: tuple[str, ...]
     ambiguous: bool = True
     """Whether two runs may accept the same list of witnesses."""
+
+    def limits(self, edge: Edge) -> tuple[tuple[int, int], ...]:
+        """The bounds of the units around the step of an edge that were begun before it."""
+        return tuple(each for each in self.atoms[edge.atom].limits if each[0] not in edge.marks)
 
     @property
     def waits(self) -> bool:

@@ -35,6 +35,7 @@ from spaseq.nfa.automaton import (
 from spaseq.nfa.liveness import analyse
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
+from spaseq.plan.places import bounded_units
 
 
 def compile_automaton(plan: QueryPlan) -> Automaton:
@@ -133,6 +134,10 @@ class _Builder:
         self._occurrence = 0
         self._unit = 0
         self._around: tuple[int, ...] = ()
+        self._bounded = bounded_units(plan.sequence)
+        self._limits: tuple[tuple[int, int], ...] = ()
+        self._fronts_behind: dict[int, tuple[int, ...]] = {}
+        """The starts of guards where nothing precedes, by guard, if they differ."""
         self._absent_for: dict[int, int] = {}
         """The bounds of the optional steps that guards stand for, by guard."""
         self._ends: dict[int, int] = {}
@@ -225,11 +230,10 @@ class _Builder:
 
     def _step(self, step: ast.Step, reach: Operator | None) -> _Ways:
         quantifier = step.quantifier
-        within = None if step.bound is None else step.bound.microseconds
         if quantifier is None or quantifier.optional:
-            return _bounded(self._parts(step.unit, reach), within)
+            return self._within(step.unit, reach, step.bound)
         least = max(quantifier.least, 1)
-        return self._iteration(step.unit, least, quantifier.most, reach, within)
+        return self._iteration(step.unit, least, quantifier.most, reach, step.bound)
 
     def _iteration(
         self,
@@ -237,13 +241,13 @@ class _Builder:
         least: int,
         most: int | None,
         reach: Operator | None,
-        within: int | None,
+        bound: ast.Bound | None,
     ) -> _Ways:
-        """The ways of an iteration; `within` bounds each of its rounds."""
+        """The ways of an iteration; `bound` is that of each of its rounds."""
         number = self._unit
         self._unit += 1
         around, self._around = self._around, (*self._around, number)
-        arrivals, exits = _bounded(self._parts(unit, reach), within)
+        arrivals, exits = self._within(unit, reach, bound)
         self._around = around
         if most is None or most > 1:
             again = [_entering(arrival, Action(number, again=True)) for arrival in arrivals]
@@ -254,6 +258,22 @@ class _Builder:
             [_entering(arrival, Action(number, again=False)) for arrival in arrivals],
             [replace(e, bounds=e.bounds + enough) for e in exits],
         )
+
+    def _within(self, unit: ast.Unit, reach: Operator | None, bound: ast.Bound | None) -> _Ways:
+        """The ways of a unit that must end within a bound.
+
+        If the unit has several steps, each of them must keep the bound, which counts from a mark
+        that the first one sets.
+        """
+        if bound is None:
+            return self._parts(unit, reach)
+        number, size = self._bounded.get(bound.span), bound.microseconds
+        if number is None:
+            return _bounded(self._parts(unit, reach), size)
+        limits, self._limits = self._limits, (*self._limits, (number, size))
+        ways = _bounded(self._parts(unit, reach), size, (number,))
+        self._limits = limits
+        return ways
 
     def _parts(self, unit: ast.Unit, reach: Operator | None) -> _Ways:
         if isinstance(unit, ast.Sequence):
@@ -283,7 +303,7 @@ class _Builder:
 
     def _atoms(self, atoms: list[Atom]) -> _Ways:
         first = len(self.atoms)
-        self.atoms += atoms
+        self.atoms += [replace(atom, limits=self._limits) for atom in atoms]
         self.links += [[] for _ in atoms]
         numbers = range(first, len(self.atoms))
         return (
@@ -315,35 +335,41 @@ class _Builder:
         numbering is reset, since guard and step share their occurrences.
         """
         marks = self._occurrence, self._unit
+        limits, self._limits = self._limits, ()
         quantifier = step.quantifier
-        unit = step.unit
-        within = None
-        if step.bound is not None and not step.negated:
-            within = step.bound.microseconds
+        bound = None if step.negated else step.bound
         if quantifier is not None and not quantifier.optional:
             least = max(quantifier.least, 1)
-            arrivals, exits = self._iteration(unit, least, least, reach, within)
+            arrivals, exits = self._iteration(step.unit, least, least, reach, bound)
         else:
-            arrivals, exits = _bounded(self._parts(unit, reach), within)
+            arrivals, exits = self._within(step.unit, reach, bound)
+        self._limits = limits
         for leaving in exits:
             self.links[leaving.atom].append(Link(DONE, leaving.bounds, leaving.guards))
-        starts = tuple(
-            self.place(Place(operator, arrival.guards, edges))
-            for arrival in arrivals
-            for operator, edges in self._fronts(arrival, reach)
-        )
+        starts = self._guard_starts([a for a in arrivals if not a.begins], reach)
         single = self._single(starts)
         first = [self.places[start] for start in starts]
         relative = any(
             place.guards
-            or place.operator == ";"
+            or place.operator in (";", "for")
             or any(edge.within is not None for edge in place.edges)
             for place in first
         )
+        if any(arrival.begins is not None for arrival in arrivals):
+            front = self._guard_starts([a for a in arrivals if a.begins is not False], reach)
+            self._fronts_behind[len(self.guards)] = front
         self.guards.append(Guard(self._around, starts, single, step.negated, relative))
         if not step.negated:
             self._occurrence, self._unit = marks
         return len(self.guards) - 1
+
+    def _guard_starts(self, arrivals: list[_Arrival], reach: Operator | None) -> tuple[int, ...]:
+        """The places where a guarded unit may begin."""
+        return tuple(
+            self.place(Place(operator, arrival.guards, edges))
+            for arrival in arrivals
+            for operator, edges in self._fronts(arrival, reach)
+        )
 
     def _fronts(
         self, arrival: _Arrival, reach: Operator | None
@@ -353,6 +379,8 @@ class _Builder:
         If no operator reaches the unit, `;` holds in the rounds after the first. The first round
         looks back from the start of a match, where no operator binds.
         """
+        if arrival.operator == "for":
+            return [("for", arrival.edges)]
         if (arrival.operator or reach or ";") != ";":
             return [(":", arrival.edges)]
         fronts: list[tuple[Operator, tuple[Edge, ...]]] = []
@@ -396,7 +424,9 @@ class _Builder:
         It belongs to the iteration that the next step begins, not to the one before. In front of a
         match it looks back by the bound of an absence.
         """
-        self.guards.append(replace(self.guards[guard], units=(), lookback=lookback))
+        starts = self._fronts_behind.get(guard, self.guards[guard].starts)
+        leading = replace(self.guards[guard], units=(), lookback=lookback, starts=starts)
+        self.guards.append(leading)
         return len(self.guards) - 1
 
     def _single(self, starts: tuple[int, ...]) -> int | None:
@@ -437,16 +467,18 @@ def _entering(arrival: _Arrival, action: Action) -> _Arrival:
     return replace(arrival, edges=edges)
 
 
-def _bounded(ways: _Ways, within: int | None) -> _Ways:
-    """The ways of a unit whose every way is one step, which must end within a bound."""
+def _bounded(ways: _Ways, within: int, marks: tuple[int, ...] = ()) -> _Ways:
+    """The ways of a unit whose first step must be within a bound and begins bounded units."""
     arrivals, exits = ways
-    if within is None:
-        return ways
     return [
         replace(
             arrival,
             edges=tuple(
-                replace(edge, within=within if edge.within is None else min(within, edge.within))
+                replace(
+                    edge,
+                    within=within if edge.within is None else min(within, edge.within),
+                    marks=(*marks, *edge.marks),
+                )
                 for edge in arrival.edges
             ),
         )

@@ -11,13 +11,13 @@ Both are fixpoints. Cost: places × registers × the length of the longest path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
 from spaseq.nfa.automaton import Action, Automaton, EagerGuard, Edge, Guard, Link, Place, Relation
 from spaseq.plan.logical import Condition, QueryPlan, Register
-from spaseq.plan.references import iteration_register
+from spaseq.plan.references import iteration_register, mark_registers
 from spaseq.rules import enabled
 
 
@@ -90,7 +90,8 @@ class _Flow:
             conditions += [assignment.value for assignment in occurrence.assignments]
             bound = (*gpm.variables, *(a.variable for a in occurrence.assignments))
             after = self._union(after, frozenset(bound), *(c.reads for c in conditions))
-        return self._before_actions(after, edge)
+        after |= _marks(number for number, _ in self.automaton.limits(edge))
+        return self._before_actions(after - _marks(edge.marks), edge)
 
     def _link(self, link: Link) -> Names:
         names = frozenset(iteration_register(bound.unit) for bound in link.bounds)
@@ -138,7 +139,7 @@ def _changed_on_some_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:
         for number, place in enumerate(automaton.places):
             for edge in place.edges:
                 atom = automaton.atoms[edge.atom]
-                here = set(found[number])
+                here = set(found[number] | _marks(edge.marks))
                 for action in edge.actions:
                     _enter(here, action, plan.registers)
                 for occurrence in (plan.occurrences[o] for o in atom.occurrences):
@@ -155,6 +156,11 @@ def _changed_on_some_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:
                         found[link.target] |= here
                         changed = True
     return found
+
+
+def _marks(bounded: Iterable[int]) -> Names:
+    """The registers from which bounds count."""
+    return frozenset(name for number in bounded for name in mark_registers(number))
 
 
 def _enter(names: set[str], action: Action, registers: Sequence[Register]) -> None:

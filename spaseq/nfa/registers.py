@@ -130,7 +130,7 @@ class RegisterFile:
         return True
 
     def _initial(self, register: Register) -> Any:
-        if register.kind in ("iterations", "count"):
+        if register.is_number:
             return 0
         if register.kind == "aggregate":
             return self._aggregates.start(register.function, register.separator, register.distinct)

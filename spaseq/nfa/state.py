@@ -47,6 +47,7 @@ class ClockState(NamedTuple):
     micros: int
     times: Sequence[Sequence[int]]
     bounds: Sequence[Sequence[int]]
+    clock: Sequence[Sequence[int]]
 
 
 class LabelState(NamedTuple):
@@ -242,7 +243,7 @@ def read(data: Any, reader: Reader) -> AutomatonState:
         StateError: for any other data.
     """
     record(data, "automaton", (*_FIELDS, *_ROWS, "chained", "recalled"))
-    now, bound, start, micros, times, bounds = listed(data["clock"], "clock", 6)
+    now, bound, start, micros, times, bounds, clock = listed(data["clock"], "clock", 7)
     return AutomatonState(
         clock=ClockState(
             whole(now, "clock", -1),
@@ -251,6 +252,7 @@ def read(data: Any, reader: Reader) -> AutomatonState:
             whole(micros, "clock", LEAST, GREATEST),
             [wholes(pair, "clock", LEAST, GREATEST, 2) for pair in listed(times, "clock")],
             [wholes(pair, "clock", 0, MOST, 2) for pair in listed(bounds, "clock")],
+            [wholes(pair, "clock", LEAST, GREATEST, 2) for pair in listed(clock, "clock")],
         ),
         skipped=whole(data["skipped"], "skipped"),
         waited=whole(data["waited"], "waited"),

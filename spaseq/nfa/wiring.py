@@ -48,6 +48,26 @@ def windows_back(automaton: Automaton) -> int:
     return max(of(automaton.places[start]) for start in automaton.starts)
 
 
+def time_back(plan: QueryPlan, automaton: Automaton) -> int:
+    """How long before a window of time a search may reach, in microseconds.
+
+    A guard in front of a match looks back as far as its bound, whatever the window; a step skipped
+    in it is searched in a window of its own.
+    """
+    window = plan.window
+    backs = [guard.lookback for guard in automaton.guards if guard.lookback is not None]
+    if not backs or window.kind not in ("span", "tumbling"):
+        return 0
+    return max(backs) + (windows_back(automaton) - 1) * window.size
+
+
+def reads_times(automaton: Automaton) -> bool:
+    """Whether a guard reads the times of instants: it looks back by a bound, or waits inside."""
+    return any(guard.lookback is not None for guard in automaton.guards) or any(
+        automaton.deadline(place) is not None for place in fragment_places(automaton)
+    )
+
+
 def dispatch(
     plan: QueryPlan, automaton: Automaton, fragment: frozenset[int]
 ) -> dict[int, list[tuple[int, int, Edge]]]:

@@ -166,36 +166,35 @@ class QueryBuilder(PatternBuilder):
         kind: Any = "tumbling" if "TUMBLING" in words else "span"
         return ast.Within(kind, self._duration(tree), span=span)
 
-    def _duration(self, tree: Tree) -> int:
+    def _duration(self, tree: Tree, noun: str = "window") -> int:
         """The microseconds of the number and the unit at the end of a clause or bound."""
         number, unit = tree.children[-2:]
-        return self._microseconds(number, as_token(unit).text.upper().removesuffix("S"))
+        return self._microseconds(number, as_token(unit).text.upper().removesuffix("S"), noun)
 
-    def _microseconds(self, token: Part, unit: str) -> int:
+    def _microseconds(self, token: Part, unit: str, noun: str) -> int:
         number = Decimal(as_token(token).text)
         if number.is_zero():
             return 0
         if number.adjusted() > 18:
-            self._too_long(token)
+            self._too_long(token, noun)
             return 0
         exact = number * MICROSECONDS[unit] if number.adjusted() > -24 else None
         if exact is None or len(number.as_tuple().digits) > 24 or exact != int(exact):
             self.source.report(
-                "this window is not a whole number of microseconds",
+                f"this {noun} is not a whole number of microseconds",
                 self.span(token),
                 "times have a resolution of one microsecond: round the number",
                 incomplete=True,
             )
             return 0
         if exact >= 2**63:
-            self._too_long(token)
+            self._too_long(token, noun)
             return 0
         return int(exact)
 
-    def _too_long(self, token: Part) -> None:
-        self.source.report(
-            "this window is too long", self.span(token), _MAX_WINDOW_HINT, incomplete=True
-        )
+    def _too_long(self, token: Part, noun: str) -> None:
+        hint = _MAX_WINDOW_HINT if noun == "window" else _MAX_SPAN_HINT.format(noun)
+        self.source.report(f"this {noun} is too long", self.span(token), hint, incomplete=True)
 
     def partition_by(self, tree: Tree) -> ast.PartitionBy:
         variables = tuple(self.build(child) for child in tree.children)
@@ -240,9 +239,8 @@ class QueryBuilder(PatternBuilder):
         return ast.GroupResults(**parts, span=self.span(tree), word_span=word)
 
     def over(self, tree: Tree) -> ast.Over:
-        *tumbling, number, unit = tree.children
-        microseconds = self._microseconds(number, as_token(unit).text.upper().removesuffix("S"))
-        return ast.Over(microseconds, bool(tumbling), self.span(tree))
+        tumbling = len(tree.children) > 2
+        return ast.Over(self._duration(tree, "time of OVER"), tumbling, self.span(tree))
 
     def limit_results(self, tree: Tree) -> ast.Limit:
         number, *rest = tree.children
@@ -257,7 +255,7 @@ class QueryBuilder(PatternBuilder):
         return tuple(self.build(child) for child in tree.children)
 
     def every(self, tree: Tree) -> ast.Every:
-        return ast.Every(self._duration(tree), self.span(tree))
+        return ast.Every(self._duration(tree, "time of EVERY"), self.span(tree))
 
     def define(self, tree: Tree) -> ast.Define:
         *heads, group = tree.children
@@ -349,7 +347,7 @@ class QueryBuilder(PatternBuilder):
         return ast.Step(operator, unit, quantifier, negated, span, self.span(mark), bound)
 
     def bound(self, tree: Tree) -> ast.Bound:
-        return ast.Bound(self._duration(tree), self.span(tree))
+        return ast.Bound(self._duration(tree, "bound"), self.span(tree))
 
     def quantifier(self, tree: Tree) -> ast.Quantifier:
         span = self.span(tree)
@@ -368,4 +366,5 @@ class QueryBuilder(PatternBuilder):
         return ast.Quantifier(least, self.integer(rest[1]) if len(rest) == 2 else None, False, span)
 
 
+_MAX_SPAN_HINT = "the longest {} is about 292,000 years"
 _MAX_WINDOW_HINT = "the longest window is about 292,000 years; WITHIN UNBOUNDED sets no limit"

@@ -27,8 +27,6 @@ class _Where:
     """No step of the SEQ and no earlier iteration can precede it."""
     may_begin: bool = True
     """Only negations and optional steps precede it in the SEQ."""
-    begins_side: bool = False
-    """It begins an operand of `|`."""
     last: bool = True
     """The match may end with it."""
     guarded: bool = False
@@ -52,7 +50,6 @@ class _Walk:
                 where,
                 first=first,
                 may_begin=may_begin,
-                begins_side=where.begins_side and position == 0,
                 last=where.last and all(map(_may_be_absent, steps[position + 1 :])),
             )
             self._step(step, here)
@@ -79,28 +76,18 @@ class _Walk:
             self.sequence(unit, where)
         elif isinstance(unit, ast.Disjunction):
             for side in unit.operands:
-                self._unit(side, replace(where, begins_side=True))
+                self._unit(side, where)
 
     def _absence(self, bound: ast.Bound, where: _Where) -> None:
         window = self._window
-        if where.guarded:
+        if where.may_begin and window is not None and window.kind == "events":
             self._error(
-                "an absence with a deadline inside a negation or an optional step is not supported",
+                "an absence in front with a bound needs a window of time, or none: a window of "
+                "events forgets older events, whatever their time",
                 bound,
-                "drop the bound, or move the absence out of the step that may be absent",
+                "write a window in units of time, such as `WITHIN 10 MINUTES`, or drop the bound",
             )
-        elif (
-            where.may_begin
-            and window is not None
-            and (window.kind != "span" or window.microseconds < bound.microseconds)
-        ):
-            self._error(
-                "an absence in front cannot look back further than the window, which must be one "
-                "of time that slides",
-                bound,
-                "write a longer window, such as `WITHIN 1 HOUR`, or a shorter bound",
-            )
-        else:
+        elif not where.may_begin:
             self._deadline(bound)
 
     def _deadline(self, bound: ast.Bound) -> None:
@@ -125,26 +112,25 @@ class _Walk:
                 bound,
                 "drop the bound, or write it after a later step: `A; B WITHIN 5 SECONDS`",
             )
-        elif where.begins_side:
-            self._error(
-                "a bound on the first step of an operand of `|` is not supported",
-                bound,
-                "write the bound after the whole disjunction: `(A | B) WITHIN 5 SECONDS`",
-            )
-        elif not _is_one_step(step.unit):
-            self._error(
-                "a bound on a sequence of several steps is not supported",
-                bound,
-                "bound its steps one by one: `(B WITHIN 5 SECONDS; C WITHIN 5 SECONDS)`",
-            )
-        elif where.guarded and not self._timed:
-            self._error(
-                "a bound on a step that may be absent needs a window of time",
-                bound,
-                "write a window in units of time, such as `WITHIN 10 MINUTES`",
-            )
         elif where.last and _may_be_absent(step):
             self._deadline(bound)
+        else:
+            self._idle(bound)
+
+    def _idle(self, bound: ast.Bound) -> None:
+        """Warn of a bound that the window always keeps."""
+        window = self._window
+        if window is not None and self._timed and window.microseconds < bound.microseconds:
+            self.findings.append(
+                Diagnostic(
+                    "the window is shorter than this bound, so the bound never decides",
+                    bound.span,
+                    "write a longer window, a shorter bound, or no bound",
+                    window.span,
+                    "the window",
+                    "warning",
+                )
+            )
 
 
 def _may_be_absent(step: ast.Step) -> bool:
@@ -162,15 +148,3 @@ def _is_one_event(unit: ast.Unit) -> bool:
         case ast.Sequence():
             return len(unit.steps) == 1 and _is_one_event(unit.steps[0].unit)
     return False
-
-
-def _is_one_step(unit: ast.Unit) -> bool:
-    """Whether each way through the unit is one event, or one group under `&` or `AND`."""
-    match unit:
-        case ast.Disjunction():
-            return all(map(_is_one_step, unit.operands))
-        case ast.Sequence():
-            step = unit.steps[0]
-            plain = step.quantifier is None and not step.negated
-            return len(unit.steps) == 1 and plain and _is_one_step(step.unit)
-    return True

@@ -27,6 +27,8 @@ def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
                 yield from _services_within(group)
             case ast.Values():
                 yield from _repeated(part.variables)
+            case ast.GroupGraphPattern(elements=elements):
+                yield from _impossible([e for e in elements if isinstance(e, ast.Triple)])
     for element in define.pattern.elements:
         match element:
             case ast.Filter():
@@ -64,6 +66,27 @@ def _services_within(group: ast.GroupGraphPattern) -> Iterator[Diagnostic]:
                 part.span,
                 "move the other elements out of the EXISTS, before it",
             )
+
+
+def _impossible(triples: list[ast.Triple]) -> Iterator[Diagnostic]:
+    """Warn of triples that RDF does not allow, which no event has."""
+    terms = {triple.of for triple in triples if triple.of is not None}
+    for triple in triples:
+        if not isinstance(triple.predicate, ast.Var | ast.Iri):
+            continue  # the other end of a path may be its subject
+        subject = triple.subject
+        if isinstance(subject, ast.Literal):
+            kind = "a literal"
+        elif isinstance(subject, ast.TripleTerm) or subject in terms:
+            kind = "a triple term"
+        else:
+            continue
+        yield Diagnostic(
+            f"no triple has {kind} as its subject, so this pattern matches nothing",
+            subject.span,
+            "write it as the object, or a variable in its place",
+            severity="warning",
+        )
 
 
 def _repeated(names: tuple[ast.Var, ...]) -> Iterator[Diagnostic]:

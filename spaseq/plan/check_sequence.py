@@ -146,7 +146,8 @@ class _Shape:
                 "an operand of `|` cannot start with a negation",
                 step.span,
                 f"move the negation of {what} in front of the disjunction, where it holds for "
-                "both sides: `!N; (A | B)`",
+                "both sides: `!N; (A | B)`, or write out the step before it: "
+                "`(A; !N WITHIN 5 SECONDS) | (A; B)`",
             )
         elif leading is not None:
             self._error(
@@ -329,7 +330,7 @@ def _last_steps(sequence: ast.Sequence) -> Iterator[ast.Step]:
         if step.negated:
             yield step
             continue
-        if _is_optional(step):
+        if _is_optional(step) and step.bound is None:
             yield step
         yield from _last_of_unit(step.unit)
         if not _is_optional(step):

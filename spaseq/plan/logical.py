@@ -18,7 +18,9 @@ from typing import Literal
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
 
-RegisterKind = Literal["value", "previous", "first", "last", "aggregate", "count", "iterations"]
+RegisterKind = Literal[
+    "value", "previous", "first", "last", "aggregate", "count", "iterations", "mark"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Register:
     aggregate   the running state of `function` over the visible iterations
     count       the number of visible witnesses of the GPM (`COUNT(B)`)
     iterations  the number of the current iteration within its run, from 1
+    mark        half of the time from which the bound of a unit counts
 
     `unit` is the iterated unit whose iterations update the register (None: no iteration). A new
     iteration of `scope` resets it (None: never). `iterations` counts up to `limit`: greater
@@ -46,6 +49,11 @@ class Register:
     distinct: bool = False
     separator: str | None = None
     limit: int = 0
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds a number that is no term."""
+        return self.kind in ("iterations", "count", "mark")
 
     @property
     def again(self) -> int | None:

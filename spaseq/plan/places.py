@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from spaseq.errors import Span
 from spaseq.parser import ast
 from spaseq.plan.scope import GpmScope
 
@@ -161,6 +162,30 @@ def _common_prefix(paths: list[tuple[int, ...]]) -> tuple[int, ...]:
             length += 1
         shared = shared[:length]
     return shared
+
+
+def bounded_units(sequence: ast.Sequence) -> dict[Span, int]:
+    """The number of each bounded unit of several steps, by the place of its bound in the text."""
+    spans = (
+        step.bound.span
+        for step in ast.walk(sequence)
+        if isinstance(step, ast.Step)
+        and step.bound is not None
+        and not (step.negated or is_one_step(step.unit))
+    )
+    return {span: number for number, span in enumerate(spans)}
+
+
+def is_one_step(unit: ast.Unit) -> bool:
+    """Whether each way through the unit is one event, or one group under `&` or `AND`."""
+    match unit:
+        case ast.Disjunction():
+            return all(map(is_one_step, unit.operands))
+        case ast.Sequence():
+            step = unit.steps[0]
+            plain = step.quantifier is None and not step.negated
+            return len(unit.steps) == 1 and plain and is_one_step(step.unit)
+    return True
 
 
 def without_parentheses(sequence: ast.Sequence) -> ast.Sequence:

@@ -29,7 +29,12 @@ from spaseq.plan.logical import (
     SkipTo,
     Window,
 )
-from spaseq.plan.places import group_variables, sequence_places, without_parentheses
+from spaseq.plan.places import (
+    bounded_units,
+    group_variables,
+    sequence_places,
+    without_parentheses,
+)
 from spaseq.plan.references import IS_FIRST, Resolver
 from spaseq.plan.scope import GpmScope, expression_variables, gpm_scopes
 from spaseq.plan.tags import tags_without_case
@@ -79,6 +84,8 @@ class _Planner:
         for number, unit in enumerate(self.units):
             if unit.least > 1 or unit.most is not None:
                 self.resolver.iterations(number, max(unit.least, unit.most or 0))
+        for number in bounded_units(self.sequence).values():
+            self.resolver.mark(number)
 
     def plan(self, warnings: tuple[object, ...]) -> QueryPlan:
         query = self.query

@@ -27,6 +27,11 @@ def iteration_register(unit: int) -> str:
     return f"iteration of unit {unit}"
 
 
+def mark_registers(bounded: int) -> tuple[str, str]:
+    """The high and the low half of the time from which the bound of a unit counts."""
+    return f"high mark of bound {bounded}", f"low mark of bound {bounded}"
+
+
 def identified(expression: ast.Expr) -> set[str]:
     """The variables whose terms may affect an expression, beyond their numeric values.
 
@@ -90,6 +95,11 @@ class Resolver:
         top = max(limit, known.limit if known else 0)
         self.registers[name] = Register(name, "iterations", unit=unit, limit=top)
         return name
+
+    def mark(self, bounded: int) -> None:
+        """Add the registers of the time from which the bound of a unit counts, side by side."""
+        for name in mark_registers(bounded):
+            self._need(Register(name, "mark"))
 
     def _need(self, register: Register) -> str:
         self.registers.setdefault(register.name, register)

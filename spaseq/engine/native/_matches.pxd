@@ -11,7 +11,7 @@ from spaseq.nfa.native._tecs cimport Label, instant_t
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._numerals cimport Numeral
-from spaseq.rdf._terms cimport TermRecord
+from spaseq.rdf._terms cimport TermRecord, term_t
 from spaseq.results._match cimport Match
 
 # A label and its `DecodedStep`, or NULL. The instant and the stream identify the label, since its
@@ -47,6 +47,7 @@ cdef class MatchMaker:
     cdef Match match(self, object version)
     cdef bint pauses(self) noexcept
     cdef bint passes_over(self) except -1
+    cdef object _term(self, term_t number)
     cdef int settle(self) except -1
     cdef int _mark(self, instant_t start, instant_t until) except -1
     cdef list in_order(self, object version)

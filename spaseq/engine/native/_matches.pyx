@@ -195,19 +195,31 @@ cdef class MatchMaker:
         return True
 
     def end_starts(self, ended):
-        """Drop matches of starts that have ended; see `spaseq.nfa.ended_starts`."""
+        """Drop matches of starts that have ended; see `spaseq.nfa.ended_starts`.
+
+        Without partitions, a ring holds which starts have ended.
+        """
         self.ended, self.taken = ended, ended.skip.occurrences or None
         self.last = ended.skip.target == "last"
-        self.over_room = 64
-        self.over = <uint8_t*>mem_calloc(64, 1)
-        ended.watched = True
+        if self.core.partitions is None:
+            self.over_room = 64
+            self.over = <uint8_t*>mem_calloc(64, 1)
+            ended.watched = True
 
     cdef bint passes_over(self) except -1:
         """Whether the start of the match at hand has ended; otherwise, note which ones it ends."""
         cdef uint32_t i, occurrence
         cdef const Label* label
         cdef instant_t start = self.core.transitions.walk.start, until = -1
-        if start < self.over_end and self.over[start & (self.over_room - 1)]:
+        cdef tuple key = ()
+        if self.core.partitions is not None:
+            key = tuple([
+                self._term(number)
+                for number in self.core.partitions.key_at(self.core.transitions.walk.path[0])
+            ])
+            if self.ended.has(key, start):
+                return True
+        elif start < self.over_end and self.over[start & (self.over_room - 1)]:
             return True
         if self.taken is not None:
             for i in range(self.core.transitions.walk.length):
@@ -218,8 +230,14 @@ cdef class MatchMaker:
                     until = label.instant
                     if self.last:
                         break
-        self.ended.later((), start, until)
+        self.ended.later(key, start, until)
         return False
+
+    cdef object _term(self, term_t number):
+        """The term of a number that a label holds."""
+        if number & WINDOWED:
+            return self.core.event.terms.term(number)
+        return self.dictionary.term(number)
 
     cdef int settle(self) except -1:
         """Begin an instant: the starts that the last ones have ended give no more matches."""

@@ -56,6 +56,8 @@ class _Checking:
         self.plan, self.automaton = native.compiled.plan, native.compiled.automaton
         self.now, self.bound = state.clock.now, state.clock.bound
         self.reach = state.clock.bounds[0][0] if state.clock.bounds else self.bound
+        if self.tables.lookback and state.clock.times:
+            self.reach = state.clock.times[0][0]
         self.registers = LiveRegisters(native)
         self.cells = CellCheck(state.terms)
         self.graph = GraphCheck(native, state, self.cells, dated)
@@ -97,22 +99,25 @@ class _Checking:
     # ------------------------------------------------------------------ time
 
     def clock(self) -> None:
-        now, bound, start, _, times, bounds = self.state.clock
+        now, bound, start, _, times, bounds, clock = self.state.clock
         state, tables = self.state, self.tables
         if state.forbidden + len(state.awaited) > state.waited:
             refuse("waited", "more matches wait, or were forbidden, than ever waited")
         if now < 0:
             rows = (state.labels, state.graph, state.groups, state.partitions, state.recalled)
-            if any(rows) or times or bounds or bound or start or state.skipped:
+            if any(rows) or times or bounds or clock or bound or start or state.skipped:
                 refuse("clock", "something is there before the first instant")
             return
         whole(bound, "clock", 0, now + tables.counted)
         whole(start, "clock", 0, now)
         whole(state.skipped, "skipped", 0, now + 1)
+        self.covers(clock, self.reach if tables.clocked else now + 1)
+        rising((micros for _, micros in clock), "clock", strictly=False)
         if tables.endless:
             if times or bounds or bound:
                 refuse("clock", "there is no window, but a time in it")
             return
+        whole(self.reach, "clock", 0, bound)
         first = bound if tables.counted else self.reach
         self.covers(times, first)
         if tables.counted:
@@ -127,7 +132,6 @@ class _Checking:
         if bounds and tables.windows < 2:
             refuse("clock", "there are bounds that no guard looks back to")
         if bounds:
-            whole(self.reach, "clock", 0, bound)
             self.covers(bounds, self.reach)
             rising((least for _, least in bounds), "clock", strictly=False)
             for instant, least in bounds:

@@ -418,7 +418,6 @@ def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[s
             if compiled.automaton.deadline(number) is not None
             for edge in place.edges
         )
-        or (plan.skip_to is not None and plan.partition)
         or plan.registers_stream is not None
         or not (plan.emit == "ALL" or automaton_tables.joins_strictly(plan, compiled.automaton))
         or compiled.automaton.ambiguous

@@ -91,8 +91,7 @@ class LiveRegisters:
         known = self._terms.get(place)
         if known is None:
             registers = self.of(place)
-            kinds = {register.kind for register in registers}
-            is_plain = kinds.isdisjoint(("iterations", "count", "aggregate"))
+            is_plain = not any(r.is_number or r.kind == "aggregate" for r in registers)
             known = self._terms[place] = len(registers) if is_plain else -1
         return known
 
@@ -398,8 +397,8 @@ class CellCheck:
 
     def register(self, register: Register, cell: object, where: str) -> None:
         """Check the value of a register of a partial match."""
-        if register.kind in ("iterations", "count"):
-            whole(cell, where, 0, _MOST_COUNTED)
+        if register.is_number:
+            whole(cell, where, 0, 2**32 - 1 if register.kind == "mark" else _MOST_COUNTED)
         elif register.kind != "aggregate":
             if register.kind != "first" or type(cell) is not int or cell not in _UNSETTLED:
                 self.row((cell,), where)
@@ -448,7 +447,7 @@ def _is_plain(term: Term) -> bool:
 
 def cell_of(register: Register, number: int, terms: Terms) -> Cell:
     """The cell for a register's number in a run."""
-    if register.kind in ("iterations", "count"):
+    if register.is_number:
         return number
     if register.kind != "aggregate":
         return terms(number)
@@ -467,7 +466,7 @@ def cell_of(register: Register, number: int, terms: Terms) -> Cell:
 
 def number_of(register: Register, cell: Cell, numbers: Numbers) -> int:
     """The register's number in another run for a cell."""
-    if register.kind in ("iterations", "count"):
+    if register.is_number:
         return cast(int, cell)
     if register.kind == "aggregate" and _has_values(register) and isinstance(cell, list):
         first, *values = cell

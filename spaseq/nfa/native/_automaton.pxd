@@ -6,13 +6,13 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from spaseq.nfa.native._conjunction cimport Conjunction
 from spaseq.nfa.native._deadlines cimport Deadlines, TimedPlace, Timer
 from spaseq.nfa.native._event cimport CurrentEvent, set_event, set_row
-from spaseq.nfa.native._groups cimport Groups, InstantMembers
+from spaseq.nfa.native._groups cimport Group, Groups, InstantMembers
 from spaseq.nfa.native._instant cimport OpenInstant, Touched
 from spaseq.nfa.native._joins cimport StepJoin
 from spaseq.nfa.native._lazy_join cimport LazyJoin
 from spaseq.nfa.native._negation cimport Negation
 from spaseq.nfa.native._partitions cimport Partitions
-from spaseq.nfa.native._program cimport Occurrence, EagerGuard, Tables, EdgeRef
+from spaseq.nfa.native._program cimport Edge, EagerGuard, EdgeRef, Occurrence, Tables
 from spaseq.nfa.native._tecs cimport Label, Node, Tecs, instant_t
 from spaseq.nfa.native._transitions cimport Transitions
 from spaseq.nfa.native._window cimport Window, since_of, tick
@@ -117,6 +117,9 @@ cdef class AutomatonCore:
     cdef int _expire_strict_place(self, Groups groups, uint32_t place) except -1 nogil
     cdef int _sweep_place(self, Groups groups, uint32_t place) except -1 nogil
     cdef bint _is_out_of_bounds(self, Groups groups, uint32_t group, uint32_t place) noexcept nogil
+    cdef bint _is_past_limits(
+        self, const Group* group, uint32_t place, const Edge* edge
+    ) noexcept nogil
     cdef int skip_past(self, uint32_t count) except -1 nogil
     cdef int _apply_eager_guard(
         self, EagerGuard* eager, uint32_t width, Groups groups

@@ -35,13 +35,17 @@ from spaseq.nfa.native._program cimport (
     CONJOINED,
     DEADLINE,
     Edge,
+    Limit,
     OccurrenceFlags,
     Place,
     assign,
     begin_iterations,
     bind,
     filters_hold,
+    limits_hold,
+    passes_limit,
     place_at,
+    set_marks,
 )
 from spaseq.nfa.native._tecs cimport instant_t, new_node, top_of
 from spaseq.rdf._dictionary cimport Dictionary
@@ -153,10 +157,13 @@ cdef class AutomatonCore:
             self.instant.remember(self.event.env, place, groups, timer.group)
             memcpy(self.joins.before, self.event.env, self.tables.cells * sizeof(term_t))
             begin_iterations(self.tables, edge, self.event.env)
+            set_marks(edge, self.event.env, members.micros)
             place.visited += 1
-            if checks.first < checks.end:
+            passes = limits_hold(edge, self.event.env, timer.due)
+            place.outside += not passes
+            if passes and checks.first < checks.end:
                 self.negation.begin()
-                self.negation.base(members.last, members.micros)
+                self.negation.base(members.last, members.micros, timer.due)
                 if self.negation.forbidden_until(
                     place.edge_first, self.joins.before, self.event.env, members.last,
                     self.window.now + 1, False,
@@ -291,7 +298,7 @@ cdef class AutomatonCore:
         while i:
             i -= 1
             if group_at(groups, groups.alive[i]).latest < self.window.bound or (
-                groups.dated and self._is_out_of_bounds(groups, groups.alive[i], place)
+                self._is_out_of_bounds(groups, groups.alive[i], place)
             ):
                 remove_group(groups, groups.alive[i])
                 place_at(self.tables, place).expired += 1
@@ -299,21 +306,37 @@ cdef class AutomatonCore:
 
     cdef bint _is_out_of_bounds(self, Groups groups, uint32_t group, uint32_t place) noexcept nogil:
         """Whether the bounds of all edges of a place have passed over the members of a group."""
-        cdef const InstantMembers* newest = groups.dates[group].newest
+        cdef const InstantMembers* newest = groups.dates[group].newest if groups.dated else NULL
         cdef Range edges = self.conjunction.place_edges[place]
         cdef int64_t within
         cdef uint32_t i
-        if self.tables.places[place].operator == DEADLINE:
-            return False
-        if newest == NULL or newest.latest < self.window.bound or edges.first == edges.end:
+        if self.tables.places[place].operator == DEADLINE or edges.first == edges.end:
             return False
         for i in range(edges.first, edges.end):
             within = self.tables.edges[i].within
-            if within < 0 or (
-                self.window.micros - newest.micros <= within
-            ):
+            if not (
+                within >= 0 and newest != NULL and newest.latest >= self.window.bound
+                and self.window.micros - newest.micros > within
+            ) and not self._is_past_limits(group_at(groups, group), place, &self.tables.edges[i]):
                 return False
         return True
+
+    cdef bint _is_past_limits(
+        self, const Group* group, uint32_t place, const Edge* edge
+    ) noexcept nogil:
+        """Whether the bound of a unit that a group has begun has passed for an edge."""
+        cdef const Place* at = &self.tables.places[place]
+        cdef const Limit* limit = edge.limit
+        cdef uint32_t i
+        while limit < edge.limit_end:
+            for i in range(at.live_first, at.live_end):
+                if self.tables.numbers[i] == limit.mark and passes_limit(
+                    limit, group.values[i - at.live_first], group.values[i - at.live_first + 1],
+                    self.window.micros,
+                ):
+                    return True
+            limit += 1
+        return False
 
     def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
         """Set the limits: groups, groups left after shedding, steps of an event."""

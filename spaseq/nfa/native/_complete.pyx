@@ -4,9 +4,9 @@
 Cost: linear in the steps of the returned matches.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from spaseq.nfa.native._window cimport Awaited, Window, opening_of
+from spaseq.nfa.native._window cimport Awaited, Window, end_of, opening_of
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._groups cimport Group, Groups, group_at
 from spaseq.nfa.native._conjunction cimport Range
@@ -79,7 +79,9 @@ def pop_closed(AutomatonCore core not None, before, step_of):
         while match != NULL:
             window.awaited_count -= 1
             group = group_at(<Groups>core.instant.groups_at[match.place], match.group)
-            if not group.alive or group.serial != match.serial or _forbidden(core, match):
+            if not group.alive or group.serial != match.serial or (
+                _forbidden(core, match, window.times[start & window.times_mask])
+            ):
                 core.forbidden += 1
             else:
                 steps = tuple([step_of(labels) for labels in steps_of(match)])
@@ -91,8 +93,11 @@ def pop_closed(AutomatonCore core not None, before, step_of):
     return found
 
 
-cdef bint _forbidden(AutomatonCore core, Awaited* match) except -1:
-    """Whether a guard that is not decided on sight forbids a match whose window has closed."""
+cdef bint _forbidden(AutomatonCore core, Awaited* match, int64_t begun) except -1:
+    """Whether a guard that is not decided on sight forbids a match whose window has closed.
+
+    `begun` is the time of its first event.
+    """
     cdef Range checks = core.negation.place_checks[match.place]
     cdef const Label* last
     if checks.first == checks.end:
@@ -103,7 +108,7 @@ cdef bint _forbidden(AutomatonCore core, Awaited* match) except -1:
         <Groups>core.instant.groups_at[match.place], match.group,
     )
     last = match.labels[match.length - 1] if match.deadline == NULL else match.deadline
-    core.negation.base(last.instant, last.micros)
+    core.negation.base(last.instant, last.micros, end_of(core.window, begun))
     return core.negation.forbids(checks, core.event.env, last.instant, core.window.now + 1)
 
 

@@ -117,6 +117,16 @@ cdef inline int64_t least_micros(const RowSearch* seek) noexcept nogil:
     return least
 
 
+cdef inline int64_t greatest_micros(const RowSearch* seek) noexcept nogil:
+    """The greatest time, in microseconds, of the rows of a combination."""
+    cdef uint32_t i
+    cdef int64_t greatest = seek.labels[0].micros
+    for i in range(seek.count):
+        if seek.labels[i].micros > greatest:
+            greatest = seek.labels[i].micros
+    return greatest
+
+
 cdef inline bint in_time(Tables tables, const RowSearch* seek, int64_t since) noexcept nogil:
     """Whether the rows of a combination keep the bound of its edge, counted from a time."""
     cdef int64_t within = tables.edges[seek.edge].within

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The frontier of a search inside a guarded unit: distinct (place, instant, environment) entries.
+"""The frontier of a search inside a guarded unit: distinct (place, instant, time,
+environment) entries.
 
 Two paths that wait in one place since one instant with equal registers continue bucket. Entries are
 numbered in order of insertion and followed in that order. Cost: constant for each.
@@ -28,6 +29,7 @@ cdef int _grow(Frontier* entries) except -1 nogil:
     cdef uint32_t i, head, room = 2 * entries.room if entries.room else 16
     entries.places = <uint32_t*>mem_grow(entries.places, room, sizeof(uint32_t), ALLOCATED_FOR)
     entries.lasts = <instant_t*>mem_grow(entries.lasts, room, sizeof(instant_t), ALLOCATED_FOR)
+    entries.micros = <int64_t*>mem_grow(entries.micros, room, sizeof(int64_t), ALLOCATED_FOR)
     entries.hashes = <uint32_t*>mem_grow(entries.hashes, room, sizeof(uint32_t), ALLOCATED_FOR)
     entries.others = <uint32_t*>mem_grow(entries.others, room, sizeof(uint32_t), ALLOCATED_FOR)
     entries.heads = <uint32_t*>mem_grow(entries.heads, room, sizeof(uint32_t), ALLOCATED_FOR)
@@ -44,8 +46,8 @@ cdef int _grow(Frontier* entries) except -1 nogil:
 
 
 cdef int frontier_push(
-    Frontier* entries, uint32_t place, instant_t last, const term_t* env, const uint32_t* live,
-    uint32_t width,
+    Frontier* entries, uint32_t place, instant_t last, int64_t micros, const term_t* env,
+    const uint32_t* live, uint32_t width,
 ) except -1 nogil:
     """Add an entry, unless an equal one is known."""
     cdef uint32_t i, j, hash = _hash(place, last, env, live, width)
@@ -55,7 +57,9 @@ cdef int frontier_push(
         _grow(entries)
     i = entries.heads[hash & (entries.room - 1)]
     while i != NIL:
-        if entries.hashes[i] == hash and entries.places[i] == place and entries.lasts[i] == last:
+        if entries.hashes[i] == hash and entries.places[i] == place and (
+            entries.lasts[i] == last and entries.micros[i] == micros
+        ):
             other = entries.values + <size_t>i * entries.cells
             same = True
             for j in range(width):
@@ -65,7 +69,8 @@ cdef int frontier_push(
         i = entries.others[i]
     i = entries.count
     entries.count += 1
-    entries.places[i], entries.lasts[i], entries.hashes[i] = place, last, hash
+    entries.places[i], entries.hashes[i] = place, hash
+    entries.lasts[i], entries.micros[i] = last, micros
     memcpy(entries.values + <size_t>i * entries.cells, env, entries.cells * sizeof(term_t))
     entries.others[i] = entries.heads[hash & (entries.room - 1)]
     entries.heads[hash & (entries.room - 1)] = i
@@ -83,6 +88,7 @@ cdef int frontier_free(Frontier* entries) noexcept nogil:
     """Free the arrays of a frontier, not the frontier itself."""
     mem_free(entries.places)
     mem_free(entries.lasts)
+    mem_free(entries.micros)
     mem_free(entries.values)
     mem_free(entries.hashes)
     mem_free(entries.heads)

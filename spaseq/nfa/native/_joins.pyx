@@ -12,7 +12,7 @@ constant for each group, or for each last instant of its joined members.
 """
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport uint8_t
+from libc.stdint cimport INT64_MIN, uint8_t
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa.native._window cimport bound_at, since_of
@@ -30,7 +30,14 @@ from spaseq.nfa.native._conjunction cimport in_time, least_micros
 from spaseq.nfa.native._negation cimport NO_INSTANT, latest_rival
 from spaseq.nfa.native._instant cimport follow_links, mark_joined
 from spaseq.nfa.native._partitions cimport since_at
-from spaseq.nfa.native._program cimport Edge, PlaceFlags, Occurrence, place_at
+from spaseq.nfa.native._program cimport (
+    Edge,
+    Occurrence,
+    PlaceFlags,
+    limits_hold,
+    place_at,
+    set_marks,
+)
 from spaseq.nfa.native._tecs cimport union_add, new_node, size_of_label, top_of
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
@@ -84,7 +91,9 @@ cdef class StepJoin:
             self.instant.remember(
                 self.before, place, <Groups>self.instant.groups_at[way.place], number
             )
-            if place.operator == c";" and not conjoined and group.joined_at != self.window.now:
+            if place.operator == c";" and group.joined_at != self.window.now and not (
+                conjoined or place.flags & PlaceFlags.APART
+            ):
                 mark_joined(self.instant, way.place, number, group)
             return self._join(way, number, &seek)
         if self.window.counted and place.flags & PlaceFlags.GUARDED:
@@ -157,6 +166,7 @@ cdef class StepJoin:
         if seek.first < self.event.since or not in_time(self.tables, seek, least_micros(seek)):
             return 0
         memcpy(self.event.env, seek.env, self.tables.cells * sizeof(term_t))
+        set_marks(way.edge_at, self.event.env, least_micros(seek))
         self.step_count = 0
         if place.flags & PlaceFlags.GUARDED:
             if self.window.counted:
@@ -194,15 +204,20 @@ cdef class StepJoin:
         cdef instant_t needed = floor_of(dates, self.window.timestamp_start)
         if place.operator == c"," and (place.flags & PlaceFlags.CONJOINED or self.tables.tracked):
             return max(needed, self.negation.instant_before(seek.env, seek.first))
-        if place.operator != c";" or not place.flags & PlaceFlags.CONJOINED:
+        if place.operator != c";" or (
+            place.flags & PlaceFlags.APART or not place.flags & PlaceFlags.CONJOINED
+        ):
             return needed
         if place.flags & PlaceFlags.SEARCHES_BACK:
-            return latest_rival(self.negation, way.place, seek, self.before, dates.oldest)
+            return latest_rival(
+                self.negation, way.place, seek, self.before, dates.oldest, INT64_MIN
+            )
         if place.flags & PlaceFlags.RIVALS:
             needed = max(
                 needed,
                 latest_rival(
-                    self.negation, way.place, seek, self.before, self.window.timestamp_start - 1
+                    self.negation, way.place, seek, self.before, self.window.timestamp_start - 1,
+                    INT64_MIN,
                 ),
             )
         if dates.joined_in < self.window.timestamp_start:
@@ -220,11 +235,12 @@ cdef class StepJoin:
         cdef instant_t bound = self.event.since, latest = group_at(groups, number).latest
         cdef InstantMembers* stretch = groups.dates[number].newest
         cdef bint joined = False, asked = place.flags & PlaceFlags.RELATIVE
+        cdef bint apart = place.flags & PlaceFlags.APART
         cdef bint bounded = edge.within >= 0
         if seek.count > 1:
             self.step_count = 0
         if needed <= groups.dates[number].oldest and stretch.last < seek.first and not (
-            asked or bounded
+            asked or bounded or apart
         ):
             place.joined += 1
             return follow_links(
@@ -240,8 +256,13 @@ cdef class StepJoin:
                 asked and self.negation.forbidden_until(
                     way.edge, self.before, self.event.env, stretch.last, seek.first, False
                 ) != NO_INSTANT
+            ) and not (
+                apart and latest_rival(
+                    self.negation, way.place, seek, self.before, stretch.last, stretch.micros
+                ) > stretch.last
             ):
                 joined = True
+                set_marks(edge, self.event.env, stretch.micros)
                 follow_links(
                     self.instant, edge, self._node(way, seek, stretch.members, stretch.latest)
                 )
@@ -366,6 +387,6 @@ cdef int _met(void* context, RowSearch* seek) except -1 nogil:
     cdef Task* task = <Task*>context
     if task.number == NIL:
         (<StepJoin>task.join)._begin(task.way, seek)
-    else:
+    elif limits_hold(task.way.edge_at, seek.env, (<StepJoin>task.join).window.micros):
         (<StepJoin>task.join)._join(task.way, task.number, seek)
     return 0

@@ -1,7 +1,7 @@
 """Guards that look back; see _negation.pyx."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport INT64_MIN, int64_t, uint32_t
 
 from spaseq.nfa.native._frontier cimport Frontier
 from spaseq.nfa.native._partitions cimport Partitions
@@ -20,6 +20,13 @@ cdef struct Guard:
     bint negated
     int64_t lookback    # in front of a match: how far the search reaches back, -1: one window
     Range starts        # places where the guarded unit may begin
+
+# Where a search for a guarded unit begins and ends.
+cdef struct Stretch:
+    instant_t last      # the last instant of the partial match, from which the unit's bounds count
+    int64_t micros      # its time: that of a deadline if the match has passed one since
+    int64_t until       # when an absence that ends the unit is over at the latest; INT64_MIN: before
+                        # the next step
 
 # A guard, and the registers that it reads as they were before the edge.
 cdef struct Check:
@@ -44,15 +51,14 @@ cdef class Negation:
     cdef Frontier** frontiers
     cdef uint32_t frontier_count, frontier_depth
 
-    # The last instant of the partial match at hand, and its time: that of a deadline if it has
-    # passed one since.
-    cdef instant_t base_instant
-    cdef int64_t base_micros
+    cdef Stretch stretch        # of the partial match at hand
 
     cdef int begin(self) noexcept nogil
-    cdef inline int base(self, instant_t instant, int64_t micros) noexcept nogil:
-        """Set the last instant and time from which bounds in a guarded unit count."""
-        self.base_instant, self.base_micros = instant, micros
+    cdef inline int base(
+        self, instant_t instant, int64_t micros, int64_t until=INT64_MIN
+    ) noexcept nogil:
+        """Set where the searches for guarded units begin and end."""
+        self.stretch = Stretch(instant, micros, until)
         return 0
     cdef instant_t forbidden_until(
         self, uint32_t edge, const term_t* before, const term_t* after, instant_t low,
@@ -67,12 +73,18 @@ cdef class Negation:
         self, Range checks, const term_t* env, instant_t low, instant_t high
     ) except -1 nogil
     cdef int completes(self, RowSearch* begun, void* watched) except -1 nogil
+    cdef int follow_absence(self, void* task) except -1 nogil
+    cdef int push(
+        self, Frontier* frontier, uint32_t target, instant_t last, int64_t micros, const term_t* env
+    ) except -1 nogil
     cdef Frontier* frontier(self) except NULL nogil
     cdef int follow_unit_links(
-        self, RowSearch* seek, instant_t high, Frontier* frontier
+        self, uint32_t edge, const term_t* env, const Stretch* since, instant_t high,
+        Frontier* frontier,
     ) except -1 nogil
 
 
 cdef instant_t latest_rival(
-    Negation negation, uint32_t place, RowSearch* candidate, const term_t* before, instant_t low
+    Negation negation, uint32_t place, RowSearch* candidate, const term_t* before, instant_t low,
+    int64_t since,
 ) except -2 nogil

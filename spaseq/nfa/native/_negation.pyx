@@ -8,13 +8,23 @@ are not. Cost: the rows examined; a unit costs at most its rows times its places
 """
 
 from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
 from libc.string cimport memcpy, memset
 
 from spaseq.nfa.native._window cimport bound_at, first_since, time_of
 from spaseq.nfa.native._frontier cimport Frontier, frontier_clear, frontier_free, frontier_push
 from spaseq.nfa.native._groups cimport NIL
-from spaseq.nfa.native._conjunction cimport in_time, least_micros, ranges_of
-from spaseq.nfa.native._program cimport Link, bind, begin_iterations, numbers_of, bounds_admit
+from spaseq.nfa.native._conjunction cimport greatest_micros, in_time, least_micros, ranges_of
+from spaseq.nfa.native._program cimport (
+    DEADLINE,
+    Link,
+    begin_iterations,
+    bind,
+    bounds_admit,
+    limits_hold,
+    numbers_of,
+    set_marks,
+)
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 
@@ -25,6 +35,7 @@ cdef struct GuardSearch:
     const term_t* context
     instant_t low
     instant_t high
+    int64_t until
     bint negated
     bint starting       # the guard precedes the first step of a match
     uint32_t place      # where the unit begins
@@ -38,7 +49,7 @@ cdef struct UnitSearch:
     Frontier* frontier
     uint32_t place
     const term_t* before
-    instant_t last
+    Stretch since       # its `until` is that of the whole unit
     instant_t high
 
 
@@ -83,7 +94,7 @@ cdef class Negation:
     cdef int begin(self) noexcept nogil:
         """Reset the scratch memory for a new search."""
         self.conjunction.depth = self.frontier_depth = 0
-        self.base_instant = NO_INSTANT
+        self.stretch = Stretch(NO_INSTANT, 0, INT64_MIN)
         return 0
 
     cdef instant_t forbidden_until(
@@ -135,6 +146,9 @@ cdef class Negation:
         watch.check, watch.context, watch.best = check, after, NO_INSTANT
         watch.low, watch.high = low, high
         watch.negated, watch.starting, watch.frontier = guard.negated, starting, NULL
+        watch.until = self.stretch.until
+        if watch.until == INT64_MIN:
+            watch.until = time_of(self.window, high) - 1
         if check.restored.first < check.restored.end:
             self.conjunction.push_level()
             context = self.conjunction.levels[level]
@@ -146,6 +160,10 @@ cdef class Negation:
         seek.negated, seek.found, seek.task = guard.negated, _begun, &watch
         for i in range(guard.starts.first, guard.starts.end):
             place = watch.place = self.starts[i]
+            if self.tables.places[place].operator == DEADLINE:
+                if not starting and self.completes(NULL, &watch):
+                    watch.best = high - 1
+                continue
             edges = self.conjunction.place_edges[place]
             for seek.edge in range(edges.first, edges.end):
                 seek.low, seek.high = low, high
@@ -165,7 +183,7 @@ cdef class Negation:
     cdef int completes(self, RowSearch* begun, void* watched) except -1 nogil:
         """Whether a guarded unit with this beginning completes in time.
 
-        Two paths that wait in one place since one instant with equal registers continue bucket,
+        NULL: it begins with an absence, which is waited for from the partial match on. Two paths that wait in one place since one instant with equal registers continue bucket,
         however they began. The second is not followed, so iterations inside the unit cost at most
         pairs of rows.
         """
@@ -180,10 +198,17 @@ cdef class Negation:
         if watch.frontier == NULL:
             watch.frontier = self.frontier()
         frontier = watch.frontier
-        done = self.follow_unit_links(begun, watch.high, frontier)
-        memset(&seek, 0, sizeof(RowSearch))
         task.negation = <PyObject*>self
         task.frontier, task.high = watch.frontier, watch.high
+        done = 0
+        if begun != NULL:
+            task.since = Stretch(begun.last, greatest_micros(begun), watch.until)
+            done = self.follow_unit_links(
+                begun.edge, begun.env, &task.since, watch.high, frontier
+            )
+        else:
+            self.push(frontier, watch.place, watch.low, self.stretch.micros, watch.context)
+        memset(&seek, 0, sizeof(RowSearch))
         while not done and frontier.next < frontier.count:
             self.conjunction.depth = level
             self.conjunction.push_level()
@@ -192,14 +217,18 @@ cdef class Negation:
                 env, frontier.values + <size_t>frontier.next * self.tables.cells,
                 self.tables.cells * sizeof(term_t),
             )
-            task.before, task.last, task.place = (
-                env, frontier.lasts[frontier.next], frontier.places[frontier.next]
+            task.before, task.place = env, frontier.places[frontier.next]
+            task.since = Stretch(
+                frontier.lasts[frontier.next], frontier.micros[frontier.next], watch.until
             )
             frontier.next += 1
+            if self.tables.places[task.place].operator == DEADLINE:
+                done = self.follow_absence(&task)
+                continue
             seek.negated, seek.found, seek.task = watch.negated, _followed, &task
             edges = self.conjunction.place_edges[task.place]
             for seek.edge in range(edges.first, edges.end):
-                seek.low, seek.high = task.last, watch.high
+                seek.low, seek.high = task.since.last, watch.high
                 if self.conjunction.search_edge(&seek, task.before):
                     done = 1
                     break
@@ -225,30 +254,73 @@ cdef class Negation:
         self.frontier_depth += 1
         return made
 
+    cdef int follow_absence(self, void* followed) except -1 nogil:
+        """Let a guarded unit pass a deadline, if it lies in time: 1 if the unit is complete."""
+        cdef UnitSearch* task = <UnitSearch*>followed
+        cdef uint32_t number = self.tables.places[task.place].edge_first
+        cdef const Edge* edge = &self.tables.edges[number]
+        cdef uint32_t level = self.conjunction.depth
+        cdef Stretch kept = self.stretch, since
+        cdef term_t* env
+        cdef int64_t due
+        cdef instant_t after
+        cdef bint forbidden
+        if task.since.micros > INT64_MAX - 1 - edge.within:
+            return 0
+        due = task.since.micros + edge.within
+        if due > task.since.until:
+            return 0
+        self.conjunction.push_level()
+        env = self.conjunction.levels[level]
+        memcpy(env, task.before, self.tables.cells * sizeof(term_t))
+        begin_iterations(self.tables, edge, env)
+        set_marks(edge, env, task.since.micros)
+        if not limits_hold(edge, env, due):
+            return 0
+        after = first_since(self.window, due + 1, task.high)
+        self.stretch = Stretch(task.since.last, task.since.micros, due)
+        forbidden = self.forbidden_until(
+            number, task.before, env, task.since.last, after, False
+        ) != NO_INSTANT
+        self.stretch = kept
+        if forbidden:
+            return 0
+        since = Stretch(max(after - 1, task.since.last), due, task.since.until)
+        return self.follow_unit_links(number, env, &since, task.high, task.frontier)
+
     cdef int follow_unit_links(
-        self, RowSearch* seek, instant_t high, Frontier* frontier
+        self, uint32_t edge, const term_t* env, const Stretch* since, instant_t high,
+        Frontier* frontier,
     ) except -1 nogil:
         """Follow the links of an edge inside a guard: 1 if the unit is complete."""
-        cdef const Edge* edge = &self.tables.edges[seek.edge]
-        cdef const Link* link
-        cdef const Place* place
-        cdef uint32_t i
-        for i in range(<uint32_t>(edge.link_end - edge.link)):
-            link = edge.link + i
-            if not bounds_admit(self.tables, link, seek.env):
-                continue
-            if link.target == DONE:
-                if not self.forbids(
-                    self.link_checks[link - self.tables.links], seek.env, seek.last, high
-                ):
+        cdef const Link* link = self.tables.edges[edge].link
+        cdef Stretch kept = self.stretch
+        cdef bint forbidden
+        while link < self.tables.edges[edge].link_end:
+            if not bounds_admit(self.tables, link, env):
+                pass
+            elif link.target == DONE:
+                self.stretch = since[0]
+                forbidden = self.forbids(
+                    self.link_checks[link - self.tables.links], env, since.last, high
+                )
+                self.stretch = kept
+                if not forbidden:
                     return 1
-                continue
-            place = &self.tables.places[link.target]
-            frontier_push(
-                frontier, link.target, seek.last, seek.env,
-                self.tables.numbers + place.live_first, place.live_end - place.live_first,
-            )
+            else:
+                self.push(frontier, link.target, since.last, since.micros, env)
+            link += 1
         return 0
+
+    cdef int push(
+        self, Frontier* frontier, uint32_t target, instant_t last, int64_t micros, const term_t* env
+    ) except -1 nogil:
+        """Add an entry to a frontier."""
+        cdef const Place* place = &self.tables.places[target]
+        return frontier_push(
+            frontier, target, last, micros, env,
+            self.tables.numbers + place.live_first, place.live_end - place.live_first,
+        )
 
 
 cdef int _begun(void* watch, RowSearch* seek) except -1 nogil:
@@ -260,25 +332,20 @@ cdef int _begin(Negation negation, RowSearch* seek) except -1 nogil:
     cdef GuardSearch* watch = <GuardSearch*>seek.task
     cdef bint lone = seek.count == 1
     cdef instant_t low = bound_at(negation.window, seek.first) - 1 if watch.starting else watch.low
+    cdef int64_t since = least_micros(seek) if watch.starting else negation.stretch.micros
     if seek.first <= watch.best:
         return lone
-    if not in_time(
-        negation.tables, seek,
-        least_micros(seek) if watch.starting
-        else negation.base_micros if watch.low == negation.base_instant
-        else time_of(negation.window, watch.low),
-    ):
+    if not in_time(negation.tables, seek, since):
         return 0
     if negation.tables.places[watch.place].operator == c";" and not watch.starting and (
-        latest_rival(negation, watch.place, seek, watch.context, watch.low) > watch.low
+        latest_rival(negation, watch.place, seek, watch.context, watch.low, since) > watch.low
     ):
         return 0
     if negation.edge_checks[seek.edge].first < negation.edge_checks[seek.edge].end and (
-        negation.forbidden_until(
-            seek.edge, watch.context, seek.env, low, seek.first, watch.starting
-        ) != NO_INSTANT
+        _is_forbidden(negation, seek, watch.context, low, since, watch.starting) != NO_INSTANT
     ):
         return 0
+    set_marks(&negation.tables.edges[seek.edge], seek.env, since)
     if not negation.completes(seek, watch):
         return 0
     watch.best = seek.first
@@ -293,21 +360,37 @@ cdef int _follow(Negation negation, RowSearch* seek) except -1 nogil:
     """Callback: a step that may continue a guarded unit."""
     cdef UnitSearch* task = <UnitSearch*>seek.task
     cdef char mark = negation.tables.places[task.place].operator
-    cdef instant_t needed
-    if negation.tables.edges[seek.edge].within >= 0 and not in_time(
-        negation.tables, seek, time_of(negation.window, task.last)
-    ):
+    cdef const Edge* edge = &negation.tables.edges[seek.edge]
+    cdef instant_t needed, last = task.since.last
+    cdef int64_t ends = greatest_micros(seek), since = task.since.micros
+    cdef Stretch after
+    if not in_time(negation.tables, seek, since):
         return 0
-    needed = negation.forbidden_until(
-        seek.edge, task.before, seek.env, task.last, seek.first, False
-    )
+    set_marks(edge, seek.env, since)
+    if not limits_hold(edge, seek.env, ends):
+        return 0
+    needed = _is_forbidden(negation, seek, task.before, last, since, False)
     if mark == c",":
         needed = max(needed, negation.instant_before(seek.env, seek.first))
-    elif mark == c";" and needed <= task.last:
-        needed = latest_rival(negation, task.place, seek, task.before, task.last)
-    if needed > task.last:
+    elif mark == c";" and needed <= last:
+        needed = latest_rival(negation, task.place, seek, task.before, last, since)
+    if needed > last:
         return 0
-    return negation.follow_unit_links(seek, task.high, task.frontier)
+    after = Stretch(seek.last, ends, task.since.until)
+    return negation.follow_unit_links(seek.edge, seek.env, &after, task.high, task.frontier)
+
+
+cdef instant_t _is_forbidden(
+    Negation negation, RowSearch* seek, const term_t* before, instant_t low, int64_t since,
+    bint starting,
+) except -2 nogil:
+    """The latest start of what is forbidden between a time and a step of a guarded unit."""
+    cdef Stretch kept = negation.stretch
+    cdef instant_t found
+    negation.stretch = Stretch(low, since, INT64_MIN)
+    found = negation.forbidden_until(seek.edge, before, seek.env, low, seek.first, starting)
+    negation.stretch = kept
+    return found
 
 
 # Earlier steps that a `;` place would have joined instead of a candidate.
@@ -317,14 +400,18 @@ cdef struct RivalSearch:
     bint alone          # the search is for one operand of an any-order group
     uint32_t operand    # operand of the candidate that the rival replaces
     int64_t micros
+    PyObject* negation
+    int64_t since       # from which the bounds of rivals count
     instant_t best
 
 
 cdef instant_t latest_rival(
-    Negation negation, uint32_t place, RowSearch* candidate, const term_t* before, instant_t low
+    Negation negation, uint32_t place, RowSearch* candidate, const term_t* before, instant_t low,
+    int64_t since,
 ) except -2 nogil:
     """The latest start of a step that a `;` place would have joined before a candidate.
 
+    The bounds of steps count from `since`; INT64_MIN: a step before the candidate keeps them too.
     Partial matches with an older last event do not reach the candidate. One acceptable operand of
     an any-order group represents its side of a disjunction.
     """
@@ -334,6 +421,7 @@ cdef instant_t latest_rival(
     memset(&seek, 0, sizeof(RowSearch))
     memset(&rival, 0, sizeof(RivalSearch))
     rival.candidate, rival.best, rival.micros = candidate, NO_INSTANT, least_micros(candidate)
+    rival.negation, rival.since = <PyObject*>negation, since
     rival.together = candidate.count > 1 and not negation.conjunction.any_order[candidate.edge]
     seek.found, seek.task = _rivals, &rival
     for seek.edge in range(edges.first, edges.end):
@@ -392,6 +480,10 @@ cdef int _rivals(void* task, RowSearch* seek) except -1 nogil:
     cdef RivalSearch* rival = <RivalSearch*>task
     cdef RowSearch* candidate = rival.candidate
     cdef uint32_t i, j
+    if rival.since != INT64_MIN and not in_time(
+        (<Negation>rival.negation).tables, seek, rival.since
+    ):
+        return 0
     # Two conjunctions with one timestamp are unordered.
     if not rival.alone and rival.together and seek.count > 1 and least_micros(seek) >= rival.micros:
         return 0

@@ -267,7 +267,7 @@ cdef class FrontierProbe:
         """Add an entry whose first `width` live registers count; the number of entries."""
         for i, value in enumerate(env):
             self.env[<uint32_t>i] = value
-        frontier_push(&self.entries, place, last, self.env, self.live, width)
+        frontier_push(&self.entries, place, last, 0, self.env, self.live, width)
         return self.entries.count
 
     def entry(self, uint32_t number):

@@ -1,7 +1,7 @@
 """The tables of an automaton as the compiled core reads them; see _program.pyx."""
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint32_t, uint64_t
 
 from spaseq.rdf._intervals cimport Box
 from spaseq.rdf._terms cimport term_t
@@ -63,6 +63,7 @@ cdef enum PlaceFlags:
     CONJOINED = 8   # some edge consumes several events
     SEARCHES_BACK = 16 # an earlier candidate is searched in the window
     RIVALS = 32     # an earlier candidate may have the same timestamp
+    APART = 64      # edges with different bounds: each last instant has its own earlier candidates
 
 # The effect of an edge on a register, applied before the row is bound.
 cdef struct Effect:
@@ -107,6 +108,12 @@ cdef enum Relation:
     EQUAL
     GREATER
 
+# The bound of a unit of several steps: it ends within `size` microseconds of its mark, the time in
+# two registers from `mark` on.
+cdef struct Limit:
+    uint32_t mark
+    int64_t size
+
 cdef struct Edge:
     uint32_t occurrence # NIL: the edge consumes several events
     uint32_t effect_first
@@ -126,6 +133,10 @@ cdef struct Edge:
     bint final          # the edge completes a match
     int64_t within      # bound on the time since the last event, in microseconds, -1: none; in a
                         # place of a deadline, the time to it
+    const uint32_t* mark        # marks that the edge sets to the time of the last event before it
+    const uint32_t* mark_end
+    const Limit* limit          # bounds of the units around its step that were begun before
+    const Limit* limit_end
     const Agreement* agreement
     const Agreement* agreement_end
 
@@ -205,6 +216,7 @@ cdef class Tables:
     cdef Edge* edges
     cdef Link* links
     cdef Bound* bounds
+    cdef Limit* limits
     cdef Agreement* agreements
     cdef Source* sources
     cdef Effect* effects
@@ -307,6 +319,33 @@ cdef inline int bind(
         for i in range(occurrence.count_first, occurrence.count_end):
             env[tables.numbers[i]] += 1
     return 1
+
+
+cdef inline int set_marks(const Edge* edge, term_t* env, int64_t micros) noexcept nogil:
+    """Set the marks of an edge to the time from which the bounds of its units count."""
+    cdef const uint32_t* mark = edge.mark
+    while mark < edge.mark_end:
+        env[mark[0]], env[mark[0] + 1] = <term_t>(<uint64_t>micros >> 32), <term_t>micros
+        mark += 1
+    return 0
+
+
+cdef inline bint limits_hold(const Edge* edge, const term_t* env, int64_t micros) noexcept nogil:
+    """Whether a step that ends at a time keeps the bounds of the units around it."""
+    cdef const Limit* limit = edge.limit
+    while limit < edge.limit_end:
+        if passes_limit(limit, env[limit.mark], env[limit.mark + 1], micros):
+            return False
+        limit += 1
+    return True
+
+
+cdef inline bint passes_limit(
+    const Limit* limit, term_t high, term_t low, int64_t micros
+) noexcept nogil:
+    """Whether a time lies beyond a bound that counts from the mark `high`, `low`."""
+    cdef int64_t since = <int64_t>(<uint64_t>high << 32 | low)
+    return since <= INT64_MAX - limit.size and micros > since + limit.size
 
 
 cdef inline bint agreements_hold(

@@ -121,13 +121,21 @@ cdef class Tables:
             self.links[i].source, self.links[i].source_end = (
                 self.sources + first, self.sources + end
             )
+        self.limits = <Limit*>mem_calloc(len(rows.limits), sizeof(Limit))
+        for i, (mark, size) in enumerate(rows.limits):
+            self.limits[i] = Limit(mark, size)
         for i, entry in enumerate(rows.edges):
             (
                 self.edges[i].occurrence, self.edges[i].effect_first, self.edges[i].effect_end,
                 first, end, self.edges[i].index, key_first, key_end,
                 self.edges[i].compared, relation, self.edges[i].whole,
                 self.edges[i].decided, self.edges[i].strict, self.edges[i].within,
+                mark, mark_end, limit, limit_end,
             ) = entry
+            self.edges[i].mark = self.numbers + <uint32_t>mark
+            self.edges[i].mark_end = self.numbers + <uint32_t>mark_end
+            self.edges[i].limit = self.limits + <uint32_t>limit
+            self.edges[i].limit_end = self.limits + <uint32_t>limit_end
             self.edges[i].link, self.edges[i].link_end = self.links + first, self.links + end
             self.edges[i].final = all([link[0] == COMPLETE for link in rows.links[first:end]])
             self.edges[i].key, self.edges[i].key_end = (
@@ -146,6 +154,7 @@ cdef class Tables:
         mem_free(self.edges)
         mem_free(self.links)
         mem_free(self.bounds)
+        mem_free(self.limits)
         mem_free(self.agreements)
         mem_free(self.sources)
         mem_free(self.effects)

@@ -85,20 +85,22 @@ cdef class CoreParts:
         return (*event, self.term(name), self.term(stamp), part, tuple(map(self.term, row)))
 
     def clock(self):
-        """(now, bound, first instant of the timestamp, its time, times, bounds).
+        """(now, bound, first instant of the timestamp, its time, times, bounds, clock).
 
         `times` pairs each instant within reach with its time, or inside the window with its number
         of events.
         `bounds` pairs each instant within reach with the bound of the window at that instant; it is
-        empty if the query looks back one window only.
+        empty if the query looks back one window only. `clock` pairs each instant within reach with
+        its time if `times` does not and a guard reads them.
         """
         cdef instant_t i
         cdef instant_t end = self.window.bound if self.window.endless else self.window.now + 1
+        cdef instant_t first = self.window.bound
+        if not self.window.counted and (self.window.past_bounds != NULL or self.window.lookback):
+            # Otherwise a deadline between two events has moved the bound alone.
+            first = self.window.reach
         times = [
-            (i, self.window.times[i & self.window.times_mask])
-            for i in range(
-                self.window.bound if self.window.counted else min(self.window.reach, end), end
-            )
+            (i, self.window.times[i & self.window.times_mask]) for i in range(min(first, end), end)
         ]
         bounds = []
         if self.window.past_bounds != NULL:
@@ -106,25 +108,38 @@ cdef class CoreParts:
                 (i, max(self.window.past_bounds[i & self.window.times_mask], self.window.reach))
                 for i in range(self.window.reach, self.window.now + 1)
             ]
+        clock = []
+        if self.window.clock != NULL:
+            clock = [
+                (i, self.window.clock[i & self.window.times_mask])
+                for i in range(self.window.reach, self.window.now + 1)
+            ]
         return (
             self.window.now, self.window.bound, self.window.timestamp_start, self.window.micros,
-            times, bounds,
+            times, bounds, clock,
         )
 
     def load_clock(
-        self, instant_t now, instant_t bound, instant_t start, int64_t micros, inside, bounds
+        self, instant_t now, instant_t bound, instant_t start, int64_t micros, inside, bounds, clock
     ):
         """Restore the clock of another run."""
         cdef instant_t i
-        cdef dict times = dict(inside), known = dict(bounds)
+        cdef dict times = dict(inside), known = dict(bounds), clocked = dict(clock)
         self.window.bound = self.window.reach = bound
         if self.window.past_bounds != NULL:
             self.window.reach = min(known, default=bound)
-        for i in range(self.window.reach, now + 1 if times or known else self.window.reach):
+        if self.window.lookback:
+            self.window.reach = min(times, default=bound)
+        self.window.back = self.window.reach
+        for i in range(
+            self.window.reach, now + 1 if times or known or clocked else self.window.reach
+        ):
             self.window.now = i
             self.window.grow_ring()
             self.window.times[i & self.window.times_mask] = times.get(i, 0)
             self.window.awaited[i & self.window.times_mask] = NULL
+            if self.window.clock != NULL:
+                self.window.clock[i & self.window.times_mask] = clocked.get(i, 0)
             self.window.total += times.get(i, 0) if self.window.counted else 0
             if self.window.past_bounds != NULL:
                 self.window.past_bounds[i & self.window.times_mask] = known.get(

@@ -56,6 +56,8 @@ from spaseq.nfa.native._program cimport (
     bind,
     begin_iterations,
     filters_hold,
+    limits_hold,
+    set_marks,
 )
 from spaseq.nfa.native._tecs cimport Tecs, union_add, new_node, tecs_alloc, start_of, top_of
 from spaseq.rdf._batch cimport record_of
@@ -152,6 +154,7 @@ cdef inline int _begin_match(
     memset(event.env, 0, self.tables.cells * sizeof(term_t))
     if not self._fits(edge, width, False):
         return 0
+    set_marks(edge, event.env, self.window.micros)
     if place.flags:
         return self.joins.join_guarded(way, NIL, width, label)
     event.label_row(way, width, label)
@@ -434,6 +437,9 @@ cdef class Transitions:
         cdef Group* group = group_at(groups, number)
         self.instant.remember(self.event.env, place, groups, number)
         if not self._fits(edge, width, sure):
+            return 0
+        if not limits_hold(edge, self.event.env, self.window.micros):
+            place.outside += 1
             return 0
         if _is_passed_over(self, place, group):
             return 0

@@ -1,7 +1,7 @@
 """Instants and the window over them, in machine integers; see _window.pyx."""
 
 cimport cython
-from libc.stdint cimport INT64_MIN, int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._tecs cimport Label, instant_t
 
@@ -26,6 +26,10 @@ cdef class Window:
     cdef uint32_t windows       # how many windows back a search may reach
     cdef int64_t* times         # a ring over the instants reach … now: their times, or if `counted`
                                 # their numbers of events
+    cdef int64_t* clock         # a ring beside it: the times, if `times` does not hold them and a
+                                # guard needs them; else NULL
+    cdef int64_t lookback       # microseconds before the window that a search may reach, or 0
+    cdef instant_t back         # no instant of the lookback is earlier
     cdef uint32_t times_mask    # `counted` how many events they have
     cdef Awaited** awaited      # a ring beside it: the waiting matches that start there
     cdef instant_t* past_bounds # a ring beside it: `bound` as it was then; NULL if `windows` is 1
@@ -42,6 +46,7 @@ cdef class Window:
     cdef int count_event(self) noexcept nogil
     cdef int grow_ring(self) except -1 nogil
     cdef int record_bound(self) noexcept nogil
+    cdef int look_back(self) noexcept nogil
 
 
 cdef inline int64_t opening_of(Window window, int64_t micros) noexcept nogil:
@@ -49,6 +54,15 @@ cdef inline int64_t opening_of(Window window, int64_t micros) noexcept nogil:
     if window.counted or window.endless or micros < INT64_MIN + window.size:
         return INT64_MIN
     return micros // window.size * window.size if window.tumbling else micros - window.size
+
+
+cdef inline int64_t end_of(Window window, int64_t micros) noexcept nogil:
+    """The last time inside the window of a match that starts at `micros`."""
+    if window.tumbling:
+        micros = micros // window.size * window.size
+    if micros > INT64_MAX - window.size:
+        return INT64_MAX
+    return micros + window.size - window.tumbling
 
 
 cdef inline instant_t since_of(Window window) noexcept nogil:
@@ -64,8 +78,9 @@ cdef inline instant_t bound_at(Window window, instant_t instant) noexcept nogil:
 
 
 cdef inline int64_t time_of(Window window, instant_t instant) noexcept nogil:
-    """The time of an instant within reach, of a window of time."""
-    return window.times[instant & window.times_mask]
+    """The time of an instant within reach: of a window of time, or of one with a clock."""
+    cdef int64_t* times = window.times if window.clock == NULL else window.clock
+    return times[instant & window.times_mask]
 
 
 cdef inline instant_t first_since(
@@ -100,14 +115,20 @@ cdef inline int tick(Window window, int64_t micros) except -1 nogil:
     if window.now == 0 or window.micros != micros:
         window.timestamp_start = window.now
         window.micros = micros
-    if window.now - window.reach > window.times_mask and not window.endless:
+    if window.now - window.reach > window.times_mask and not (
+        window.endless and window.clock == NULL
+    ):
         window.grow_ring()
     window.times[window.now & window.times_mask] = 0 if window.counted else micros
     window.awaited[window.now & window.times_mask] = NULL
+    if window.clock != NULL:
+        window.clock[window.now & window.times_mask] = micros
     if not window.counted:
         while window.times[window.bound & window.times_mask] < earliest:
             window.bound += 1
     window.reach = window.bound
     if window.past_bounds != NULL:
         window.record_bound()
+    if window.lookback:
+        window.look_back()
     return 0

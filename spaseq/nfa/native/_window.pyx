@@ -10,6 +10,8 @@ Invariant: `bound` never falls, and no match that ends now may start before it; 
 and never exceeds `bound`. Cost: amortised constant for each instant.
 """
 
+from libc.stdint cimport INT64_MIN
+
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 cdef const char* ALLOCATED_FOR = b"another instant of the window"
@@ -28,11 +30,15 @@ cdef class Window:
         self.times = <int64_t*>mem_calloc(64, sizeof(int64_t))
         self.awaited = <Awaited**>mem_calloc(64, sizeof(Awaited*))
         self.windows = rows.windows
+        self.lookback = rows.lookback
+        if rows.clocked:
+            self.clock = <int64_t*>mem_calloc(64, sizeof(int64_t))
         if self.windows > 1 and not self.endless:
             self.past_bounds = <instant_t*>mem_calloc(64, sizeof(instant_t))
 
     def __dealloc__(self):
         mem_free(self.times)
+        mem_free(self.clock)
         mem_free(self.past_bounds)
         mem_free(self.awaited)
 
@@ -58,6 +64,17 @@ cdef class Window:
             self.reach = self.past_bounds[self.reach & self.times_mask]
         return 0
 
+    cdef int look_back(self) noexcept nogil:
+        """Extend the reach to what guards in front of a match look back to."""
+        cdef int64_t first = time_of(self, min(self.bound, self.now))
+        while self.back < self.reach and (
+            first >= INT64_MIN + self.lookback
+            and time_of(self, self.back) < first - self.lookback
+        ):
+            self.back += 1
+        self.reach = min(self.reach, self.back)
+        return 0
+
     cdef int grow_ring(self) except -1 nogil:
         """Make room in the ring for the open instant; its entry is not initialised."""
         cdef uint32_t count = self.times_mask + 1
@@ -70,6 +87,10 @@ cdef class Window:
             self.awaited = <Awaited**>mem_grow(
                 self.awaited, 2 * <size_t>count, sizeof(Awaited*), ALLOCATED_FOR
             )
+            if self.clock != NULL:
+                self.clock = <int64_t*>mem_grow(
+                    self.clock, 2 * <size_t>count, sizeof(int64_t), ALLOCATED_FOR
+                )
             if self.past_bounds != NULL:
                 self.past_bounds = <instant_t*>mem_grow(
                     self.past_bounds, 2 * <size_t>count, sizeof(instant_t), ALLOCATED_FOR
@@ -80,6 +101,8 @@ cdef class Window:
                 place = <uint32_t>(i & (count - 1))
                 self.times[count + place] = self.times[place]
                 self.awaited[count + place] = self.awaited[place]
+                if self.clock != NULL:
+                    self.clock[count + place] = self.clock[place]
                 if self.past_bounds != NULL:
                     self.past_bounds[count + place] = self.past_bounds[place]
             self.times_mask = 2 * count - 1

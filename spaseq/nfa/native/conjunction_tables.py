@@ -19,7 +19,7 @@ from spaseq.rules import enabled
 
 Range = tuple[int, int]
 
-DATED, GUARDED, RELATIVE, CONJOINED, SEARCHES_BACK, RIVALS = 1, 2, 4, 8, 16, 32
+DATED, GUARDED, RELATIVE, CONJOINED, SEARCHES_BACK, RIVALS, APART = 1, 2, 4, 8, 16, 32, 64
 """Flags of a place, as `PlaceFlags` in _program.pxd."""
 
 
@@ -159,12 +159,15 @@ class _Writing:
             manner |= RELATIVE
         if conjoined and place.operator == ";":
             manner |= SEARCHES_BACK if "any-order" in kinds else RIVALS * ("single" in kinds)
-        out.manners[-1] = manner
-        for edge in place.edges:
-            if conjoined:
-                for occurrence in self._automaton.atoms[edge.atom].occurrences:
-                    gpm = self._plan.occurrences[occurrence].gpm
-                    self._searches[gpm][number] = None
+        apart = (
+            place.operator == ";" and len({edge.within for edge in place.edges}) > 1
+        ) and not place.start
+        out.manners[-1] = manner | APART * apart
+        for edge in place.edges if conjoined or apart else ():
+            for occurrence in self._automaton.atoms[edge.atom].occurrences:
+                gpm = self._plan.occurrences[occurrence].gpm
+                self._searches[gpm][number] = None
+                if conjoined:
                     self._whole.add(gpm)
 
     def _edge(self, edge: Edge) -> None:

@@ -55,6 +55,7 @@ def joins_whole(plan: QueryPlan, automaton: Automaton, number: int, position: in
         or plan.emit == "STRICT"
         or edge.actions
         or edge.within is not None
+        or atom.limits
         or any(automaton.atoms[other.atom].kind != "single" for other in place.edges)
         or place.keys[position]
         or len(place.guards) > len(place.eager_guards)

@@ -23,7 +23,7 @@ LAST_VALUE, FIRST_VALUE, STATE = range(3)
 """How a register follows a value, as `Following` in _program.pxd."""
 OPENED, NEVER_BOUND, FAILED = 2**32 - 1, 2**32 - 2, 2**32 - 3
 """Register contents that are no terms: see _program.pxd."""
-ALWAYS_STORED = frozenset(("value", "previous", "last", "iterations"))
+ALWAYS_STORED = frozenset(("value", "previous", "last", "iterations", "mark"))
 
 Effect = tuple[int, int, int]
 Follower = tuple[int, int]

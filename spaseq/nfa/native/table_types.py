@@ -38,6 +38,10 @@ class EdgeRow(NamedTuple):
     decided: bool
     strict: bool
     within: int
+    marks: int
+    marks_end: int
+    limits: int
+    limits_end: int
 
 
 @dataclass(slots=True)
@@ -51,6 +55,10 @@ class CoreTables:
     """Whether the query has no window."""
     windows: int
     """How many windows back a search may reach."""
+    lookback: int
+    """Microseconds before a window of time that a search may reach; 0: none."""
+    clocked: bool
+    """Whether guards read times in a window that does not hold them."""
     cells: int
     """Cells of an environment: registers, then views of some of them."""
     kept: frozenset[int]
@@ -61,9 +69,11 @@ class CoreTables:
     """(occurrence or, over several graph patterns, the greatest number; effects; links; index or 0;
     key columns; column that a range index compares; its position in `RELATIONS`; `joins_whole`;
     whether there is a `deciding_operator`; whether it excludes equality; bound, or time to a
-    deadline, in microseconds or -1)."""
+    deadline, in microseconds or -1; marks; limits)."""
     links: list[tuple[int, int, int]] = field(default_factory=list)
     bounds: list[tuple[int, int, int]] = field(default_factory=list)
+    limits: list[tuple[int, int]] = field(default_factory=list)
+    """(first register of the mark, microseconds) of bounded units."""
     effects: list[Effect] = field(default_factory=list)
     bindings: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(column of a row, register, its followers as a range of `followers`)."""

@@ -20,9 +20,16 @@ from spaseq.nfa.native.table_types import (
     Range,
 )
 from spaseq.nfa.registers import RegisterFile
-from spaseq.nfa.wiring import behind_deadlines, dispatch, fragment_places, windows_back
+from spaseq.nfa.wiring import (
+    behind_deadlines,
+    dispatch,
+    fragment_places,
+    reads_times,
+    time_back,
+    windows_back,
+)
 from spaseq.plan.logical import QueryPlan
-from spaseq.plan.references import IS_FIRST, iteration_register
+from spaseq.plan.references import IS_FIRST, iteration_register, mark_registers
 
 _NO_OCCURRENCE = _NO_LIMIT = 2**32 - 1
 
@@ -97,6 +104,8 @@ class _Writing:
             counted=window.kind == "events",
             endless=window.kind == "unbounded",
             windows=windows_back(automaton),
+            lookback=time_back(plan, automaton),
+            clocked=reads_times(automaton) and plan.window.kind in ("events", "unbounded"),
             cells=cells,
             kept=self._native.kept,
         )
@@ -180,14 +189,18 @@ class _Writing:
         tables = self.tables
         live = [tables.numbers[first:end] for _, first, end, _, _ in tables.places]
         for (number, _), edge in self._edges.items():
-            occurrence, effects, effects_end, link, links_end, *_ = tables.edges[edge]
+            row = tables.edges[edge]
+            plain = row.occurrence != _NO_OCCURRENCE and (row.marks, row.limits) == (
+                row.marks_end,
+                row.limits_end,
+            )
             tables.straight.add(
                 live[number],
-                tables.effects[effects:effects_end],
-                None if occurrence == _NO_OCCURRENCE else self._bindings(occurrence),
+                tables.effects[row.effects : row.effects_end],
+                self._bindings(row.occurrence) if plain else None,
                 [
                     None if bounds > bound or target < -1 else () if target < 0 else live[target]
-                    for target, bound, bounds in tables.links[link:links_end]
+                    for target, bound, bounds in tables.links[row.links : row.links_end]
                 ],
             )
 
@@ -312,6 +325,7 @@ class _Writing:
             self.tables.effects += self._native.effects(action)
         links = len(self.tables.links)
         self.tables.links += [self._link(link) for link in atom.links]
+        bounds = (*self._listed(list(map(self._mark, edge.marks))), *self._limits(edge))
         if atom.kind == "deadline":
             key_columns = self._listed(())
             return EdgeRow(
@@ -324,10 +338,11 @@ class _Writing:
                 *key_columns,
                 -1,
                 0,
-                whole=False,
-                decided=False,
-                strict=False,
-                within=atom.size,
+                False,
+                False,
+                False,
+                atom.size,
+                *bounds,
             )
         keys = () if place.start else place.keys[position]
         index, ordered = 0, -1
@@ -355,7 +370,19 @@ class _Writing:
             operator is not None,
             operator in ("<", ">"),
             -1 if edge.within is None else edge.within,
+            *bounds,
         )
+
+    def _mark(self, bounded: int) -> int:
+        """The first of the two registers from which a bound counts."""
+        return self._registers.number[mark_registers(bounded)[0]]
+
+    def _limits(self, edge: Edge) -> Range:
+        first = len(self.tables.limits)
+        self.tables.limits += [
+            (self._mark(bounded), size) for bounded, size in self._automaton.limits(edge)
+        ]
+        return first, len(self.tables.limits)
 
     def _link(self, link: Link) -> tuple[int, int, int]:
         first = len(self.tables.bounds)
