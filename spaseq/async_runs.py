@@ -88,9 +88,9 @@ class AsyncRun:
         """As `Run.replace`, after the calls that were made before."""
         await self._call(partial(self.run.replace, name, program, state, new_streams=new_streams))
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str, *, drain: bool = False) -> None:
         """As `Run.remove`, after the calls that were made before."""
-        await self._call(partial(self.run.remove, name))
+        await self._call(partial(self.run.remove, name, drain=drain))
 
     async def bind(self, **values: object) -> None:
         """As `Run.bind`, after the calls that were made before."""

@@ -92,6 +92,8 @@ class Run:
         self.unreturned: list[Match] = []
         """The matches that were certain before the last call failed."""
         self._feed: _Feed | None = None
+        self._looked_at: int | None = None
+        """The time at which draining queries were looked at."""
 
     def __repr__(self) -> str:
         # Without the lock: it must work in a debugger, too, while another thread uses the run.
@@ -370,6 +372,8 @@ class Run:
         if self._feed is not None:
             self._feed[0].invalidate()
             self._feed = None
+        if self.evaluation.drains and not self.clock.failure:
+            self._remove_drained()
 
     # ------------------------------------------------------------------ time
 
@@ -486,7 +490,9 @@ class Run:
             state: `fresh`: the new query begins without partial matches. `keep`: it continues those
                 of the old one, which must have the same automaton, registers, window and choice of
                 matches. Projections, constants of filters and what graph patterns match may
-                differ; partial matches stay as they were found.
+                differ; partial matches stay as they were found. `drain`: the new query begins
+                without, and the old one continues its own beside it until they have ended; its
+                matches have the name of the query as before (see `remove`).
             new_streams: As for `add`.
 
         Raises:
@@ -498,25 +504,40 @@ class Run:
         self._change(replaced(self.evaluation, {name: self._bound(program)}, state, new_streams))
 
     @alone
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, drain: bool = False) -> None:
         """Remove a query with its partial matches.
 
         Events of a stream that only it read are still accepted.
 
+        Args:
+            name: Its name.
+            drain: Whether the query first continues its partial matches until they have ended, by a
+                match or with their window. Meanwhile it begins no others, it is one of `draining`,
+                and its name is free. Without a window of time, it remains until it has no groups,
+                which need not happen; remove it again, by the name in `draining`, to end it.
+
         Raises:
             ChangeError: if there is no such query, if it is the only one, or if another one reads
-                the stream that it registers.
+                the stream that it registers. With `drain`, also if it registers a stream or reads a
+                registered one, or drains already.
         """
         self._begin_change()
-        self._change(removed(self.evaluation, name))
+        self._change(removed(self.evaluation, name, drain))
         bound = self.evaluation.bound
         if bound:
             used = _variables(self.evaluation.unbound)
             self.evaluation.bound = {name: term for name, term in bound.items() if name in used}
 
+    @property
+    def draining(self) -> Mapping[str, str]:
+        """The queries that drain: the name of each in the run, and in its matches."""
+        return {q.plan.name: q.plan.shown for q in self.queries if q.drains}
+
     @alone
     def bind(self, **values: object) -> None:
         """Change the values of bound variables; queries keep their partial matches.
+
+        Queries that drain have the values that they had.
 
         Args:
             values: Variable name → term or plain Python value, as for `Program.bind`. The variables
@@ -538,6 +559,9 @@ class Run:
         try:
             programs = {}
             for entry in entries_of(evaluation):
+                assert entry.run is not None
+                if entry.run.drains:
+                    continue
                 if not values.keys().isdisjoint(_variables([entry.unbound])):
                     alone = replace(
                         self._like,
@@ -580,6 +604,17 @@ class Run:
         evaluation = self.evaluation
         self.rows, self.queries = evaluation.rows, evaluation.queries
         self._plain = None
+
+    def _remove_drained(self) -> None:
+        """Remove the queries that have drained, between two events."""
+        closed = self.clock.closed
+        if closed == self._looked_at or closed is None or self.clock.finished:
+            return
+        self._looked_at = closed
+        self.evaluation.sync()
+        for query in self.evaluation.drains:
+            if len(self.queries) > 1 and query.has_drained(closed):
+                self._change(removed(self.evaluation, query.plan.name))
 
     @alone
     def close(self) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Literal, TypeAlias, get_args
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order
@@ -25,7 +26,7 @@ from spaseq.gpm.pattern import Pattern, canonical
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 
-StatePolicy: TypeAlias = Literal["keep", "fresh"]
+StatePolicy: TypeAlias = Literal["keep", "drain", "fresh"]
 """What becomes of the partial matches of a query that is replaced."""
 
 
@@ -43,6 +44,8 @@ class Entry:
     """Its state; None if it begins now."""
     kept: QueryRun | None = None
     """The query whose state it continues, if it begins now."""
+    drains: bool = False
+    """Whether it begins no further partial matches."""
 
 
 def entries_of(run: Evaluation) -> list[Entry]:
@@ -63,6 +66,20 @@ def _named(program: CompiledQueries) -> list[tuple[ast.Query, str]]:
 def _shown_name(source: ast.Query, name: str) -> str:
     register = source.register
     return register.name if register is not None and register.kind == "QUERY" else name
+
+
+def draining_name(shown: str, taken: Collection[str]) -> str:
+    """A name for a query that drains, beside queries with some names."""
+    names = (f"{shown} (draining{'' if n == 1 else f' {n}'})" for n in count(1))
+    return next(name for name in names if name not in taken)
+
+
+def unregistered(source: ast.Query) -> ast.Query:
+    """A query without the name that it registers for itself."""
+    register = source.register
+    if register is None or register.kind != "QUERY":
+        return source
+    return replace(source, register=None)
 
 
 def added(
@@ -103,7 +120,9 @@ def replaced(
     for name, (program, unbound) in programs.items():
         place = change.place(name)
         before, after = change.entries[place], change.entry(name, program, unbound)
-        if state == "keep":
+        if state == "drain":
+            change.entries.append(change.draining(before))
+        elif state == "keep":
             differs = difference(before.compiled, after.compiled)
             if differs:
                 raise ChangeError(
@@ -115,16 +134,18 @@ def replaced(
     return change
 
 
-def removed(run: Evaluation, name: str) -> Change:
-    """The run without a query.
+def removed(run: Evaluation, name: str, drain: bool = False) -> Change:
+    """The run without a query; with `drain`, the query remains until its partial matches end.
 
     Raises:
         ChangeError: if there is no such query, no other one, or one that reads what it registers.
     """
     change = Change(run, entries_of(run))
-    del change.entries[change.place(name)]
+    entry = change.entries.pop(change.place(name))
     if not change.entries:
         raise ChangeError(f"{name} is the only query of the run, which needs one")
+    if drain:
+        change.entries.append(change.draining(entry))
     change.check_streams(False)
     return change
 
@@ -178,6 +199,34 @@ class Change:
                 tuple(tuple(n if n < 0 else numbers[n] for n in some) for some in compiled.asked),
             ),
             None,
+        )
+
+    def draining(self, before: Entry) -> Entry:
+        """The entry of a query that begins no further partial matches, under a name of its own.
+
+        Raises:
+            ChangeError: if the query registers a stream or reads a registered one.
+        """
+        plan, query = before.compiled.plan, before.run
+        assert query is not None
+        if query.drains:
+            raise ChangeError(f"the query {plan.name} drains already")
+        written = {each.registers_stream for each in self._plans()} - {None}
+        if plan.registers_stream is not None or not written.isdisjoint(plan.streams):
+            raise ChangeError(
+                f"the query {plan.name} cannot drain, since it registers a stream or reads a "
+                "registered one"
+            )
+        name = draining_name(plan.shown, {entry.compiled.plan.name for entry in self.entries})
+        return replace(
+            before,
+            source=unregistered(before.source),
+            name=name,
+            unbound=unregistered(before.unbound),
+            compiled=replace(before.compiled, plan=replace(plan, name=name, shown_as=plan.shown)),
+            run=None,
+            kept=query,
+            drains=True,
         )
 
     def _plans(self) -> list[QueryPlan]:
@@ -276,6 +325,8 @@ class Change:
         program = self._program()
         unbound = [entry.unbound for entry in self._by_text()]
         self._run.change(program, unbound, self._patterns, self._queries)
+        states = zip(self.entries, self._run.queries, strict=True)
+        self._run.drain([query for entry, query in states if entry.drains])
 
     def _queries(self, begin: Begin) -> list[QueryRun]:
         """The states of the queries."""

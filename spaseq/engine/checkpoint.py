@@ -271,6 +271,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
         _check_events(run, query, delayed)
         if clock.finished and (delayed or query.time is not None):
             refuse(where, "something waits after the end of the run")
+    run.drain()
 
 
 def _restore_query(

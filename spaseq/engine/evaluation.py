@@ -121,6 +121,8 @@ class Evaluation:
         """Per registered stream: the time of its last event, in microseconds."""
         self.derived_ordinal: dict[str, int] = {}
         """Per registered stream: the ordinal of its next event at `derived_time`."""
+        self.drains: tuple[QueryRun, ...] = ()
+        """The queries that begin no further partial matches."""
         self._multi: MultiRun | None = None
         self._keys = KeyChoice(self.rows.matchers.dictionary)
         self._is_shared: bool | None = None
@@ -169,6 +171,12 @@ class Evaluation:
     def distinct(self) -> tuple[QueryRun, ...]:
         """The states of the queries, each once."""
         return tuple(dict.fromkeys(self.queries))
+
+    def drain(self, queries: Iterable[QueryRun] = ()) -> None:
+        """Let some queries begin no further partial matches, and list all that do not."""
+        for query in queries:
+            query.drain(self.clock)
+        self.drains = tuple([query for query in self.queries if query.drains])
 
     def is_single(self, stream: str) -> bool:
         """Whether there is one query, which reads this stream directly, and no other stream."""
@@ -413,6 +421,7 @@ class Evaluation:
         self.program, self.unbound, self.queries = program, list(unbound), queries
         self.originals = [first.setdefault(query, n) for n, query in enumerate(queries)]
         self.delayed = [delayed.get(query, []) for query in queries]
+        self.drain()
         self.direct = self._direct()
         if self._canonical is not None:
             self._canonical.replace(new)

@@ -37,10 +37,12 @@ from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.counters import AutomatonCounters, MemoryUse, PlaceCounters
 from spaseq.nfa.match_path import Path
+from spaseq.nfa.native.lazy_join_tables import weighed
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.state import AutomatonState, NodeState
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.checked import LEAST
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import DATE_TIME, Event, Timestamp
 from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
@@ -126,6 +128,8 @@ class QueryRun:
         """Whether the end of all input closes windows."""
         self.closed_by_end = 0
         """The number of matches whose windows the end of input closed."""
+        self._empty_at: int | None = None
+        """When a query that drains was found without a group."""
         self.shed_before = 0
         """The number of groups that a limit dropped before the run was resumed."""
         self._make: Make | None = None
@@ -169,7 +173,7 @@ class QueryRun:
 
     @property
     def _names(self) -> Sequence[str]:
-        return self.plan.name, *self._copied
+        return self.plan.shown, *self._copied
 
     # ------------------------------------------------------------------ state
 
@@ -303,6 +307,48 @@ class QueryRun:
             ) from error
         self.adopt(state)
         add_counters(self.native, before.native)
+
+    # ------------------------------------------------------------------ draining
+
+    @property
+    def drains(self) -> bool:
+        """Whether the query begins no further partial matches."""
+        return self.native.last_start is not None
+
+    def drain(self, clock: StreamClock) -> None:
+        """Begin no further partial matches; those that there are continue.
+
+        An event of another stream that comes later at the instant of the last event counts as one
+        before.
+        """
+        # Each queued ordinal becomes an instant.
+        instant = self.native.core.window.now + len(self.queued)
+        self.native.start_until(instant, LEAST if clock.closed is None else clock.closed)
+
+    def has_drained(self, closed: int) -> bool:
+        """Whether a draining query can have no further matches.
+
+        All timestamps before `closed` are closed. Without a window of time, a query has drained
+        when its last group has gone; if partial matches are rows, it never has.
+        """
+        assert self.native.last_start is not None
+        _, micros = self.native.last_start
+        is_of_time = self.plan.window.kind in ("span", "tumbling")
+        if is_of_time and self.native.clock.closing(micros) < closed:
+            return self.next_closing() is None
+        if self._keeps_rows or self.queued or next(self.groups(), None) is not None:
+            return False
+        # Matches of open instants are still to come.
+        self._empty_at = closed if self._empty_at is None else self._empty_at
+        return self._empty_at < closed and self.next_closing() is None
+
+    @property
+    def _keeps_rows(self) -> bool:
+        """Whether partial matches can be rows that are joined later, and not groups."""
+        automaton = self.compiled.automaton
+        starts = (automaton.places[number] for number in automaton.starts)
+        first = (automaton.atoms[edge.atom] for place in starts for edge in place.edges)
+        return any(atom.conjoined for atom in first) or weighed(self.plan, automaton)
 
     def exceeded(self, reached: LimitReached) -> LimitExceeded:
         """The error that names the place that reached a limit, and the cause."""

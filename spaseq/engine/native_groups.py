@@ -98,7 +98,7 @@ def match_columns(plan: QueryPlan, automaton: Automaton) -> GroupColumns | None:
         else:
             return None
     names = [column.name for column in output.columns]
-    return GroupColumns(plan.name, names, columns, grouping.aggregates)
+    return GroupColumns(plan.shown, names, columns, grouping.aggregates)
 
 
 def _places(plan: QueryPlan, automaton: Automaton, variable: str | None) -> list[int]:

@@ -418,7 +418,7 @@ class OutputStage:
                 if value is not None
             }
         return Match(
-            query=self._plan.name,
+            query=self._plan.shown,
             start=start,
             end=end,
             bindings=bindings,

@@ -166,6 +166,8 @@ class AutomatonState:
     ended: list[EndedState] = field(default_factory=list)
     chained: list[float] | None = None
     """The strategy of a lazy join; see `CoreParts.strategy`."""
+    last_start: tuple[int, int] | None = None
+    """(instant, microseconds) after which no match may start; None: there is no such bound."""
 
     @property
     def bytes(self) -> int:
@@ -193,6 +195,7 @@ class AutomatonState:
             "terms": list(map(writer.term, self.terms)),
             "complete": self.complete,
             "chained": self.chained,
+            "last start": self.last_start,
             "recalled": [
                 [instant, stream, writer.event(event)] for instant, stream, event in self.recalled
             ],
@@ -242,7 +245,7 @@ def read(data: Any, reader: Reader) -> AutomatonState:
     Raises:
         StateError: for any other data.
     """
-    record(data, "automaton", (*_FIELDS, *_ROWS, "chained", "recalled"))
+    record(data, "automaton", (*_FIELDS, *_ROWS, "chained", "last start", "recalled"))
     now, bound, start, micros, times, bounds, clock = listed(data["clock"], "clock", 7)
     return AutomatonState(
         clock=ClockState(
@@ -262,6 +265,7 @@ def read(data: Any, reader: Reader) -> AutomatonState:
         graph=[_graph_item(row) for row in listed(data["graph"], "graph")],
         complete=wholes(data["complete"], "complete"),
         chained=None if data["chained"] is None else _numbers(data["chained"], "chained"),
+        last_start=None if data["last start"] is None else _last_start(data["last start"]),
         recalled=[
             (instant, stream, reader.event(number, "recalled"))
             for instant, stream, number in (
@@ -270,6 +274,11 @@ def read(data: Any, reader: Reader) -> AutomatonState:
         ],
         **{name: _rows(data[name], name) for name in _ROWS},
     )
+
+
+def _last_start(data: Any) -> tuple[int, int]:
+    instant, micros = listed(data, "last start", 2)
+    return whole(instant, "last start", -1), whole(micros, "last start", LEAST, GREATEST)
 
 
 def _graph_item(row: Any) -> NodeState | UnionState:

@@ -237,3 +237,11 @@ class QueryPlan:
     output: Output
     registers_stream: str | None
     warnings: tuple[Diagnostic, ...]
+    shown_as: str | None = None
+    """The name of the query in its matches, if that is another one: an old version of a query that
+    continues beside the new one has a name of its own in the run."""
+
+    @property
+    def shown(self) -> str:
+        """The name of the query in its matches."""
+        return self.name if self.shown_as is None else self.shown_as

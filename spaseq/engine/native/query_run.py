@@ -167,6 +167,8 @@ class NativeRun:
         self.ended = None if skip_to is None else EndedStarts(skip_to)
         """The starts from which `AFTER MATCH SKIP TO` lets no further match come."""
         self._earliest = self.best if isinstance(self.best, Earliest) else None
+        self.last_start: tuple[int, int] | None = None
+        """(instant, microseconds) after which no match may start; None: there is no such bound."""
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
         """Makes matches one by one; None if the query does not allow it (`_projected`)."""
         if traced():
@@ -227,6 +229,11 @@ class NativeRun:
     def numbers_of(self, stream: str, file: str) -> tuple[int, int]:
         """The numbers by which the core identifies a stream and a file."""
         return self.streams[stream], self.file_number(file)
+
+    def start_until(self, instant: int, micros: int) -> None:
+        """Let no match start after an instant, which is at a time or before it."""
+        self.last_start = instant, micros
+        self.core.window.last_start = instant
 
     def close_instant(self) -> None:
         """End the open instant; its partial matches become visible to later events."""
@@ -367,7 +374,7 @@ class NativeRun:
 
     def group_maker(self) -> MatchMaker:
         """What decodes the events of the matches of groups in the core."""
-        return self._maker(MatchMaker, [], self._plan.name)
+        return self._maker(MatchMaker, [], self._plan.shown)
 
     def made_by(self, kind: type[Maker], name: str | None = None) -> Maker | None:
         """A maker of matches, or None if the columns are not plain registers (`_projected`).
@@ -378,7 +385,7 @@ class NativeRun:
         """
         if self._projected is None:
             return None
-        return self._maker(kind, self._projected, self._plan.name if name is None else name)
+        return self._maker(kind, self._projected, self._plan.shown if name is None else name)
 
     def _maker(self, kind: type[Maker], projected: list[tuple[str, int]], name: str) -> Maker:
         automaton, plan = self.compiled.automaton, self._plan
@@ -390,7 +397,7 @@ class NativeRun:
         ]
         steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in occurrences]
         reading = MatchDecoder(name, self.tables, projected, steps, plan.streams)
-        ordering = MatchDecoder(plan.name, self.tables, self._order, steps, plan.streams)
+        ordering = MatchDecoder(plan.shown, self.tables, self._order, steps, plan.streams)
         maker = kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
         if self.ended is not None:
             maker.end_starts(self.ended)

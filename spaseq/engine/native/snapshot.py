@@ -124,6 +124,7 @@ class _Saver:
             native.parts.ended(),
             terms=self._terms.found,
             files=native.files,
+            last_start=native.last_start,
         )
 
     def all(self, over: bool) -> AutomatonState:
@@ -252,6 +253,8 @@ class _Restorer:
     def all(self) -> None:
         native, parts, state = self._native, self._parts, self._state
         native.core.window.skipped = state.skipped
+        if state.last_start is not None:
+            native.start_until(*state.last_start)
         for key, instants, skipped in state.partitions:
             assert native.core.partitions is not None
             native.core.partitions.load(list(map(self._numbers, key)), instants, skipped)

@@ -163,7 +163,9 @@ cdef class StepJoin:
     cdef int _begin(self, EdgeRef* way, RowSearch* seek) except -1 nogil:
         """Begin a match with a step over several events."""
         cdef Place* place = way.place_at
-        if seek.first < self.event.since or not in_time(self.tables, seek, least_micros(seek)):
+        if seek.first < self.event.since or seek.first > self.window.last_start:
+            return 0
+        if not in_time(self.tables, seek, least_micros(seek)):
             return 0
         memcpy(self.event.env, seek.env, self.tables.cells * sizeof(term_t))
         set_marks(way.edge_at, self.event.env, least_micros(seek))

@@ -363,6 +363,8 @@ cdef class LazyJoin:
             if self.chain_labels[i] != NULL:
                 high[0] = self.chain_labels[i].instant
                 break
+        if not step and high[0] > self.window.last_start:
+            high[0] = self.window.last_start + 1
         return 0
 
     cdef uint32_t _index(self, uint32_t step, const term_t* env, term_t* term) noexcept nogil:

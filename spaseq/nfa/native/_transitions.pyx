@@ -139,7 +139,7 @@ cdef inline int _begin_match(
     cdef Edge* edge = way.edge_at
     cdef Place* place = way.place_at
     place.visited += 1
-    if self.window.now < event.since:
+    if self.window.now < event.since or self.window.now > self.window.last_start:
         return 0
     if (
         edge.straight and not place.flags

@@ -41,6 +41,7 @@ cdef class Window:
     cdef public instant_t timestamp_start
     cdef public int64_t micros
     cdef public instant_t skipped   # no match may start before it
+    cdef public instant_t last_start    # no match may start after it
 
     cdef bint closes(self, int64_t micros) noexcept nogil
     cdef int count_event(self) noexcept nogil

@@ -5,6 +5,7 @@ class Window:
     bound: int
     timestamp_start: int
     skipped: int
+    last_start: int
     micros: int
     shed_matches: int
     def __init__(self, rows: CoreTables) -> None: ...

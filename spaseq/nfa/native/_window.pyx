@@ -10,7 +10,7 @@ Invariant: `bound` never falls, and no match that ends now may start before it; 
 and never exceeds `bound`. Cost: amortised constant for each instant.
 """
 
-from libc.stdint cimport INT64_MIN
+from libc.stdint cimport INT64_MAX, INT64_MIN
 
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
@@ -26,6 +26,7 @@ cdef class Window:
         self.counted = rows.counted
         self.endless = rows.endless
         self.now = -1
+        self.last_start = INT64_MAX
         self.times_mask = 63
         self.times = <int64_t*>mem_calloc(64, sizeof(int64_t))
         self.awaited = <Awaited**>mem_calloc(64, sizeof(Awaited*))

@@ -536,3 +536,130 @@ def test_the_state_of_queries_that_come_and_go_is_bounded() -> None:
     assert len(run.rows.matchers.patterns) <= 3
     assert "n39" not in run.explain()
     assert run.why_not()
+
+
+# ------------------------------------------------------------------ draining
+
+CHOOSING = ("EMIT", "LIMIT", "DISTINCT", "GROUP", "ASK")
+"""Later matches of these queries decide about earlier ones."""
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + EXAMPLES))
+def test_draining_queries_have_the_matches_that_began_before(seed: int) -> None:
+    draw = random.Random(seed)
+    stream = events(draw, 40)
+    old, new, other = (draw.choice(POOL) for _ in range(3))
+    program = spaseq.compile([old, other], names=["q", "other"])
+    fed = Feed(program.start(), draw.choice(("push", "objects", "encoded")))
+    before, after = Alone(old), Alone(new)
+    asked = draw.randrange(len(stream))
+    while 0 < asked < len(stream) and stream[asked].time == stream[asked - 1].time:
+        asked += 1
+    found: list[spaseq.Match] = []
+    expected: list[str] = []
+    replaces = draw.random() < 0.6
+    last = stream[asked - 1].time.micros if asked else -1
+
+    def take(matches: list[spaseq.Match], into: list[str]) -> None:
+        into += [shown(m) for m in matches if m.start.micros <= last]
+
+    for at, event in enumerate(stream):
+        if at == asked:
+            if replaces:
+                made = spaseq.compile(new, names=["q"])
+                fed.run.replace("q", made, "drain", new_streams=True)
+            else:
+                fed.run.remove("q", drain=True)
+            assert set(fed.run.draining.values()) <= {"q"}
+        if event.stream in fed.run.clock.streams:
+            found += fed.give([event])
+            take(_given(before, event), expected)
+            if at >= asked and replaces:
+                expected += map(shown, _given(after, event))
+        streams = set(fed.run.program.streams) == set(fed.run.clock.streams)
+        if streams and draw.random() < 0.1:
+            fed.run = fed.run.program.resume(fed.run.save())
+    found += fed.run.finish()
+    take(before.run.finish(), expected)
+    if replaces:
+        expected += map(shown, after.run.finish())
+    of_query = [match for match in found if match.query == "q"]
+    if any(word in text for word in CHOOSING for text in (old, new)):
+        return
+    assert sorted(map(shown, of_query)) == sorted(expected)
+
+
+def _given(alone: Alone, event: Event) -> list[spaseq.Match]:
+    if event.stream in alone.program.streams:
+        return alone.run.push(event.stream, event.time, _triples(event), event.name)
+    return alone.run.advance(event.time)
+
+
+def test_a_query_drains_until_its_window_is_over() -> None:
+    run = started(POOL[0])
+    run.push(S, 1, triple("x1", "p", 1))
+    run.replace("q0", spaseq.compile(POOL[1], names=["q0"]), "drain")
+    assert run.draining == {"q0 (draining)": "q0"}
+    found = run.push(S, 2, triple("x1", "p", 2))
+    assert [(match.query, match.start.micros) for match in found] == [("q0", 1_000_000)]
+    assert {match.query for match in run.push(S, 9, triple("x1", "p", 3))} == {"q0"}
+    assert run.draining
+    run.push(S, 10, triple("x1", "p", 3))
+    run.push(S, 11, triple("x1", "p", 3))
+    assert not run.draining
+    assert [query.plan.name for query in run.program.queries] == ["q0"]
+
+
+def test_a_query_without_partial_matches_goes_at_once() -> None:
+    """Also without a window, once its groups have gone."""
+    endless = query("A : Q", A + Q, window="WITHIN UNBOUNDED")
+    run = started(endless, POOL[0])
+    run.push(S, 1, triple("y", "r", 1))
+    run.remove("q0", drain=True)
+    run.push(S, 2, triple("x1", "p", 2))
+    run.push(S, 3, triple("x1", "q", 2))
+    assert not run.draining
+    run.add("q0", spaseq.compile(endless, names=["q0"]))
+    run.push(S, 4, triple("x1", "p", 2))
+    run.remove("q0", drain=True)
+    for time_ in range(5, 50):
+        run.push(S, time_, triple("x1", "p", 3))
+    (match,) = [m for m in run.push(S, 50, triple("x1", "q", 2)) if m.query == "q0"]
+    assert match.start.micros == 4_000_000
+    assert run.draining
+    run.remove("q0 (draining)")
+    assert not run.draining
+
+
+def test_several_versions_drain_beside_each_other() -> None:
+    later = query("A : B", A + B)
+    run = started(later, later)
+    run.push(S, 1, triple("x1", "p", 1))
+    for number in (2, 3):
+        run.replace("q0", spaseq.compile(later, names=["q0"]), "drain")
+        run.push(S, number, triple("x1", "p", 1))
+    assert run.draining == {"q0 (draining)": "q0", "q0 (draining 2)": "q0"}
+    resumed = run.program.resume(run.save())
+    assert resumed.draining == run.draining
+    for each in (run, resumed):
+        found = each.push(S, 4, triple("x1", "p", 1))
+        assert sorted((m.query, m.start.micros // 10**6) for m in found) == [
+            ("q0", 1), ("q0", 2), ("q0", 3), ("q1", 1), ("q1", 2), ("q1", 3),
+        ]  # fmt: skip
+
+
+def test_what_cannot_drain() -> None:
+    writer = f"PREFIX : <{EX}> REGISTER STREAM :r AS CONSTRUCT {{ ?x :p ?v }} "
+    writer += "WITHIN 8 SECONDS FROM STREAM s :s WHERE { SEQ(A) " + A + "}"
+    reader = query("C", "DEFINE GPM C ON r { ?x :p ?w }", streams="r")
+    run = started(writer, reader, POOL[0])
+    for name in ("q0", "q1"):
+        with pytest.raises(ChangeError, match="cannot drain, since it registers a stream or reads"):
+            run.remove(name, drain=True)
+    run.push(S, 1, triple("x1", "p", 1))
+    run.remove("q2", drain=True)
+    with pytest.raises(ChangeError, match=r"q2 \(draining\) drains already"):
+        run.remove("q2 (draining)", drain=True)
+    single = started(POOL[0])
+    with pytest.raises(ChangeError, match="is the only query"):
+        single.remove("q0", drain=True)
