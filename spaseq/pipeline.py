@@ -87,7 +87,7 @@ def shapes(program: Program, leading: tuple[str, ...] = ()) -> list[Shape]:
     prefixes = tuple(pair for query in program.sources for pair in query.prologue.prefixes)
     return [
         Shape(
-            query.plan.name,
+            query.plan.shown,
             query.plan.output.form,
             tuple(column.name for column in query.plan.output.columns),
             prefixes,

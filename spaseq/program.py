@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spaseq.async_runs import AsyncRun
 from spaseq.engine.aggregates import RunningAggregates
+from spaseq.engine.changes import unregistered
 from spaseq.engine.checkpoint import SavedState
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order, in_short
 from spaseq.engine.entailment import Entailment, widened_patterns
@@ -57,6 +59,23 @@ class Program(CompiledQueries):
         if not values:
             return self
         return _compile(bind_parameters(self.sources, values), self.names)
+
+    def beside(self, versions: Mapping[str, tuple[str, ast.Query]]) -> Program:
+        """The program with old versions of queries behind its own.
+
+        Args:
+            versions: The name of each → its name in matches, and its tree.
+        """
+        if not versions:
+            return self
+        sources = [unregistered(source) for _, source in versions.values()]
+        program = _compile((*self.sources, *sources), (*self.names, *versions))
+        shown = {name: shown for name, (shown, _) in versions.items()}
+        queries = [
+            replace(one, plan=replace(one.plan, shown_as=shown.get(one.plan.name)))
+            for one in program.queries
+        ]
+        return replace(program, queries=tuple(queries))
 
     def start(
         self,

@@ -17,8 +17,9 @@ from spaseq.cli.watching import monitored, several, shown_progress
 
 if TYPE_CHECKING:
     from spaseq.io.read_options import ReadOptions
+    from spaseq.live.changed_queries import StatePolicy
     from spaseq.live.monitoring import Monitor
-    from spaseq.live.session import LiveOptions, StatePolicy
+    from spaseq.live.session import LiveOptions
     from spaseq.pipeline import AtEnd
     from spaseq.program import Program
 
@@ -50,9 +51,10 @@ _OPTIONS = (
         "--state-policy",
         "state_policy",
         multiple=True,
-        metavar="[QUERY=]refuse|keep|fresh",
+        metavar="[QUERY=]refuse|keep|drain|fresh",
         help="What to do with the state of a query that has changed: refuse it (the default), keep "
-        "its partial matches if they fit, or start it fresh. Can be repeated for single queries.",
+        "its partial matches if they fit, let its old version finish them, or start it fresh. Can "
+        "be repeated for single queries.",
     ),
     click.option(
         "--idle",
@@ -246,13 +248,8 @@ def _policies(given: Sequence[str], names: Sequence[str]) -> dict[str, StatePoli
     found: dict[str, StatePolicy] = {}
     for text in given:
         name, _, policy = text.rpartition("=")
-        if policy == "drain":
-            raise click.UsageError(
-                "--state-policy drain: a run cannot finish the partial matches of the old query "
-                "beside the new one; use keep or fresh"
-            )
-        if policy not in ("refuse", "keep", "fresh"):
-            raise click.UsageError(f"--state-policy {text}: write refuse, keep or fresh")
+        if policy not in ("refuse", "keep", "drain", "fresh"):
+            raise click.UsageError(f"--state-policy {text}: write refuse, keep, drain or fresh")
         if name and name not in names:
             raise click.UsageError(
                 f"--state-policy {text}: there is no query {name}, only {', '.join(names)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spaseq.errors import SpaseqError, StateError
@@ -32,7 +32,6 @@ class FileSink:
         format: A name in `spaseq.io.formats.SINKS`.
         shapes: The results of the queries.
         keeps: Whether there will be checkpoints.
-        native: Whether compiled code may format the matches of a run.
         most: The number of matches to write, or None.
 
     Raises:
@@ -45,13 +44,11 @@ class FileSink:
         format: str,
         shapes: Sequence[Shape],
         keeps: bool,
-        native: Callable[[Run], bool],
         most: int | None = None,
     ):
         self._path = path
         self._format = format
         self._shapes = shapes
-        self._native = native
         self._most = most
         self._keeps = keeps
         self._sink: Writing | None = None
@@ -104,8 +101,7 @@ class FileSink:
 
     def attach(self, run: Run) -> None:
         assert self._sink is not None
-        if self._native(run):
-            self._sink.format_natively(run.evaluation, self._most)
+        self._sink.format_natively(run.evaluation, self._most)
 
     def write(self, match: Match) -> None:
         assert self._sink is not None

@@ -98,7 +98,8 @@ class KafkaSink:
         """Find the variables of the keys."""
         for query in run.queries:
             own = tuple(query.plan.partition)
-            self._keys[query.plan.name] = own if self._key is None else self._key
+            # The old version of a query that drains comes behind the new one.
+            self._keys.setdefault(query.plan.shown, own if self._key is None else self._key)
 
     def write(self, match: Match) -> None:
         names = self._keys.get(match.query, ())

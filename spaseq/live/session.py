@@ -10,18 +10,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from spaseq.engine.checkpoint import fingerprints
-from spaseq.engine.continuing import saved_difference
 from spaseq.engine.moved_state import moved
 from spaseq.errors import SpaseqError, StateError
-from spaseq.io.formats import AUTO, fitting_format
+from spaseq.io.formats import AUTO, Shape, fitting_format
 from spaseq.io.read_options import COLLECTED, ReadOptions, TimeDomain
 from spaseq.io.source import Source as Reader
 from spaseq.live import registry
 from spaseq.live.addresses import redacted
+from spaseq.live.changed_queries import (
+    Continued,
+    StatePolicy,
+    StoredQueries,
+    continued,
+    listed_fingerprints,
+)
 from spaseq.live.coordinator import Coordinator, Input, Timing
 from spaseq.live.decoders import DocumentDecoder, MessageDecoder
 from spaseq.live.file_sink import FileSink
@@ -33,12 +39,10 @@ from spaseq.live.status import Status
 from spaseq.live.streams import Decoder, LateEvent, Stream
 from spaseq.parser import format_query
 from spaseq.pipeline import Observer, shapes
-from spaseq.program import Program, compile_queries
+from spaseq.program import Program
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.native._minting import Minter
 from spaseq.runs import Run
-
-StatePolicy: TypeAlias = Literal["refuse", "keep", "fresh"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,9 @@ class LiveOptions:
         follow: Whether files and folders may grow.
         state: The state folder; None: no state.
         policy: What to do about queries that have changed since the state was saved: `refuse` it,
-            `keep` their partial matches if these fit the new versions, or continue the streams at
-            their positions with `fresh` ones. Queries that have not changed keep their state.
+            `keep` their partial matches if these fit the new versions, `drain` the old versions
+            beside the new ones, or continue the streams at their positions with `fresh` ones.
+            Queries that have not changed keep their state.
         policies: The same for single queries, by name.
         late: The file of late events.
         output: The output file or URL; None: standard output.
@@ -136,15 +141,16 @@ class Session:
             stored = {one.number: one for one in self._state.checkpoints()}
             for one in stored.values():
                 self._check_stored(one)
+        continued = {number: self._continued(one) for number, one in stored.items()}
         # A mistake in a source is found before the output is opened and cut back.
         sources = {iri: self._opened_source(iri, urls) for iri, urls in self._streams.items()}
-        self._sink = self._opened_sink()
+        self._sink = self._opened_sink(list(continued.values()))
         tokens = {number: one.header["token"] for number, one in stored.items()}
         number = self._sink.resume(identifier, tokens)
         checkpoint = stored.get(number)
         if self._state is not None:
             self._state.discard_after(number)
-        self.run = self._started(checkpoint, kb, entail, limits)
+        self.run = self._started(checkpoint, continued.get(number), kb, entail, limits)
         self.is_finished = self.run.clock.finished
         if options.late is not None:
             self._late = LateLines(options.late, checkpoint is not None)
@@ -175,52 +181,37 @@ class Session:
     def _started(
         self,
         checkpoint: Checkpoint | None,
+        continued: Continued | None,
         kb: Any,
         entail: str | None,
         limits: Mapping[str, Any],
     ) -> Run:
-        if checkpoint is not None and checkpoint.header["queries"] == self._fingerprints():
-            return self._program.resume(checkpoint.run, kb, **limits)
-        run = self._program.start(kb=kb, entail=entail, **limits)
-        kept = () if checkpoint is None else self._kept(checkpoint)
-        if checkpoint is not None and kept:
-            blob = moved(checkpoint.run, run.evaluation, kept)
-            run = self._program.resume(blob, run.kb.current, **limits)
+        if checkpoint is None or continued is None:
+            return self._program.start(kb=kb, entail=entail, **limits)
+        program = continued.program
+        if checkpoint.header["queries"] == listed_fingerprints(program):
+            return program.resume(checkpoint.run, kb, **limits)
+        run = program.start(kb=kb, entail=entail, **limits)
+        if continued.kept:
+            blob = moved(checkpoint.run, run.evaluation, continued.kept, continued.draining)
+            run = program.resume(blob, run.kb.current, **limits)
         # The streams may continue in the middle of an instant.
-        run.clock.has_gaps = checkpoint is not None
+        run.clock.has_gaps = True
         return run
 
     def _policy(self, name: str) -> StatePolicy:
         return self._options.policies.get(name, self._options.policy)
 
-    def _kept(self, checkpoint: Checkpoint) -> list[str]:
-        """The queries that keep their state, with another program than the stored one.
-
-        Raises:
-            StateError: if the state of a query does not fit.
-        """
-        before = dict(checkpoint.header["queries"])
-        texts = checkpoint.header.get("texts")
-        kept = []
-        for (name, digest), query in zip(
-            fingerprints(self._program), self._program.queries, strict=True
-        ):
-            if before.get(name) == digest:
-                kept.append(name)
-            elif name in before and self._policy(name) == "keep":
-                where = (
-                    f"--state {self._options.state}: the partial matches of {name} cannot be kept"
-                )
-                if not isinstance(texts, dict) or name not in texts:
-                    raise StateError(f"{where}: the state does not have the text of the query")
-                old = compile_queries(texts[name], names=[name]).queries[0]
-                found = saved_difference(old, query)
-                if found:
-                    raise StateError(
-                        f"{where}: {found}. --state-policy {name}=fresh begins it without them"
-                    )
-                kept.append(name)
-        return kept
+    def _continued(self, checkpoint: Checkpoint) -> Continued:
+        """What becomes of the queries of a checkpoint."""
+        header = checkpoint.header
+        stored = StoredQueries(
+            header["queries"], header.get("texts") or {}, header.get("draining") or {}
+        )
+        try:
+            return continued(self._program, stored, self._policy)
+        except StateError as error:
+            raise StateError(f"--state {self._options.state}: {error}") from error
 
     def _input(
         self,
@@ -273,7 +264,7 @@ class Session:
             return FollowedFiles(names, self._log, self._options.follow)
         return FollowedFiles(Listed(urls), self._log, self._options.follow)
 
-    def _opened_sink(self) -> Sink:
+    def _opened_sink(self, continued: Sequence[Continued]) -> Sink:
         options, keeps = self._options, self._state is not None
         if options.output is not None and registry.is_url(options.output, "sinks"):
             if options.format not in (AUTO, "jsonl"):
@@ -287,7 +278,7 @@ class Session:
                     "JSON"
                 )
             return registry.open_sink(options.output, keeps)
-        results = shapes(self._program, options.leading)
+        results = self._shapes(continued)
         format = options.format
         if format == AUTO:
             format = fitting_format(results, options.output, options.terminal)
@@ -296,7 +287,7 @@ class Session:
                 "standard output cannot be cut back: after a crash, matches since the last "
                 "checkpoint are written again"
             )
-        return FileSink(options.output, format, results, keeps, _is_single, options.limit)
+        return FileSink(options.output, format, results, keeps, options.limit)
 
     def _take_late(self, late: LateEvent) -> None:
         if self._late is not None:
@@ -308,10 +299,26 @@ class Session:
             f"{(watermark - batch.micros(index)) / 1e6:g} s behind the watermark"
         )
 
-    # ------------------------------------------------------------ state
+    def _shapes(self, continued: Sequence[Continued]) -> list[Shape]:
+        """The results of the queries, also of those that drain.
 
-    def _fingerprints(self) -> list[list[str]]:
-        return [list(pair) for pair in fingerprints(self._program)]
+        Raises:
+            StateError: if the old version of a query has results that its table cannot hold.
+        """
+        found: dict[str, Shape] = {}
+        for program in (self._program, *(each.program for each in continued)):
+            for shape in shapes(program, self._options.leading):
+                known = found.setdefault(shape.query, shape)
+                same = replace(known, prefixes=()) == replace(shape, prefixes=())
+                if not same and self._options.format not in (AUTO, "jsonl"):
+                    raise StateError(
+                        f"the query {shape.query} cannot drain into --format "
+                        f"{self._options.format}, because its old version has other columns: use "
+                        "jsonl"
+                    )
+        return list(found.values())
+
+    # ------------------------------------------------------------ state
 
     def _belongings(self) -> dict[str, Any]:
         """What determines the events and the output, for comparison."""
@@ -327,12 +334,14 @@ class Session:
         return dict(json.loads(json.dumps(found)))  # as it is read again
 
     def _header(self) -> dict[str, Any]:
+        program = self.run.program
         return {
-            "queries": self._fingerprints(),
+            "queries": listed_fingerprints(program),
             "texts": {
                 name: format_query(query)
-                for query, name in zip(self._program.sources, self._program.names, strict=True)
+                for query, name in zip(program.sources, program.names, strict=True)
             },
+            "draining": dict(self.run.draining),
             "domain": [self._domain.kind, self._domain.origin],
             **self._belongings(),
         }
@@ -353,11 +362,14 @@ class Session:
                 f"{where}: it was read with {name.replace('_', ' ')} {stored.get(name)}, and now "
                 f"{now[name]}"
             )
-        difference = self._difference(header["queries"])
+        draining = header.get("draining") or {}
+        queries = [pair for pair in header["queries"] if pair[0] not in draining]
+        difference = self._difference(queries)
         if difference:
             raise StateError(
                 f"{where}: {difference}. --state-policy keep continues the partial matches of a "
-                "changed query where they fit, and fresh continues without them"
+                "changed query where they fit, drain finishes those of its old version, and fresh "
+                "continues without them"
             )
 
     def _difference(self, stored: Sequence[Sequence[str]]) -> str:
@@ -415,10 +427,6 @@ def _check(reading: ReadOptions, options: LiveOptions) -> None:
         raise SpaseqError(f"--events {kind} is for finished files, not for --follow or --state")
     if options.state is not None and options.limit is not None:
         raise SpaseqError("--limit and --state exclude each other")
-
-
-def _is_single(run: Run) -> bool:
-    return all(map(run.evaluation.is_single, run.program.streams))
 
 
 def _is_special(url: str) -> bool:

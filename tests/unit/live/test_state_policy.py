@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,93 @@ def test_a_fresh_query_has_no_partial_matches(tmp_path: Path) -> None:
     assert continued(tmp_path, path, NINE, options(tmp_path, "fresh")) == []
 
 
+def test_an_old_version_drains_over_several_runs(tmp_path: Path) -> None:
+    """It finishes its partial matches, begins none, and is forgotten with its window."""
+    path = stopped(tmp_path)
+    drains = options(tmp_path, "drain")
+    append(path, event(7, "d").replace('"7" <', '"1" <'))
+    assert continued(tmp_path, path, NINE.replace("?s ?low", "?low"), drains) == [
+        ("query", "2", "8"), ("query", "1", "8"), ("query", "1", "9"),
+    ]  # fmt: skip
+    with Running(tmp_path, str(path), OTHER, drains) as run:
+        run.wait_for(lambda: run.has_read(path))
+        assert run.session.run.draining == {
+            "query (draining)": "query", "query (draining 2)": "query",
+        }  # fmt: skip
+        append(path, event(11, "e").replace('"11" <', '"8" <'))
+        append(path, event(12, "f").replace('"12" <', '"9" <'))
+        run.wait_for(lambda: len(run.found) == 6)
+    ends = [json.loads(line)["bindings"] for line in run.found[3:]]
+    assert sorted((one["low"]["value"], one["high"]["value"]) for one in ends) == [
+        ("1", "8"), ("1", "9"), ("2", "8"),
+    ]  # fmt: skip
+    append(path, event(100) + event(101) + event(102))
+    with Running(tmp_path, str(path), OTHER, options(tmp_path)) as run:
+        run.wait_for(lambda: run.has_read(path) and not run.session.run.draining)
+    with Running(tmp_path, str(path), OTHER, options(tmp_path)) as run:
+        assert [query.plan.name for query in run.session.run.queries] == ["query"]
+
+
+def test_a_missing_query_drains(tmp_path: Path) -> None:
+    path = stopped(tmp_path, [PAIR, OTHER])
+    found = continued(tmp_path, path, [OTHER], options(tmp_path, "drain"))
+    assert sorted(found) == [("query1", "1", "8"), ("query1", "2", "8"), ("query2", "3", "8")]
+
+
+LOWS = """
+PREFIX : <http://example.org/>
+REGISTER STREAM <http://example.org/lows> AS
+CONSTRUCT { ?s :low ?value }
+WITHIN 30 SECONDS FROM STREAM readings <http://example.org/readings>
+WHERE { SEQ(A) DEFINE GPM A ON readings { ?s :value ?value . FILTER(?value < "4") } }
+"""
+PAIRS = """
+PREFIX : <http://example.org/>
+SELECT ?low ?high WITHIN 30 SECONDS FROM STREAM lows <http://example.org/lows>
+FROM STREAM readings <http://example.org/readings>
+WHERE { SEQ(A : B)
+  DEFINE GPM A ON lows { ?s :low ?low }
+  DEFINE GPM B ON readings { ?t :value ?high . FILTER(?high = "8") } }
+"""
+
+
+@pytest.mark.parametrize("changed", ["reader", "writer", "both"])
+def test_queries_of_registered_streams_are_kept(tmp_path: Path, changed: str) -> None:
+    path = stopped(tmp_path, [LOWS, PAIRS])
+    writer = LOWS if changed == "reader" else LOWS.replace('< "4"', '> "7"')
+    reader = PAIRS if changed == "writer" else PAIRS.replace('"8"', '"9"')
+    append(path, event(8) + event(9) + event(10))
+    with Running(tmp_path, str(path), [writer, reader], options(tmp_path, "keep")) as run:  # type: ignore[arg-type]
+        run.wait_for(lambda: run.session.run.clock.events >= 3 and run.has_read(path))
+    found = [json.loads(line) for line in run.found]
+    pairs = [one["bindings"] for one in found if one["query"] == "query2"]
+    shown = sorted((one["low"]["value"], one["high"]["value"]) for one in pairs)
+    last = "8" if changed == "writer" else "9"
+    lows = ["1", "2", "3"] if last == "8" or changed == "reader" else ["1", "2", "3", "8"]
+    assert shown == [(low, last) for low in lows]
+
+
+def test_a_query_of_registered_streams_cannot_drain(tmp_path: Path) -> None:
+    path = stopped(tmp_path, [LOWS, PAIRS])
+    other = PAIRS.replace('"8"', '"9"')
+    with pytest.raises(StateError, match="query2 cannot drain, since it registers a stream or"):
+        Running(tmp_path, str(path), [LOWS, other], options(tmp_path, "drain"))  # type: ignore[arg-type]
+
+
+def test_an_old_version_with_other_columns_cannot_drain_into_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "s.nq"
+    append(path, event(1))
+    wanted = replace(options(tmp_path, "drain"), format="csv")
+    with Running(tmp_path, str(path), PAIR, wanted) as run:
+        run.wait_for(lambda: run.has_read(path))
+    with pytest.raises(StateError, match="cannot drain into --format csv"):
+        Running(tmp_path, str(path), PAIR.replace("?s ?low", "?low"), wanted)
+    append(path, event(8))
+    with Running(tmp_path, str(path), NINE, wanted) as run:
+        run.wait_for(lambda: len(run.found) == 2)
+    assert run.found == ["s,low,high", "http://example.org/s,1,8"]
+
+
 def test_each_query_has_its_policy(tmp_path: Path) -> None:
     """Unchanged queries keep their state, others follow their policy, and new ones begin."""
     path = stopped(tmp_path, [PAIR, OTHER, OTHER.replace("30", "20")])
@@ -119,11 +207,10 @@ def test_the_option(
     append(tmp_path / "s.nq", event(1))
     (tmp_path / "q.rq").write_text(PAIR, "utf-8")
     command = ["run", "q.rq", "--stream", "readings=s.nq", "--at-end", "open", "--state", "state"]
-    assert main([*command, "--state-policy", "keep", "--state-policy", "q=fresh"]) == 0
+    assert main([*command, "--state-policy", "drain", "--state-policy", "q=fresh"]) == 0
     for text, message in (
-        ("drain", "cannot finish the partial matches of the old query"),
         ("other=keep", "there is no query other, only q"),
-        ("kept", "write refuse, keep or fresh"),
+        ("kept", "write refuse, keep, drain or fresh"),
     ):
         assert main([*command, "--state-policy", text]) == 2
         assert message in capsys.readouterr().err

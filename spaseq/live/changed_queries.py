@@ -1,0 +1,107 @@
+"""What becomes of the queries of a checkpoint when a run continues with others: `--state-policy`.
+
+Queries that have not changed keep their state. A changed one is refused, keeps the partial matches
+of its old version, lets that version drain beside it, or begins anew. A query that drains is in the
+checkpoint under a name of its own, with its text, so the next run finds it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from spaseq.engine.changes import draining_name
+from spaseq.engine.checkpoint import fingerprints
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.continuing import saved_difference
+from spaseq.errors import StateError
+from spaseq.parser import ast
+from spaseq.plan.examine import read_queries
+from spaseq.program import Program, compile_queries
+
+StatePolicy: TypeAlias = Literal["refuse", "keep", "drain", "fresh"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQueries:
+    """The queries of a checkpoint."""
+
+    digests: Sequence[Sequence[str]]
+    """(name, digest) in their order."""
+    texts: Mapping[str, str]
+    """By name."""
+    draining: Mapping[str, str]
+    """Of those that drain: the name, and the name in matches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What a run continues of a checkpoint."""
+
+    program: Program
+    """The queries of the run, then those that drain."""
+    kept: Mapping[str, str]
+    """The names of the queries that continue their partial matches, and their stored names."""
+    draining: Sequence[str]
+    """Those among them that drain from now on."""
+
+
+def listed_fingerprints(program: CompiledQueries) -> list[list[str]]:
+    """The fingerprints of a program as they are read again from JSON."""
+    return [list(pair) for pair in fingerprints(program)]
+
+
+def continued(
+    program: Program, stored: StoredQueries, policy: Callable[[str], StatePolicy]
+) -> Continued:
+    """What the run of a program continues of the queries of a checkpoint.
+
+    Raises:
+        StateError: if the state of a query does not fit.
+    """
+    before = {name: digest for name, digest in stored.digests}  # noqa: C416 (of lists, not pairs)
+    now = dict(fingerprints(program))
+    kept: dict[str, str] = {}
+    versions: dict[str, tuple[str, ast.Query]] = {}
+    begun: list[str] = []
+    for name, digest in before.items():
+        drains = name in stored.draining
+        if not drains and now.get(name) == digest:
+            kept[name] = name
+        elif drains or policy(name) == "drain":
+            shown = stored.draining.get(name, name)
+            own = draining_name(shown, {*now, *versions})
+            versions[own] = shown, _tree(stored, name)
+            kept[own] = name
+            if not drains:
+                begun.append(own)
+    for query in program.queries:
+        name = query.plan.name
+        is_changed = name in before and name not in stored.draining and name not in kept
+        if is_changed and policy(name) == "keep":
+            _check_fit(stored, name, query)
+            kept[name] = name
+    return Continued(program.beside(versions), kept, begun)
+
+
+def _check_fit(stored: StoredQueries, name: str, query: CompiledQuery) -> None:
+    where = f"the partial matches of {name} cannot be kept"
+    old = compile_queries(_text(stored, name, where), names=[name]).queries[0]
+    found = saved_difference(old, query)
+    if found:
+        raise StateError(
+            f"{where}: {found}. --state-policy {name}=drain finishes them beside the new query, "
+            "and fresh begins it without them"
+        )
+
+
+def _tree(stored: StoredQueries, name: str) -> ast.Query:
+    text = _text(stored, name, f"the query {name} cannot drain")
+    return read_queries([text], [name])[0]
+
+
+def _text(stored: StoredQueries, name: str, where: str) -> str:
+    if name not in stored.texts:
+        raise StateError(f"{where}: the state does not have the text of the query")
+    return stored.texts[name]
