@@ -92,8 +92,6 @@ class Run:
         self.unreturned: list[Match] = []
         """The matches that were certain before the last call failed."""
         self._feed: _Feed | None = None
-        self._looked_at: int | None = None
-        """The time at which draining queries were looked at."""
 
     def __repr__(self) -> str:
         # Without the lock: it must work in a debugger, too, while another thread uses the run.
@@ -372,8 +370,9 @@ class Run:
         if self._feed is not None:
             self._feed[0].invalidate()
             self._feed = None
-        if self.evaluation.drains and not self.clock.failure:
-            self._remove_drained()
+        if not self.clock.failure:
+            for name in self.evaluation.drained():
+                self._change(removed(self.evaluation, name))
 
     # ------------------------------------------------------------------ time
 
@@ -605,17 +604,6 @@ class Run:
         self.rows, self.queries = evaluation.rows, evaluation.queries
         self._plain = None
 
-    def _remove_drained(self) -> None:
-        """Remove the queries that have drained, between two events."""
-        closed = self.clock.closed
-        if closed == self._looked_at or closed is None or self.clock.finished:
-            return
-        self._looked_at = closed
-        self.evaluation.sync()
-        for query in self.evaluation.drains:
-            if len(self.queries) > 1 and query.has_drained(closed):
-                self._change(removed(self.evaluation, query.plan.name))
-
     @alone
     def close(self) -> None:
         """End the run without its end of input: release connections, accept no more events.
@@ -695,34 +683,12 @@ class Run:
             EventError: for an item of `events` that is no event.
             ValueError: if no query has the name.
         """
+        from spaseq.explain.diagnosis import sampled
         from spaseq.explain.why_not import why_not
 
         self.settle()
         self.evaluation.sync()
-        return why_not(self.evaluation, query, self._sample(events))
-
-    def _sample(self, events: Iterable[Any] | Sample) -> Sample | None:
-        """The events that a caller gives to `why_not`."""
-        from spaseq.explain.diagnosis import Sample
-
-        if isinstance(events, Sample):
-            return events
-        given = []
-        for number, item in enumerate(events):
-            if isinstance(item, Event):
-                given.append(item)
-                continue
-            try:
-                stream, timestamp, graph, *_ = item
-            except (TypeError, ValueError):
-                raise EventError(
-                    f"{item!r} is no event; use an Event or (stream, timestamp, graph)"
-                ) from None
-            if stream not in self.program.streams:
-                raise EventError(f"no query reads the stream <{stream}>")
-            time = timestamp_of(timestamp, self.clock.time_precision)
-            given.append(Event(stream, time, number, facts_of(graph, f"w{number}")))
-        return Sample(given, len(given) == self.clock.events) if given else None
+        return why_not(self.evaluation, query, sampled(events, self.evaluation))
 
 
 def _variables(sources: Iterable[ast.Query]) -> set[str]:

@@ -123,6 +123,8 @@ class Evaluation:
         """Per registered stream: the ordinal of its next event at `derived_time`."""
         self.drains: tuple[QueryRun, ...] = ()
         """The queries that begin no further partial matches."""
+        self._looked_at: int | None = None
+        """The time at which they were looked at."""
         self._multi: MultiRun | None = None
         self._keys = KeyChoice(self.rows.matchers.dictionary)
         self._is_shared: bool | None = None
@@ -177,6 +179,16 @@ class Evaluation:
         for query in queries:
             query.drain(self.clock)
         self.drains = tuple([query for query in self.queries if query.drains])
+
+    def drained(self) -> list[str]:
+        """The names of the queries that have drained since the last call; one query remains."""
+        closed = self.clock.closed
+        if not self.drains or closed is None or closed == self._looked_at or self.clock.finished:
+            return []
+        self._looked_at = closed
+        self.sync()
+        found = [query.plan.name for query in self.drains if query.has_drained(closed)]
+        return found[: len(self.queries) - 1]
 
     def is_single(self, stream: str) -> bool:
         """Whether there is one query, which reads this stream directly, and no other stream."""

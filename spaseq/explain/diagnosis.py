@@ -19,14 +19,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from typing import Any
 
 import pyoxigraph as ox
 
 from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.python_graphs import facts_of
+from spaseq.engine.stream_clock import timestamp_of
+from spaseq.errors import EventError
 from spaseq.explain.expression_errors import (
     as_node,
     error_text,
@@ -68,6 +72,32 @@ class Sample:
     def none_of(self) -> str:
         """The subject of a statement that holds for no event."""
         return "no event" if self.is_whole else f"none of the {len(self.events):,} events examined"
+
+
+def sampled(events: Iterable[Any] | Sample, run: Evaluation) -> Sample | None:
+    """The events that a caller gives to `Run.why_not`; None without any.
+
+    Raises:
+        EventError: for an item that is no event of the run's streams.
+    """
+    if isinstance(events, Sample):
+        return events
+    given = []
+    for number, item in enumerate(events):
+        if isinstance(item, Event):
+            given.append(item)
+            continue
+        try:
+            stream, timestamp, graph, *_ = item
+        except (TypeError, ValueError):
+            raise EventError(
+                f"{item!r} is no event; use an Event or (stream, timestamp, graph)"
+            ) from None
+        if stream not in run.program.streams:
+            raise EventError(f"no query reads the stream <{stream}>")
+        time = timestamp_of(timestamp, run.clock.time_precision)
+        given.append(Event(stream, time, number, facts_of(graph, f"w{number}")))
+    return Sample(given, len(given) == run.clock.events) if given else None
 
 
 def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -> list[str]:
