@@ -3,7 +3,8 @@
 The package is one pipeline, and a module imports only from stages to its left:
 
     errors → rules → sparql → rdf → parser → plan → gpm | nfa | kb → results → engine
-    → explain | io → runs → async_runs → program → pipeline → live → generate → spark | cli
+    → explain | io → runs → async_runs → program → pipeline → live → generate
+    → spark | server → cli
 
 `compile` turns query texts into a `Program`, `Program.start` creates a `Run`, and `Run.push`
 yields each `Match` as soon as its last event arrives; `run` does all of this over files.

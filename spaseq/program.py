@@ -233,6 +233,25 @@ def compile_queries(
     return _compile(parsed, tuple(names))
 
 
+def compile_each(queries: Sequence[tuple[str, str, Mapping[str, Term | object]]]) -> Program:
+    """Compile several queries that share work, each with values of its own variables.
+
+    Args:
+        queries: For each query, its name (if it registers none), its text, and the values of its
+            variables, as for `compile_queries`.
+
+    Raises:
+        QueryError, ValueError, SpaseqError: as for `compile_queries`.
+    """
+    names = [name for name, _, _ in queries]
+    parsed = read_queries([text for _, text, _ in queries], names)
+    bound = [
+        bind_parameters([one], values)[0] if values else one
+        for one, (_, _, values) in zip(parsed, queries, strict=True)
+    ]
+    return _compile(bound, tuple(names))
+
+
 def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
     plans = plan_queries(parsed, names)
     calls = (node for node in ast.walk(tuple(parsed)) if isinstance(node, ast.FunctionCall))

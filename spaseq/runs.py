@@ -91,6 +91,8 @@ class Run:
         """The background graphs and their changes (`load`, `replace`, `reload`)."""
         self.unreturned: list[Match] = []
         """The matches that were certain before the last call failed."""
+        self.failing: str | None = None
+        """The query in which the run failed; None if it has not, or no query is to blame."""
         self._feed: _Feed | None = None
 
     def __repr__(self) -> str:
@@ -344,6 +346,7 @@ class Run:
             if not matches.failed:
                 raise
             failing = matches.failing if isinstance(matches, MultiMatches) else 0
+            self.evaluation.failing = failing
             reported = self.queries[failing].reported(error)
             self._fail(reported)
             raise reported from None
@@ -444,6 +447,8 @@ class Run:
     def _fail(self, error: BaseException, found: Sequence[Match] = ()) -> None:
         """Mark the run as failed after an error within an event."""
         self.unreturned = list(found)
+        failing = 0 if len(self.queries) == 1 else self.evaluation.failing
+        self.failing = None if failing is None else self.queries[failing].plan.name
         self.clock.failure = str(error) or type(error).__name__
         self.kb.close()
 

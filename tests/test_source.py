@@ -40,7 +40,8 @@ ORDER = [
     {"pipeline"},
     {"live"},
     {"generate"},
-    {"spark", "cli"},
+    {"spark", "server"},
+    {"cli"},
 ]
 RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}
 

@@ -18,6 +18,7 @@ from spaseq.cli.fmt_command import fmt
 from spaseq.cli.groups import QuietGroup
 from spaseq.cli.map_command import map_command
 from spaseq.cli.reports import discard_output, log, use_json
+from spaseq.cli.serve_command import serve
 from spaseq.cli.stopping import Stopped, stoppable
 from spaseq.errors import EventError, InputError, LimitExceeded, QueryError, SpaseqError
 
@@ -57,7 +58,7 @@ def command_line(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (run, check, fmt, explain, convert, map_command, generate, completion):
+for _command in (run, check, fmt, explain, convert, map_command, generate, serve, completion):
     command_line.add_command(_command)
 
 

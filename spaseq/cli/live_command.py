@@ -170,14 +170,14 @@ def run_live(
     from spaseq.live.coordinator import Timing
     from spaseq.live.session import LiveOptions
 
-    quiet = None if wanted.graph_quiet == NEVER else _seconds(wanted.graph_quiet, "--graph-quiet")
-    idle = None if wanted.idle is None else _seconds(wanted.idle, "--idle")
-    clock = None if wanted.clock is None else _seconds(wanted.clock, "--clock")
+    quiet = None if wanted.graph_quiet == NEVER else seconds(wanted.graph_quiet, "--graph-quiet")
+    idle = None if wanted.idle is None else seconds(wanted.idle, "--idle")
+    clock = None if wanted.clock is None else seconds(wanted.clock, "--clock")
     if clock is not None and quiet is None:
         raise click.UsageError(
             "--clock would overtake the open graph: --graph-quiet never excludes it"
         )
-    every = _seconds(wanted.checkpoint_every, "--checkpoint-every")
+    every = seconds(wanted.checkpoint_every, "--checkpoint-every")
     output = None if shown.output == arguments.STDIN else shown.output
     policies = _policies(wanted.state_policy, program.names)
     options = LiveOptions(
@@ -275,7 +275,12 @@ def check_paths(files: Mapping[str, Sequence[str]], follow: bool) -> None:
                 arguments.check_file(path, "--stream")
 
 
-def _seconds(text: str, option: str) -> float:
+def seconds(text: str, option: str, least: float | None = None) -> float:
+    """The seconds of a duration, which is positive, or at least `least`.
+
+    Raises:
+        click.UsageError: for any other text.
+    """
     from spaseq.errors import EventError
     from spaseq.rdf.time import duration_micros
 
@@ -283,6 +288,6 @@ def _seconds(text: str, option: str) -> float:
         micros = duration_micros(text)
     except EventError as error:
         raise click.UsageError(f"{option}: {error}") from error
-    if micros <= 0:
+    if micros < 0 or (micros == 0 and least is None):
         raise click.UsageError(f"{option}: the duration must be positive")
     return micros / 1e6

@@ -132,6 +132,8 @@ class Evaluation:
         """How a sink has the matches written, if it does so without objects."""
         self._last: dict[int, list[Match]] = {}
         """Per query with equal ones: the matches that it had last."""
+        self.failing: int | None = None
+        """The number of the query in which an error has stopped the run."""
         self.skipped = 0
         """The events processed as empty because a remote KB failed."""
         self.ended: dict[str, int] = {}
@@ -577,6 +579,9 @@ class Evaluation:
         some: list[Match] = []
         try:
             process(some)
+        except BaseException:
+            self.failing = number
+            raise
         finally:
             self._last[number] = some
             found += self._register(query, some)

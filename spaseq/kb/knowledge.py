@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Event, RLock, Thread
 from typing import Any
 
@@ -119,6 +119,19 @@ class Knowledge:
             self._check(sources)
             return self._change(sources)
 
+    def unload(self, *iris: str) -> int:
+        """Remove graphs and return the version without them.
+
+        Raises:
+            KbError, LimitExceeded: if there is no such graph, or the run cannot do without it.
+        """
+        with self._lock:
+            self._check(iris)
+            version = self._change({}, iris)
+            for iri in iris:
+                self._given.pop(iri, None)
+            return version
+
     def reload(self, *iris: str) -> int:
         """Read graphs again from their sources and return the version that has the result.
 
@@ -153,10 +166,13 @@ class Knowledge:
     def _latest(self) -> Kb:
         return self.current if self._next is None else self._next
 
-    def _change(self, sources: Mapping[str, Source]) -> int:
+    def _change(self, sources: Mapping[str, Source], removed: Sequence[str] = ()) -> int:
         """Make a pending snapshot in which some graphs come from these sources."""
         number = self._number + 1
-        contents: dict[ox.NamedNode, Graph | Respondent] = dict(self._latest.contents)
+        gone = set(map(graph_name, removed))
+        contents: dict[ox.NamedNode, Graph | Respondent] = {
+            name: content for name, content in self._latest.contents.items() if name not in gone
+        }
         for iri, source in sources.items():
             name = graph_name(iri)
             place = list(contents).index(name) if name in contents else len(contents)
@@ -164,7 +180,7 @@ class Knowledge:
             if isinstance(same, Client) and source == self._given.get(iri, object()):
                 continue  # reuse the client and its connections
             contents[name] = open_source(iri, source, f"kb{place}v{number}")
-        after = self._latest.renewed(contents, sources)
+        after = self._latest.renewed(contents, (*sources, *removed))
         after.fetch_like(self.current)
         if self._usable is not None:
             self._usable(after)

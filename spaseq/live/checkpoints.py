@@ -109,6 +109,15 @@ class Checkpoints:
         """Whether matches have to be held back by `hold`."""
         return self._pending is not None and not self._is_continuous
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether one is being written."""
+        return self._pending is not None
+
+    def request(self) -> None:
+        """Let the next one be due now."""
+        self._due = time.monotonic()
+
     def hold(self, match: Match | None) -> bool:
         """Hold a match back (None: the sink has to write a block); returns whether to continue so.
 

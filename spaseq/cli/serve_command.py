@@ -1,0 +1,145 @@
+"""`spaseq serve`: its options, and what they mean together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from spaseq.cli import reports
+from spaseq.cli.live_command import NEVER, seconds
+
+if TYPE_CHECKING:
+    from spaseq.server.serve import Options
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--listen", default="127.0.0.1:8642", show_default=True, metavar="HOST:PORT",
+                 help="Where to listen; :PORT is at 127.0.0.1. Beyond loopback, tokens and TLS are "
+                 "needed."),
+    click.option("--state", metavar="DIR",
+                 help="Keep queries, state, accepted events and matches in this folder."),
+    click.option("--manage", is_flag=True,
+                 help="Allow clients to change queries and the knowledge base."),
+    click.option("--kb", "kbs", multiple=True, metavar="IRI=FILE-or-URL",
+                 help="A graph of the knowledge base."),
+    click.option("--entail", type=click.Choice(("rdfs", "owl-ql")),
+                 help="Match triples that the knowledge base's schema entails."),
+    click.option("--lateness", metavar="DURATION",
+                 help="How far an event may be behind the greatest time of its stream."),
+    click.option("--idle", default="10s", show_default=True, metavar="DURATION|never",
+                 help="A stream that has been silent for so long no longer holds the others back."),
+    click.option("--events", "framing", type=click.Choice(("auto", "graph", "message")),
+                 default="auto", show_default=True, help="How bodies are cut into events."),
+    click.option("--time-predicate", metavar="IRI", help="The predicate of the events' times."),
+    click.option("--arrival-time", is_flag=True, help="Use the arrival time of each event."),
+    click.option("--checkpoint-every", default="10s", show_default=True, metavar="DURATION",
+                 help="The time between two checkpoints."),
+    click.option("--tokens", metavar="FILE",
+                 help="A file with lines NAME ROLE[,ROLE] TOKEN; also the environment variable "
+                 "SPASEQ_TOKENS. Roles: read, ingest, manage."),
+    click.option("--tls-cert", metavar="FILE", help="The certificate, in PEM."),
+    click.option("--tls-key", metavar="FILE", help="The key of the certificate, in PEM."),
+    click.option("--insecure", is_flag=True,
+                 help="Listen beyond loopback without TLS: something else encrypts."),
+    click.option("--allow-url", "allowed_urls", multiple=True, metavar="URL",
+                 help="Queries, KB graphs and sinks of clients may name URLs below this one."),
+    click.option("--allow-private", is_flag=True,
+                 help="The names in such URLs may have private addresses."),
+    click.option("--allow-origin", "origins", multiple=True, metavar="ORIGIN",
+                 help="Pages of this origin may use the server."),
+    click.option("--max-groups", type=click.IntRange(1), metavar="N",
+                 help="The most groups of partial matches of a query."),
+    click.option("--max-steps", type=click.IntRange(1), metavar="N",
+                 help="The most steps of a query for one event."),
+    click.option("--max-memory", type=click.IntRange(1), metavar="BYTES",
+                 help="The most bytes of the rows of one event in a graph pattern."),
+    click.option("--on-limit", type=click.Choice(("stop", "shed")), default="stop",
+                 show_default=True, help="Beyond a limit, stop the query, or drop old groups."),
+    click.option("--max-body", type=click.IntRange(1), default=1 << 24, show_default=True,
+                 metavar="BYTES", help="The largest body of events or of a KB graph."),
+    click.option("--max-queries", type=click.IntRange(1), default=10_000, show_default=True,
+                 metavar="N", help="The most standing queries."),
+    click.option("--max-subscribers", type=click.IntRange(1), default=4096, show_default=True,
+                 metavar="N", help="The most subscribers at once."),
+    click.option("--replay", type=click.IntRange(1), default=10_000, show_default=True,
+                 metavar="N", help="The matches of each query that subscribers can read again."),
+)  # fmt: skip
+
+
+def _with_options(command: _F) -> _F:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_with_options
+def serve(**given: Any) -> None:
+    """Serve standing queries over HTTP (pip install spaseq[serve])."""
+    from spaseq.server.serve import serve as run
+
+    run(_options(given), reports.log)
+
+
+def _options(given: dict[str, Any]) -> Options:
+    from spaseq.io.read_options import Framing, ReadOptions
+    from spaseq.live.monitoring import parse_address
+    from spaseq.rdf.time import duration_micros
+    from spaseq.server.context import RequestLimits
+    from spaseq.server.serve import Options
+
+    try:
+        host, port = parse_address(given["listen"])
+    except ValueError as error:
+        raise click.UsageError(f"--listen: {error}") from error
+    if (given["tls_cert"] is None) != (given["tls_key"] is None):
+        raise click.UsageError("--tls-cert and --tls-key belong together")
+    lateness = given["lateness"]
+    if lateness is not None:
+        seconds(lateness, "--lateness", least=0.0)
+    limits = {name: given[name] for name in ("max_groups", "max_steps", "max_memory", "on_limit")}
+    return Options(
+        host=host,
+        port=port,
+        state=given["state"],
+        manages=given["manage"],
+        kb=_pairs(given["kbs"], "--kb"),
+        reading=ReadOptions(
+            framing=Framing.parse(given["framing"]),
+            time_predicate=given["time_predicate"],
+            arrival_time=given["arrival_time"],
+            lateness=None if lateness is None else duration_micros(lateness),
+        ),
+        entail=given["entail"],
+        run_limits=limits,
+        idle=None if given["idle"] == NEVER else seconds(given["idle"], "--idle"),
+        checkpoint=seconds(given["checkpoint_every"], "--checkpoint-every"),
+        replay=given["replay"],
+        limits=RequestLimits(
+            body=given["max_body"],
+            subscribers=given["max_subscribers"],
+            queries=given["max_queries"],
+        ),
+        tokens=given["tokens"],
+        certificate=given["tls_cert"],
+        key=given["tls_key"],
+        is_insecure=given["insecure"],
+        allowed_urls=given["allowed_urls"],
+        allow_private=given["allow_private"],
+        origins=given["origins"],
+    )
+
+
+def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise click.UsageError(f"{option} {text}: write NAME=VALUE")
+        if name in found:
+            raise click.UsageError(f"{option} {name} is given twice")
+        found[name] = value
+    return found

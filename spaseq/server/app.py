@@ -1,0 +1,145 @@
+"""The ASGI application: routes, errors, headers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from spaseq.server import (
+    kb_routes,
+    match_routes,
+    operation_routes,
+    query_routes,
+    stream_routes,
+)
+from spaseq.server.context import Context
+from spaseq.server.problems import MEDIA_TYPE, Problem
+from spaseq.server.subscriptions import Hub
+
+LOG = logging.getLogger("spaseq.server")
+ROUTES: list[BaseRoute] = [
+    *match_routes.ROUTES,
+    *query_routes.ROUTES,
+    *stream_routes.ROUTES,
+    *kb_routes.ROUTES,
+    *operation_routes.ROUTES,
+]
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+API_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+
+
+def make_app(context: Context) -> Starlette:
+    """The application over a context whose engine has not been started."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        context.hub = Hub(asyncio.get_running_loop())
+        context.engine.board.wake = context.hub.wake
+        context.engine.start()
+        try:
+            yield
+        finally:
+            context.hub.close()
+            await asyncio.to_thread(context.engine.stop)
+
+    app = Starlette(
+        routes=ROUTES,
+        lifespan=lifespan,
+        exception_handlers={
+            Problem: _problem,
+            HTTPException: _http_problem,
+            Exception: _unexpected,
+        },
+    )
+    app.state.context = context
+    app.add_middleware(_Headers, origins=context.access.origins)
+    return app
+
+
+class _Headers:
+    """Adds the headers of security, and those for the origins that are allowed."""
+
+    def __init__(self, app: ASGIApp, origins: frozenset[str]):
+        self._app = app
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        origin = next((v for n, v in scope["headers"] if n == b"origin"), b"").decode("latin-1")
+        allowed = origin in self._origins
+        if allowed and scope["method"] == "OPTIONS":
+            await _preflight(origin)(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message.get("headers", ()), *HEADERS]
+                if not any(name == API_POLICY[0] for name, _ in headers):
+                    headers.append(API_POLICY)
+                if allowed:
+                    headers += [
+                        (b"access-control-allow-origin", origin.encode("latin-1")),
+                        (b"access-control-expose-headers", b"ETag, Location, Link, Retry-After"),
+                        (b"vary", b"Origin"),
+                    ]
+                message["headers"] = headers
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+def _preflight(origin: str) -> Response:
+    return Response(
+        status_code=204,
+        headers={
+            "Access-Control-Allow-Origin": origin,
+            "Access-Control-Allow-Methods": "GET, PUT, POST, PATCH, DELETE",
+            "Access-Control-Allow-Headers": "Authorization, Content-Type, If-Match, "
+            "If-None-Match, Last-Event-ID",
+            "Access-Control-Max-Age": "600",
+            "Vary": "Origin",
+        },
+    )
+
+
+def _answer(problem: Problem) -> JSONResponse:
+    return JSONResponse(problem.to_dict(), problem.status, problem.headers, media_type=MEDIA_TYPE)
+
+
+async def _problem(connection: HTTPConnection, error: Exception) -> Any:
+    assert isinstance(error, Problem)
+    if isinstance(connection, WebSocket):
+        await connection.send_denial_response(_answer(error))
+        return None
+    return _answer(error)
+
+
+async def _http_problem(connection: HTTPConnection, error: Exception) -> Any:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    problem = Problem(error.status_code, error.detail, "http", headers)
+    return await _problem(connection, problem)
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    """An error nobody expected: the log has it, the client does not."""
+    LOG.error("%s %s: %r", request.method, request.url.path, error, exc_info=error)
+    return _answer(Problem(500, "an error of the server; its log says more", "internal"))

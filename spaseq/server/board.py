@@ -1,0 +1,194 @@
+"""The board: a topic for each query, and the subscribers to wake.
+
+The engine adds matches to it while it works and publishes them at the end of its turn. To the
+checkpoints of `spaseq.live` it is a sink that writes on while a checkpoint is made, since what
+follows a checkpoint is found again.
+
+Late events and errors are notices: each topic has the last `MAX_NOTICES` of them. They are for
+subscribers that are there, and are not replayed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from spaseq.results import Match
+from spaseq.runs import Run
+from spaseq.server.inputs import Late
+from spaseq.server.topics import Topic, topic_folder
+
+MAX_NOTICES = 256
+
+
+class Channel:
+    """What subscribers of one query read: its topic, and the notices.
+
+    Args:
+        topic: The matches.
+    """
+
+    def __init__(self, topic: Topic):
+        self.topic = topic
+        self.notices: deque[tuple[int, str, Mapping[str, Any]]] = deque(maxlen=MAX_NOTICES)
+        """(number, `late` or `error`, what it says)."""
+        self.noticed = 0
+        """The number of the next notice."""
+        self.is_removed = False
+        """Whether the query has been removed."""
+        self.formatted: dict[str, tuple[tuple[int, int], bytes]] = {}
+        """Media type → the block of matches that was formatted last: its place, and its bytes."""
+        self.skipped = 0
+        """The matches to come that subscribers have already: they are found a second time."""
+
+    def tell(self, kind: str, says: Mapping[str, Any]) -> None:
+        self.notices.append((self.noticed, kind, says))
+        self.noticed += 1
+
+    def since(self, number: int) -> list[tuple[str, Mapping[str, Any]]]:
+        """The notices from one on."""
+        return [(kind, says) for n, kind, says in list(self.notices) if n >= number]
+
+
+class Board:
+    """All channels.
+
+    Args:
+        folder: Where the topics are.
+        most: The matches that a topic holds at most.
+        most_bytes: The bytes that a topic holds at most.
+    """
+
+    def __init__(self, folder: Path, most: int, most_bytes: int):
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._most, self._most_bytes = most, most_bytes
+        self.channels: dict[str, Channel] = {}
+        self.wake: Callable[[Collection[Channel]], None] = lambda channels: None
+        """Called in the thread of the engine with the channels that have something new."""
+        self._told: set[str] = set()
+        self._touched: set[str] = set()
+        self._watermark: Any = None
+        self.written = 0
+        """The number of matches."""
+
+    def channel(self, name: str) -> Channel:
+        """The channel of a query."""
+        found = self.channels.get(name)
+        if found is None:
+            folder = topic_folder(self._folder, name)
+            found = Channel(Topic(folder, name, self._most, self._most_bytes))
+            self.channels[name] = found
+        return found
+
+    # ------------------------------------------------------------ the engine
+
+    def add(self, match: Match, identifier: str) -> None:
+        """Add a match; `publish` shows it."""
+        channel = self.channel(match.query)
+        if channel.skipped:
+            channel.skipped -= 1
+            return
+        channel.topic.append(identifier, match.to_json().encode())
+        self._touched.add(match.query)
+        self.written += 1
+
+    def add_late(self, names: Collection[str], late: Late) -> None:
+        """Tell the subscribers of queries that an event was late."""
+        says = late.to_dict()
+        for name in names:
+            self.tell(name, "late", says)
+
+    def tell(self, name: str, kind: str, says: Mapping[str, Any]) -> None:
+        """Tell the subscribers of a query something; `publish` shows it."""
+        self.channel(name).tell(kind, says)
+        self._told.add(name)
+
+    def publish(self, watermark: Any) -> None:
+        """Show everything, and wake the subscribers."""
+        names = self._touched | self._told
+        if watermark != self._watermark:
+            names |= self.channels.keys()
+        self._watermark = watermark
+        changed = []
+        for name in names:
+            channel = self.channels.get(name)
+            if channel is not None and (channel.topic.publish(watermark) or name in self._told):
+                changed.append(channel)
+        self._touched, self._told = set(), set()
+        if changed:
+            self.wake(changed)
+
+    def keep(self, names: Collection[str]) -> None:
+        """Remove the channels of all other queries, and add those that are missing."""
+        gone = [channel for name, channel in self.channels.items() if name not in names]
+        for channel in gone:
+            channel.is_removed = True
+            channel.tell("error", {"removed": channel.topic.name})
+            del self.channels[channel.topic.name]
+            channel.topic.remove()
+        for name in names:
+            self.channel(name)
+        if gone:
+            self.wake(gone)
+
+    @contextmanager
+    def again(self, token: Mapping[str, Any]) -> Iterator[None]:
+        """Everything behind a checkpoint is found again within: leave it out."""
+        self.publish(self._watermark)
+        for name, channel in self.channels.items():
+            mark = token.get(name)
+            channel.skipped = channel.topic.end - (0 if mark is None else mark["end"])
+        try:
+            yield
+        finally:
+            for channel in self.channels.values():
+                channel.skipped = 0
+
+    # ------------------------------------------------------------ as a sink of checkpoints
+
+    def resume(self, state: str, tokens: Mapping[int, Any]) -> int:
+        """The newest checkpoint; `restore` returns to it."""
+        return max(tokens, default=0)
+
+    def restore(self, token: Mapping[str, Any]) -> None:
+        """Return to a checkpoint; before any other call."""
+        kept = {topic_folder(self._folder, name).name for name in token}
+        for path in self._folder.iterdir():
+            if path.name not in kept:
+                shutil.rmtree(path, ignore_errors=True)
+        for name, mark in token.items():
+            self.channel(name).topic.restore(mark)
+
+    def attach(self, run: Run) -> None:
+        """Nothing: matches are added as objects."""
+
+    def write(self, match: Match) -> None:
+        """Nothing: the engine adds matches."""
+
+    def write_block(self) -> None:
+        """Nothing: the engine publishes."""
+
+    def mark(self) -> dict[str, Any]:
+        """The token of a checkpoint."""
+        return {name: channel.topic.mark() for name, channel in self.channels.items()}
+
+    def sync(self) -> None:
+        """Make the matches durable."""
+        for channel in self.channels.values():
+            channel.topic.sync()
+
+    def prepare(self) -> dict[str, Any]:
+        """The token of a checkpoint, with everything durable."""
+        self.sync()
+        return self.mark()
+
+    def commit(self, number: int) -> None:
+        """Nothing: the state folder has the number."""
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,410 @@
+"""The owner of the server's state: one thread, which does one thing after the other.
+
+Requests come as calls in a queue, and their answers as futures. The thread takes the calls that
+have arrived, does each of them on the machine (`spaseq.server.machine`) and writes it to the
+journal. Then it makes the journal durable once for all of them, publishes the matches, and answers.
+So nobody hears of anything that a crash could undo, and one sync to disk serves many requests.
+
+Between two turns it makes a checkpoint if one is due, in a copy of the process
+(`spaseq.live.checkpoints`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from spaseq.engine.changes import StatePolicy
+from spaseq.live.checkpoints import Checkpoints
+from spaseq.live.state import Checkpoint, StateFolder
+from spaseq.program import Program
+from spaseq.rdf.time import from_value
+from spaseq.results import Match
+from spaseq.server.board import Board
+from spaseq.server.bodies import Body
+from spaseq.server.journal import Journal
+from spaseq.server.machine import (
+    Accepted,
+    KbGraph,
+    Machine,
+    RunSettings,
+    RunStopped,
+    Standing,
+)
+from spaseq.server.problems import Problem
+from spaseq.server.recovery import blamed, recovered
+from spaseq.server.standing import Definition
+
+TURN_CALLS = 256
+"""The most calls of one turn."""
+WAIT_SECONDS = 0.05
+"""Seconds after which the thread looks at idle streams and checkpoints."""
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class _Call(Generic[_T]):
+    """A call and its answer; `size`: the bytes that it holds in the queue."""
+
+    function: Callable[[], _T]
+    future: Future[_T]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Where and how the engine keeps its state.
+
+    Args:
+        folder: The state folder.
+        checkpoint: Seconds between two checkpoints.
+        idle: Seconds after which a silent stream does not hold the others back; None: never.
+        queued_bytes: The bytes of events that may wait in the queue.
+        durable: Whether the folder outlives the process.
+    """
+
+    folder: Path
+    checkpoint: float = 10.0
+    idle: float | None = 10.0
+    queued_bytes: int = 1 << 26
+    durable: bool = True
+
+
+class Engine:
+    """The thread and what it owns.
+
+    Args:
+        settings: Where and how the state is kept.
+        run: What holds for all queries.
+        board: Where matches are published.
+        log: Reports what happens.
+
+    Raises:
+        SpaseqError: if the folder cannot be used, or its state cannot be continued.
+    """
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        run: RunSettings,
+        board: Board,
+        log: Callable[[str], None] = lambda text: None,
+    ):
+        self._settings = settings
+        self._run_settings = run
+        self.board = board
+        self._log = log
+        self._calls: deque[_Call[Any]] = deque()
+        self._arrived = threading.Condition()
+        self._queued = 0
+        self._is_stopping = False
+        self._is_closed = False
+        self.failure: BaseException | None = None
+        """What ended the thread."""
+        self._checkpoint_waiters: list[tuple[int, Future[int]]] = []
+        self._folder = StateFolder(str(settings.folder), log)
+        self.kb_folder = settings.folder / "kb"
+        self.kb_folder.mkdir(exist_ok=True)
+        self._journal = Journal(settings.folder)
+        self._lows: list[int] = []
+        self.started = time.monotonic()
+        self._turn_begun: float | None = None
+        stored = self._folder.checkpoints()
+        last = stored[0] if stored else None
+        board.restore({} if last is None else last.header["token"])
+        self.machine = self._recovered(last)
+        self.board.keep(self.machine.queries)
+        self._lows = [0 if last is None else last.header["low"]]
+        self.checkpoints = Checkpoints(
+            self._folder, board, self._saved, self._positions, self._header,
+            self._acknowledge, 0 if last is None else last.number, settings.checkpoint, log,
+        )  # fmt: skip
+        self._thread = threading.Thread(target=self._loop, name="spaseq-engine", daemon=True)
+
+    def _machine(self) -> Machine:
+        return Machine(self._run_settings, self.kb_folder, self._found)
+
+    def _recovered(self, checkpoint: Checkpoint | None) -> Machine:
+        return recovered(self._machine, checkpoint, self._journal, self._log)
+
+    def _found(self, match: Match, identifier: str) -> None:
+        self.board.add(match, identifier)
+
+    # ------------------------------------------------------------ calls
+
+    def start(self) -> None:
+        """Start the thread."""
+        self.board.publish(self.machine.watermark)
+        self._thread.start()
+
+    @property
+    def queued(self) -> int:
+        """The bytes of the calls that wait."""
+        return self._queued
+
+    @property
+    def busy_seconds(self) -> float:
+        """For how long the present turn has lasted."""
+        begun = self._turn_begun
+        return 0.0 if begun is None else time.monotonic() - begun
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive() and self.failure is None
+
+    def call(self, function: Callable[[], _T], size: int = 0) -> Future[_T]:
+        """Do something in the thread of the engine.
+
+        Args:
+            function: What to do; what it returns or raises is the answer.
+            size: The bytes that it holds until then.
+
+        Raises:
+            Problem: 429 if too many bytes wait; 503 if the engine has ended.
+        """
+        future: Future[_T] = Future()
+        with self._arrived:
+            if self._is_stopping or self.failure is not None:
+                raise Problem(503, "the server is stopping", "stopping", {"Retry-After": "1"})
+            if size and self._queued + size > self._settings.queued_bytes and self._queued:
+                raise Problem(
+                    429, "the queue of events is full: send the body again", "busy",
+                    {"Retry-After": "1"},
+                )  # fmt: skip
+            self._calls.append(_Call(function, future, size))
+            self._queued += size
+            self._arrived.notify()
+        return future
+
+    def stop(self) -> None:
+        """Do the calls that wait, make a checkpoint, and end the thread."""
+        with self._arrived:
+            self._is_stopping = True
+            self._arrived.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.close()
+
+    def close(self) -> None:
+        """Release the folder."""
+        if not self._is_closed:
+            self._is_closed = True
+            self.machine.close()
+            self._journal.close()
+            self._folder.close()
+
+    # ------------------------------------------------------------ the thread
+
+    def _loop(self) -> None:
+        try:
+            while not self._is_stopping or self._calls:
+                calls = self._taken()
+                self._turn_begun = time.monotonic()
+                self._turn(calls)
+                self._turn_begun = None
+            self.checkpoints.make_last()
+        except BaseException as error:
+            self.failure = error
+            self._log(f"the engine has ended: {type(error).__name__}: {error}")
+            raise
+        finally:
+            self.checkpoints.cancel()
+            with self._arrived:
+                self._is_stopping = True
+                left = list(self._calls)
+                self._calls.clear()
+            for call in left:
+                call.future.set_exception(Problem(503, "the server is stopping", "stopping"))
+            for _, future in self._checkpoint_waiters:
+                future.set_exception(Problem(503, "the server is stopping", "stopping"))
+
+    def _taken(self) -> list[_Call[Any]]:
+        with self._arrived:
+            if not self._calls and not self._is_stopping:
+                self._arrived.wait(WAIT_SECONDS)
+            return [self._calls.popleft() for _ in range(min(TURN_CALLS, len(self._calls)))]
+
+    def _turn(self, calls: list[_Call[Any]]) -> None:
+        """Do some calls, make them durable, publish, and answer."""
+        answers: list[tuple[Future[Any], Any, BaseException | None]] = []
+        for call in calls:
+            if not call.future.set_running_or_notify_cancel():
+                continue
+            try:
+                answers.append((call.future, call.function(), None))
+            except Exception as error:
+                answers.append((call.future, None, error))
+        self._notice_silence()
+        if self._settings.durable:
+            self._journal.sync()
+        self.board.publish(self.machine.watermark)
+        with self._arrived:
+            self._queued -= sum([call.size for call in calls])
+        for future, answer, failure in answers:
+            if failure is None:
+                future.set_result(answer)
+            else:
+                future.set_exception(failure)
+        self.checkpoints.turn(time.monotonic())
+        self._answer_checkpoints()
+
+    def _notice_silence(self) -> None:
+        """Let streams that are silent no longer hold the others back."""
+        idle = self._settings.idle
+        if idle is None or len(self.machine.streams) < 2:
+            return
+        now = time.monotonic()
+        for stream in self.machine.streams.values():
+            if not stream.is_idle and now - stream.heard >= idle:
+                self._journal.append({"do": "idle", "stream": stream.iri})
+                self._matching(lambda: self.machine.idle(stream))  # noqa: B023 (called at once)
+
+    # ------------------------------------------------------------ changes
+
+    def put_query(self, definition: Definition, program: Program, state: StatePolicy) -> Standing:
+        """Add or replace a query; see `Machine.put_query`."""
+        machine = self.machine
+        machine.put_query(definition, program, state, self._journal.next)
+        self._journal.append({"do": "query", "definition": definition.to_dict(), "state": state})
+        self.board.keep(machine.queries)
+        return machine.queries[definition.name]
+
+    def remove_query(self, name: str) -> None:
+        """Remove a query; see `Machine.remove_query`."""
+        self.machine.remove_query(name)
+        self._journal.append({"do": "remove", "name": name})
+        self.board.keep(self.machine.queries)
+
+    def put_kb(self, iri: str, file: str, triples: int) -> KbGraph:
+        """Add or replace a KB graph whose file is in `kb_folder` and synced."""
+        graph = KbGraph(self._journal.next + 1, file, "", triples)
+        self.machine.put_kb(iri, graph)
+        self._journal.append({"do": "kb", "iri": iri, "file": file, "triples": triples})
+        return graph
+
+    def remove_kb(self, iri: str) -> None:
+        """Remove a KB graph; see `Machine.remove_kb`."""
+        self.machine.remove_kb(iri)
+        self._journal.append({"do": "kb-remove", "iri": iri})
+
+    def events(self, name: str, body: Body) -> tuple[Accepted, int]:
+        """Accept a body of events of a stream. Returns what has become of it, and its record."""
+        machine = self.machine
+        stream = machine.stream(name)
+        read = machine.read(stream, body)
+        record = self._journal.append(
+            {"do": "events", "stream": stream.iri, **body.says()}, body.data
+        )
+        stream.heard = time.monotonic()
+        accepted = self._matching(lambda: machine.take(stream, read, record))
+        if accepted is None:
+            # The run has been made again, with the events of this body.
+            count = 0 if read.batch is None else len(read.batch)
+            accepted = Accepted(count, [], read.rejected, read.errors)
+        for late in accepted.late:
+            self.board.add_late(self.machine.readers_of(stream.iri), late)
+        return accepted, record
+
+    def watermark(self, name: str, value: Any) -> int:
+        """Accept a watermark of a stream: a number of seconds or a date. Returns its record."""
+        stream = self.machine.stream(name)
+        stamp = from_value(value, "s")
+        says = {"do": "watermark", "stream": stream.iri, "micros": stamp.micros,
+                "domain": stamp.domain}  # fmt: skip
+        stream.heard = time.monotonic()
+        self.machine.check_domain(stamp.domain)
+        record = self._journal.append(says)
+        self._matching(lambda: self.machine.promise(stream, stamp.micros, stamp.domain))
+        return record
+
+    def _matching(self, match: Callable[[], _T]) -> _T | None:
+        """Do something that matches events; None if that stopped the run.
+
+        Then the query to blame is taken out, and the run is made again without it.
+        """
+        try:
+            return match()
+        except RunStopped as stopped:
+            self._take_out(stopped)
+            return None
+
+    def _take_out(self, stopped: RunStopped) -> None:
+        for name, revision in blamed(self.machine, stopped).items():
+            self._log(f"the query {name} has stopped the run and is taken out: {stopped}")
+            self.board.tell(name, "error", {"failure": str(stopped)})
+            self._journal.append({"do": "fail", "revision": revision, "failure": str(stopped)})
+        self._journal.sync()
+        self.machine.close()
+        self.checkpoints.cancel()
+        stored = self._folder.checkpoints()
+        last = stored[0] if stored else None
+        heard = {stream.iri: stream.heard for stream in self.machine.streams.values()}
+        with self.board.again({} if last is None else last.header["token"]):
+            self.machine = self._recovered(last)
+        for iri, at in heard.items():
+            if iri in self.machine.streams:
+                self.machine.streams[iri].heard = at
+
+    # ------------------------------------------------------------ checkpoints
+
+    def checkpoint(self) -> Future[int]:
+        """Make a checkpoint soon; the answer is its number. Call it in the thread."""
+        future: Future[int] = Future()
+        # One that is being written may not have what was acknowledged since.
+        self.checkpoints.request()
+        pending = 1 if self.checkpoints.is_pending else 0
+        self._checkpoint_waiters.append((self.checkpoints.number + 1 + pending, future))
+        return future
+
+    def _answer_checkpoints(self) -> None:
+        left = []
+        for number, future in self._checkpoint_waiters:
+            if self.checkpoints.number >= number:
+                future.set_result(self.checkpoints.number)
+            else:
+                if not self.checkpoints.is_pending:
+                    self.checkpoints.request()
+                left.append((number, future))
+        self._checkpoint_waiters = left
+
+    def _saved(self) -> bytes:
+        run = self.machine.run
+        return b"" if run is None else run.save()
+
+    def _low(self) -> int:
+        """The first record that a checkpoint made now needs."""
+        waiting = [stream.first_record for stream in self.machine.streams.values()]
+        return min([self._journal.next, *(record for record in waiting if record is not None)])
+
+    def _positions(self) -> Mapping[str, Any]:
+        return {"low": self._low()}
+
+    def _header(self) -> Mapping[str, Any]:
+        return {
+            "journal": self._journal.next,
+            "low": self._low(),
+            "machine": self.machine.state(),
+        }
+
+    def _acknowledge(self, positions: Mapping[str, Any]) -> None:
+        """A checkpoint is complete: forget what neither it nor the one before needs."""
+        self._lows = [*self._lows[-1:], positions["low"]]
+        self._journal.forget(min(self._lows))
+
+    def remove_unused_kb(self) -> None:
+        """Remove the files of KB graphs that no checkpoint needs; call it before `start`."""
+        used = {graph.file for graph in self.machine.kb.values()}
+        for checkpoint in self._folder.checkpoints():
+            used |= {one[1] for one in checkpoint.header["machine"]["kb"].values()}
+        for name in os.listdir(self.kb_folder):
+            if name not in used:
+                with suppress(OSError):
+                    (self.kb_folder / name).unlink()

@@ -1,0 +1,217 @@
+"""The streams of the server: which events wait, how far time has come, and who holds it back.
+
+An event waits until every other stream that is not idle has reached its time; with `--lateness`
+also until its own stream is so much further. Then it is released to the run, in the order of
+time. An event before the time that the run has reached, or further behind its stream than the
+lateness, is late: it is counted and reported, and left out.
+
+Cost: logarithmic in the events that wait, in Python; events of one stream without lateness that
+arrive in order take a shorter way.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.time import from_micros, json_value
+
+EVENTS_AT_ONCE = 4096
+"""The most events in a batch for the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """An event that is too late."""
+
+    stream: str
+    batch: EventBatch
+    index: int
+    reason: str
+    watermark: int
+    """The time that it is behind, in microseconds."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event and the reason as JSON, as in the file of `spaseq run --late`."""
+        stamp, name = self.batch.time(self.index), self.batch.name(self.index)
+        shown = {
+            "stream": self.stream,
+            "time": json_value(stamp),
+            "reason": self.reason,
+            "watermark": json_value(from_micros(self.watermark, stamp.domain)),
+            "lateness": (self.watermark - stamp.micros) / 1e6,
+            "graph": None if name is None else name.value,
+            "triples": self.batch.n_triples(self.index).decode(),
+        }
+        return {key: value for key, value in shown.items() if value is not None}
+
+
+class InputStream:
+    """One stream.
+
+    Args:
+        iri: Its IRI.
+        number: Its number among the streams of the server, for labels of blank nodes.
+        lateness: How many microseconds an event may be behind the greatest time of the stream.
+    """
+
+    def __init__(self, iri: str, number: int, lateness: int):
+        self.iri = iri
+        self.number = number
+        self.lateness = lateness
+        self._minter = Minter(number)
+        self._waiting: list[tuple[int, int, int, EventBatch]] = []
+        """A heap of (time, record of the journal, index, batch)."""
+        self.greatest: int | None = None
+        """The greatest time of an event, in microseconds."""
+        self.promised: int | None = None
+        """The greatest watermark that was pushed."""
+        self.is_idle = False
+        """Whether the other streams do not wait for it."""
+        self.heard = time.monotonic()
+        """When something was pushed last, on the monotonic clock."""
+        self.events = self.late = self.rejected = 0
+
+    # ------------------------------------------------------------ time
+
+    @property
+    def frontier(self) -> int | None:
+        """The time before which the stream has no further event; None: not known."""
+        own = None if self.greatest is None else self.greatest - self.lateness
+        if self.promised is None or (own is not None and own > self.promised):
+            return own
+        return self.promised
+
+    @property
+    def pending(self) -> int:
+        """The number of events that wait."""
+        return len(self._waiting)
+
+    @property
+    def first_record(self) -> int | None:
+        """The first record of the journal with an event that waits."""
+        return min((record for _, record, _, _ in self._waiting), default=None)
+
+    def promise(self, micros: int) -> None:
+        """No further event comes before a time."""
+        if self.promised is None or micros > self.promised:
+            self.promised = micros
+
+    # ------------------------------------------------------------ events
+
+    def take(
+        self, batch: EventBatch, record: int, floor: int | None, only: frozenset[int] | None = None
+    ) -> list[Late]:
+        """Let the events of a batch wait. Returns those that are too late.
+
+        Args:
+            record: The record of the journal that has them.
+            floor: The time before which the run accepts no event.
+            only: The indexes of the events to take, whose time was checked before; None: all.
+        """
+        late: list[Late] = []
+        if only is not None:
+            for index in only:
+                heapq.heappush(self._waiting, (batch.micros(index), record, index, batch))
+            return late
+        micros = batch.micros
+        lateness, greatest, push, waiting = self.lateness, self.greatest, heapq.heappush, None
+        waiting = self._waiting
+        for index in range(len(batch)):
+            at = micros(index)
+            own = None if greatest is None else greatest - lateness
+            bound, reason = own, "lateness"
+            if self.promised is not None and (bound is None or self.promised > bound):
+                bound, reason = self.promised, "watermark"
+            if floor is not None and (bound is None or floor > bound):
+                bound, reason = floor, "idle"
+            if bound is not None and at < bound:
+                late.append(Late(self.iri, batch, index, reason, bound))
+                continue
+            push(waiting, (at, record, index, batch))
+            if greatest is None or at > greatest:
+                greatest = at
+        self.greatest = greatest
+        self.late += len(late)
+        self.events += len(batch) - len(late)
+        return late
+
+    def release(self, bound: int | None) -> Iterator[EventBatch]:
+        """The waiting events up to a time in their final order; None: all of them."""
+        waiting, copy, pop = self._waiting, self._minter.copy, heapq.heappop
+        ready: EventBatch | None = None
+        while waiting and (bound is None or waiting[0][0] <= bound):
+            _, _, index, batch = pop(waiting)
+            if ready is None or len(ready) >= EVENTS_AT_ONCE:
+                if ready is not None:
+                    yield ready
+                ready = EventBatch(batch.dictionary, self.iri, batch.file)
+            copy(batch, index, ready)
+        if ready is not None:
+            yield ready
+
+    def begin_anew(self) -> None:
+        """There is no query any more: forget the time, and the events that wait."""
+        self._waiting = []
+        self.greatest = self.promised = None
+
+    def drop(self) -> None:
+        """Forget the events that wait: no query is there to see them."""
+        self._waiting = []
+
+    # ------------------------------------------------------------ checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """The stream as data, for `restore`."""
+        return {
+            "iri": self.iri,
+            "number": self.number,
+            "greatest": self.greatest,
+            "promised": self.promised,
+            "idle": self.is_idle,
+            "minter": self._minter.state(),
+            "counts": [self.events, self.late, self.rejected],
+            "waiting": sorted((record, index) for _, record, index, _ in self._waiting),
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> dict[int, frozenset[int]]:
+        """Continue at a checkpoint. Returns the events that wait: record → indexes."""
+        self.greatest, self.promised = saved["greatest"], saved["promised"]
+        self.is_idle = saved["idle"]
+        self._minter.restore(*saved["minter"])
+        self.events, self.late, self.rejected = saved["counts"]
+        found: dict[int, set[int]] = {}
+        for record, index in saved["waiting"]:
+            found.setdefault(record, set()).add(index)
+        return {record: frozenset(indexes) for record, indexes in found.items()}
+
+
+def bound_of(streams: list[InputStream]) -> int | None:
+    """The time up to which events can be released; None: not known yet."""
+    speaking = [stream for stream in streams if not stream.is_idle]
+    if not speaking:
+        known = [frontier for s in streams if (frontier := s.frontier) is not None]
+        return max(known, default=None)
+    least: int | None = None
+    for stream in speaking:
+        frontier = stream.frontier
+        if frontier is None:
+            return None
+        least = frontier if least is None else min(least, frontier)
+    return least
+
+
+def holder_of(streams: list[InputStream]) -> InputStream | None:
+    """The stream that holds the others back, if one does."""
+    speaking = [stream for stream in streams if not stream.is_idle]
+    if len(speaking) < 2 or not any(stream.pending for stream in streams):
+        return None
+    for stream in speaking:
+        if stream.frontier is None:
+            return stream
+    return min(speaking, key=lambda stream: stream.frontier or 0)

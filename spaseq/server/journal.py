@@ -1,0 +1,191 @@
+"""The journal: everything that changes the server's state, in order, on disk.
+
+A record is a mapping of JSON and a body of bytes. The engine appends a record, makes it durable
+(`sync`), and only then tells the client or publishes a match. After a crash it reads the records
+behind the last checkpoint again, and reaches the same state, because nothing else changes it.
+
+A file of the journal is `MAGIC` and records: the sizes of mapping and body (4 bytes each, little
+endian), the CRC-32 of both, the mapping, the body. A crash can tear the last record, which nobody
+was told of; the journal is cut off there. Files are numbered by their first record, and those
+before the last two checkpoints are removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from spaseq.errors import StateError
+
+MAGIC = b"spaseq-journal-1\n"
+FILE_BYTES = 1 << 26
+"""The size after which another file is begun."""
+MAX_RECORD_BYTES = 1 << 30
+_HEAD = struct.Struct("<III")
+_NAME = re.compile(r"journal-([0-9]{1,18})")
+
+
+class Record(NamedTuple):
+    """A record: its number, what it says, and its bytes."""
+
+    number: int
+    says: Mapping[str, Any]
+    body: bytes
+
+
+class Journal:
+    """An open journal; all calls come from the thread of the engine.
+
+    Args:
+        folder: Where its files are; it exists.
+
+    Raises:
+        StateError: if a file is damaged elsewhere than at its end.
+        OSError: if the folder cannot be used.
+    """
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._firsts = sorted(
+            int(found[1]) for name in os.listdir(folder) if (found := _NAME.fullmatch(name))
+        )
+        self._file: IO[bytes] | None = None
+        self._size = 0
+        self._is_dirty = False
+        self.next = 0
+        """The number of the next record."""
+        if self._firsts:
+            self._recover()
+
+    def _path(self, first: int) -> Path:
+        return self._folder / f"journal-{first}"
+
+    def _recover(self) -> None:
+        """Find the end of the last file, and cut off a torn record."""
+        first = self._firsts[-1]
+        path = self._path(first)
+        count, end = 0, 0
+        with open(path, "rb") as file:
+            if file.read(len(MAGIC)) == MAGIC:
+                end = len(MAGIC)
+                for _, size in _records(file):
+                    count, end = count + 1, end + size
+        if end == 0:
+            # The file was begun and nothing more.
+            path.unlink()
+            self._firsts.pop()
+            self.next = first
+            return
+        self.next = first + count
+        self._file = open(path, "r+b")  # noqa: SIM115 (closed by `close`)
+        self._file.truncate(end)
+        self._file.seek(end)
+        self._size = end
+
+    # ------------------------------------------------------------ writing
+
+    def append(self, says: Mapping[str, Any], body: bytes = b"") -> int:
+        """Append a record, which `sync` makes durable. Returns its number."""
+        if self._file is None or self._size >= FILE_BYTES:
+            self._begin()
+        assert self._file is not None
+        text = json.dumps(says, ensure_ascii=False, separators=(",", ":")).encode()
+        head = _HEAD.pack(len(text), len(body), zlib.crc32(body, zlib.crc32(text)))
+        self._file.write(head)
+        self._file.write(text)
+        self._file.write(body)
+        self._size += len(head) + len(text) + len(body)
+        self._is_dirty = True
+        number, self.next = self.next, self.next + 1
+        return number
+
+    def _begin(self) -> None:
+        """Begin another file."""
+        if self._file is not None:
+            self.sync()
+            self._file.close()
+        self._file = open(self._path(self.next), "wb")  # noqa: SIM115 (closed by `close`)
+        self._file.write(MAGIC)
+        self._size = len(MAGIC)
+        self._firsts.append(self.next)
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def sync(self) -> None:
+        """Make all records durable."""
+        if self._is_dirty and self._file is not None:
+            self._file.flush()
+            os.fdatasync(self._file.fileno())
+            self._is_dirty = False
+
+    def forget(self, number: int) -> None:
+        """Remove the files whose records all precede a record."""
+        while len(self._firsts) > 1 and self._firsts[1] <= number:
+            self._path(self._firsts.pop(0)).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Make all records durable and close the file."""
+        if self._file is not None:
+            self.sync()
+            self._file.close()
+            self._file = None
+
+    # ------------------------------------------------------------ reading
+
+    @property
+    def first(self) -> int:
+        """The number of the first record that is there."""
+        return self._firsts[0] if self._firsts else self.next
+
+    def read(self, number: int) -> Iterator[Record]:
+        """The records from one on, up to those there are now.
+
+        Raises:
+            StateError: if some of them are missing or damaged.
+        """
+        end = self.next
+        if number < end and number < self.first:
+            raise StateError(
+                f"{self._folder}: the journal begins at record {self.first}, but {number} is needed"
+            )
+        for place, first in enumerate(self._firsts):
+            after = self._firsts[place + 1] if place + 1 < len(self._firsts) else end
+            if after <= number:
+                continue
+            at = first
+            with open(self._path(first), "rb") as file:
+                if file.read(len(MAGIC)) != MAGIC:
+                    raise StateError(f"{self._path(first)} is no journal of this version")
+                for (says, body), _ in _records(file):
+                    if at >= number and at < end:
+                        yield Record(at, says, body)
+                    at += 1
+            if at < after:
+                raise StateError(
+                    f"{self._path(first)} is damaged: it ends at record {at} of {after}"
+                )
+
+
+def _records(file: IO[bytes]) -> Iterator[tuple[tuple[Mapping[str, Any], bytes], int]]:
+    """The intact records of a file after its beginning, each with its size."""
+    while True:
+        head = file.read(_HEAD.size)
+        if len(head) < _HEAD.size:
+            return
+        text_size, body_size, checksum = _HEAD.unpack(head)
+        if text_size + body_size > MAX_RECORD_BYTES:
+            return
+        text, body = file.read(text_size), file.read(body_size)
+        whole = len(text) == text_size and len(body) == body_size
+        if not whole or zlib.crc32(body, zlib.crc32(text)) != checksum:
+            return
+        yield (json.loads(text), body), _HEAD.size + text_size + body_size

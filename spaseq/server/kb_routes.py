@@ -1,0 +1,157 @@
+"""`/v1/kb`: the graphs of the knowledge base, with the verbs of the Graph Store Protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyoxigraph as ox
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from spaseq.live.addresses import redacted
+from spaseq.rdf.formats import SYNTAXES, RdfSyntax
+from spaseq.server import context
+from spaseq.server.context import Context
+from spaseq.server.machine import KbGraph
+from spaseq.server.problems import Problem, not_found
+
+N_TRIPLES = "application/n-triples"
+
+
+def _by_media_type() -> dict[str, RdfSyntax]:
+    found: dict[str, RdfSyntax] = {}
+    for syntax in SYNTAXES.values():
+        for name in (syntax.media_type, *syntax.other_media_types):
+            found.setdefault(name, syntax)
+    return found
+
+
+_BY_TYPE = _by_media_type()
+
+
+async def put(request: Request) -> Response:
+    """Set the content of a graph; events that come later are matched against it."""
+    server = context.allow(request, "manage")
+    iri = _iri(request)
+    essence = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if essence not in _BY_TYPE:
+        raise Problem(415, "the media type names no RDF syntax", "media-type", known=list(_BY_TYPE))
+    data = await context.body_of(request, server.limits.body)
+    file, triples = await asyncio.to_thread(
+        _stored, server.engine.kb_folder, data, _BY_TYPE[essence]
+    )
+
+    def enter() -> tuple[KbGraph, bool]:
+        before = server.engine.machine.kb.get(iri)
+        context.check_match(request, None if before is None else _etag(before))
+        return server.engine.put_kb(iri, file, triples), before is None
+
+    try:
+        graph, created = await server.do(enter)
+    except BaseException:
+        (server.engine.kb_folder / file).unlink(missing_ok=True)
+        raise
+    status = 201 if created else 200
+    context.audit(request, status, _etag(graph))
+    return JSONResponse(_describe(iri, graph), status, {"ETag": _etag(graph)})
+
+
+async def delete(request: Request) -> Response:
+    """Remove a graph that no query names."""
+    server = context.allow(request, "manage")
+    iri = _iri(request)
+
+    def remove() -> None:
+        before = server.engine.machine.kb.get(iri)
+        context.check_match(request, None if before is None else _etag(before))
+        server.engine.remove_kb(iri)
+
+    await server.do(remove)
+    context.audit(request, 204)
+    return context.no_content()
+
+
+async def get(request: Request) -> Response:
+    """A graph: its triples as N-Triples, or what is known of it as JSON."""
+    server = context.allow(request, "read")
+    iri = _iri(request)
+    graph = _graph(server, iri)
+    wanted = context.accepted(request, ("application/json", N_TRIPLES))
+    headers = {"ETag": _etag(graph)}
+    if wanted == N_TRIPLES:
+        if not graph.file:
+            raise Problem(406, "its triples are not in the state of the server", "media-type")
+        path = server.engine.kb_folder / graph.file
+        return FileResponse(path, 200, headers, N_TRIPLES)
+    return JSONResponse(_describe(iri, graph), 200, headers)
+
+
+async def listed(request: Request) -> Response:
+    """All graphs."""
+    server = context.allow(request, "read")
+    graphs = dict(server.engine.machine.kb)
+    return context.page(request, [_describe(iri, graphs[iri]) for iri in sorted(graphs)])
+
+
+def _iri(request: Request) -> str:
+    iri = str(request.path_params["iri"])
+    try:
+        return ox.NamedNode(iri).value
+    except ValueError as error:
+        raise Problem(422, f"the name of a KB graph is an absolute IRI: {error}", "iri") from error
+
+
+def _graph(server: Context, iri: str) -> KbGraph:
+    graph = server.engine.machine.kb.get(iri)
+    if graph is None:
+        raise not_found(f"there is no KB graph <{iri}>")
+    return graph
+
+
+def _etag(graph: KbGraph) -> str:
+    return f'"{graph.version}"'
+
+
+def _describe(iri: str, graph: KbGraph) -> dict[str, Any]:
+    shown: dict[str, Any] = {"iri": iri, "version": graph.version, "etag": _etag(graph)}
+    if graph.file:
+        shown["triples"] = graph.triples
+    elif graph.url.partition(":")[0] in ("http", "https"):
+        shown["url"] = redacted(graph.url)
+    return shown
+
+
+def _stored(folder: Path, data: bytes, syntax: RdfSyntax) -> tuple[str, int]:
+    """Check a graph and store it as N-Triples. Returns the name of the file, and the triples.
+
+    Raises:
+        Problem: 400 with the line if it is malformed.
+    """
+    try:
+        quads = ox.parse(data, format=ox.RdfFormat.from_media_type(syntax.media_type))
+        triples = [ox.Triple(quad.subject, quad.predicate, quad.object) for quad in quads]
+    except SyntaxError as error:
+        place: dict[str, Any] = {} if error.lineno is None else {"line": error.lineno}
+        raise Problem(400, str(error.msg or error), "input", **place) from error
+    except (ValueError, OSError) as error:
+        raise Problem(400, str(error), "input") from error
+    text = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b""
+    name = f"{uuid.uuid4().hex}.nt"
+    with open(folder / name, "wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    return name, len(triples)
+
+
+ROUTES = [
+    Route("/v1/kb", listed, methods=["GET"]),
+    Route("/v1/kb/{iri:path}", get, methods=["GET"]),
+    Route("/v1/kb/{iri:path}", put, methods=["PUT"]),
+    Route("/v1/kb/{iri:path}", delete, methods=["DELETE"]),
+]

@@ -1,0 +1,90 @@
+"""The HTTP server: uvicorn with the limits of the options, and an orderly end."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from spaseq.server.app import make_app
+from spaseq.server.context import Context
+from spaseq.server.http import LimitedProtocol
+from spaseq.server.serve import Options
+
+GRACE_SECONDS = 10
+"""Seconds in which requests end after a signal."""
+KEEP_ALIVE_SECONDS = 15
+MAX_HEAD_BYTES = 1 << 14
+MAX_FRAME_BYTES = 1 << 16
+"""The largest message of a client over a WebSocket; the server ignores them."""
+
+
+class Listener(uvicorn.Server):
+    """Serves one context; `run` returns after SIGINT or SIGTERM, or when `should_exit` is set.
+
+    Args:
+        context: The server's parts.
+        options: The options of `spaseq serve`.
+        log: Reports where it listens.
+    """
+
+    def __init__(self, context: Context, options: Options, log: Callable[[str], None]):
+        super().__init__(
+            uvicorn.Config(
+                make_app(context),
+                http=LimitedProtocol,
+                ws="websockets-sansio",
+                ws_max_size=MAX_FRAME_BYTES,
+                lifespan="on",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=options.connections,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+                ssl_certfile=options.certificate,
+                ssl_keyfile=options.key,
+            )
+        )
+        self._context = context
+        self._options = options
+        self._log = log
+        self.url = ""
+        """Where it listens, once it does."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not sockets or self.should_exit:
+            return
+        scheme = "http" if self._options.certificate is None else "https"
+        host, port = sockets[0].getsockname()[:2]
+        self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        self._log(f"listening at {self.url}")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Subscriptions have no end of their own, and uvicorn waits for all answers.
+        if self._context.hub is not None:
+            self._context.hub.close()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End in order at a signal, which is not raised again: the exit status is 0."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {
+            number: signal.signal(number, self.handle_exit)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

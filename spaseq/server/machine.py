@@ -1,0 +1,570 @@
+"""The state of the server, as a machine: queries, streams, knowledge base, and the run of them.
+
+The machine changes only by its methods, which the engine calls in the order of the journal
+(`spaseq.server.engine`), and asks neither the clock nor a random number. So the same records lead
+to the same state, and to the same matches in the same order. Remote graphs of the knowledge base
+are the exception: what they answer is not in the journal.
+
+A method that raises a `Problem` or an error of the package has changed nothing. An error while
+events are matched stops the run: `RunStopped` names the query to blame, which the engine takes out.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from spaseq.engine.changes import StatePolicy
+from spaseq.errors import QueryWarning
+from spaseq.io.read_options import ReadOptions, TimeDomain
+from spaseq.kb.endpoint import Endpoint
+from spaseq.live.sqlite_sink import match_id
+from spaseq.program import Program
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
+from spaseq.rdf._sequence import merge
+from spaseq.rdf.time import from_micros, json_value
+from spaseq.results import Match
+from spaseq.runs import Run
+from spaseq.server.bodies import Body, BodyReader, ReadBody
+from spaseq.server.inputs import InputStream, Late, bound_of, holder_of
+from spaseq.server.problems import Problem, not_found
+from spaseq.server.standing import Definition, compile_all, refused_by
+
+
+class RunStopped(Exception):
+    """The run stopped in the middle of an event.
+
+    Args:
+        query: The query to blame; None: not known.
+        error: What happened.
+    """
+
+    def __init__(self, query: str | None, error: Exception):
+        super().__init__(str(error))
+        self.query = query
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A query of the server.
+
+    Args:
+        definition: What the client said.
+        revision: The record of the journal that made it.
+        streams: Name in the query → IRI of the streams that it reads.
+        failure: The error that took it out of the run; empty: none.
+    """
+
+    definition: Definition
+    revision: int
+    streams: Mapping[str, str]
+    failure: str = ""
+
+    @property
+    def is_running(self) -> bool:
+        return not self.definition.paused and not self.failure
+
+    @property
+    def status(self) -> str:
+        return "failed" if self.failure else "paused" if self.definition.paused else "running"
+
+    @property
+    def etag(self) -> str:
+        return self.definition.etag
+
+
+@dataclass(frozen=True, slots=True)
+class KbGraph:
+    """A graph of the knowledge base.
+
+    Args:
+        version: The record of the journal that set it, from 1; 0: it was given at the start.
+        file: The name of its file in the state folder.
+        url: The endpoint that is queried for it.
+        triples: How many it has, if it is in memory.
+    """
+
+    version: int
+    file: str = ""
+    url: str = ""
+    triples: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What holds for all queries.
+
+    Args:
+        reading: How events are read, with the lateness.
+        entail: `rdfs` or `owl-ql`.
+        limits: The limits of `Program.start`.
+        declared: Name → IRI of the streams that exist without a query.
+        kb: The graphs that are given at the start: IRI → path or URL.
+    """
+
+    reading: ReadOptions
+    entail: str | None
+    limits: Mapping[str, Any]
+    declared: Mapping[str, str]
+    kb: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What has become of a body of events."""
+
+    accepted: int
+    late: list[Late]
+    rejected: int
+    errors: list[str]
+
+
+class Machine:
+    """The state.
+
+    Args:
+        settings: What holds for all queries.
+        kb_folder: Where the files of KB graphs are.
+        found: Takes each match and its identifier, in order.
+    """
+
+    def __init__(self, settings: RunSettings, kb_folder: Path, found: Callable[[Match, str], None]):
+        self._settings = settings
+        self._kb_folder = kb_folder
+        self._found = found
+        self.queries: dict[str, Standing] = {}
+        self.streams: dict[str, InputStream] = {}
+        self.kb: dict[str, KbGraph] = {
+            iri: KbGraph(0, url=place) for iri, place in settings.kb.items()
+        }
+        self.domain = TimeDomain()
+        self._readers: dict[str, BodyReader] = {}
+        self.run: Run | None = None
+        for iri in settings.declared.values():
+            self._add_stream(iri)
+
+    # ------------------------------------------------------------ queries
+
+    def put_query(
+        self, definition: Definition, program: Program, state: StatePolicy, revision: int
+    ) -> None:
+        """Add a query, or replace the one of its name.
+
+        Raises:
+            ChangeError, KbError, LimitExceeded: if the run cannot have it.
+            Problem: if a KB graph cannot be added.
+        """
+        name = definition.name
+        refused = refused_by(program, definition)
+        if refused is not None:
+            raise Problem(422, refused, "name")
+        before = self.queries.get(name)
+        running = before is not None and before.is_running
+        added = self._add_endpoints(definition, revision)
+        try:
+            if definition.paused:
+                if running:
+                    self._take_out(name)
+            elif running and state == "keep" and self._is_same(name, program):
+                pass  # only sinks or the like have changed
+            else:
+                self._enter(name, program, state, running)
+        except BaseException:
+            for iri in added:
+                del self.kb[iri]
+            raise
+        self.queries[name] = Standing(definition, revision, program.stream_names)
+        for iri in program.streams:
+            self._add_stream(iri)
+
+    def _is_same(self, name: str, program: Program) -> bool:
+        """Whether the run has exactly this query already."""
+        run = self.run
+        if run is None:
+            return False
+        present = dict(zip(run.program.names, run.program.sources, strict=True))
+        return present.get(name) == program.sources[0]
+
+    def _enter(self, name: str, program: Program, state: StatePolicy, running: bool) -> None:
+        """Add a query to the run, or replace it there."""
+        if self.run is None:
+            self.run = self._started(program)
+        elif running:
+            self.run.replace(name, program, state, new_streams=True)
+        else:
+            self.run.add(name, program, new_streams=True)
+
+    def _started(self, program: Program) -> Run:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", QueryWarning)
+            return program.start(
+                kb=self._sources(), entail=self._settings.entail, prune=False,
+                **self._settings.limits,
+            )  # fmt: skip
+
+    def remove_query(self, name: str) -> None:
+        """Remove a query with its partial matches.
+
+        Raises:
+            Problem: if there is no such query.
+            ChangeError: if another one reads the stream that it registers.
+        """
+        standing = self.query(name)
+        if standing.is_running:
+            self._take_out(name)
+        del self.queries[name]
+
+    def put_failed(self, definition: Definition, revision: int, failure: str) -> None:
+        """Add or replace a query that is known to stop the run."""
+        before = self.queries.get(definition.name)
+        if before is not None and before.is_running:
+            self._take_out(definition.name)
+        streams = definition.compile().stream_names
+        self.queries[definition.name] = Standing(definition, revision, streams, failure)
+
+    def fail_query(self, name: str, failure: str) -> None:
+        """Take a query out of the run that has stopped it; its definition stays."""
+        standing = self.query(name)
+        if standing.is_running:
+            self._take_out(name)
+        self.queries[name] = replace(standing, failure=failure)
+
+    def _take_out(self, name: str) -> None:
+        run = self.run
+        assert run is not None
+        if len(run.program.names) > 1:
+            run.remove(name)
+            return
+        # A run has at least one query. Without any, nothing waits, and time begins anew.
+        run.close()
+        self.run = None
+        self.domain.kind = self.domain.origin = ""
+        for stream in self.streams.values():
+            stream.begin_anew()
+
+    def query(self, name: str) -> Standing:
+        """The query of a name.
+
+        Raises:
+            Problem: if there is none.
+        """
+        standing = self.queries.get(name)
+        if standing is None:
+            raise not_found(f"there is no query {name}")
+        return standing
+
+    def running(self, name: str) -> Run:
+        """The run, which has the query of a name.
+
+        Raises:
+            Problem: if it is not running.
+        """
+        standing = self.query(name)
+        if not standing.is_running or self.run is None:
+            raise Problem(409, f"the query {name} is {standing.status}", "not-running")
+        return self.run
+
+    # ------------------------------------------------------------ knowledge base
+
+    def put_kb(self, iri: str, graph: KbGraph) -> None:
+        """Add a KB graph or replace it.
+
+        Raises:
+            KbError, LimitExceeded: if it cannot be read, or the run cannot use it.
+        """
+        if self.run is not None:
+            change = self.run.kb.replace if iri in self.run.kb.graphs else self.run.kb.load
+            change({iri: self._source(graph)})
+        self.kb[iri] = graph
+
+    def remove_kb(self, iri: str) -> None:
+        """Remove a KB graph.
+
+        Raises:
+            Problem: if there is no such graph, or a query names it.
+        """
+        if iri not in self.kb:
+            raise not_found(f"there is no KB graph <{iri}>")
+        users = [
+            name
+            for name, standing in self.queries.items()
+            if standing.is_running and self.run is not None and iri in self._kb_graphs(name)
+        ]
+        if users:
+            raise Problem(409, f"the query {users[0]} reads the KB graph <{iri}>", "in-use")
+        if self.run is not None:
+            self.run.kb.unload(iri)
+        del self.kb[iri]
+
+    def _kb_graphs(self, name: str) -> set[str]:
+        assert self.run is not None
+        for source, own in zip(self.run.program.sources, self.run.program.names, strict=True):
+            if own == name:
+                return {kb.iri.value for kb in source.kbs}
+        return set()
+
+    def _add_endpoints(self, definition: Definition, revision: int) -> list[str]:
+        """Add the KB graphs that a definition brings. Returns those that are new."""
+        added = []
+        for iri, url in definition.kb.items():
+            known = self.kb.get(iri)
+            if known is not None and known.url != url:
+                raise Problem(409, f"the KB graph <{iri}> is there already, from elsewhere", "kb")
+            if known is None:
+                self.put_kb(iri, KbGraph(revision, url=url))
+                added.append(iri)
+        return added
+
+    def _source(self, graph: KbGraph) -> Any:
+        if graph.file:
+            return self._kb_folder / graph.file
+        if graph.url.partition(":")[0] in ("http", "https"):
+            return Endpoint(graph.url, on_failure="skip")
+        return graph.url
+
+    def _sources(self) -> dict[str, Any]:
+        return {iri: self._source(graph) for iri, graph in self.kb.items()}
+
+    # ------------------------------------------------------------ streams
+
+    def _add_stream(self, iri: str) -> InputStream:
+        stream = self.streams.get(iri)
+        if stream is None:
+            reading = self._settings.reading
+            stream = InputStream(iri, len(self.streams), reading.lateness or 0)
+            self.streams[iri] = stream
+            self._readers[iri] = BodyReader(iri, reading, self.domain)
+        return stream
+
+    def stream(self, name: str) -> InputStream:
+        """The stream of an IRI, or of a name in the queries.
+
+        Raises:
+            Problem: if there is none, or the queries use the name for several streams.
+        """
+        if name in self.streams:
+            return self.streams[name]
+        iris = self.names().get(name, [])
+        if not iris:
+            raise not_found(f"no query reads the stream {name}")
+        if len(iris) > 1:
+            raise Problem(409, f"the queries use the name {name} for several streams", "ambiguous")
+        return self.streams[iris[0]]
+
+    def names(self) -> dict[str, list[str]]:
+        """Name of a stream in the queries → its IRIs."""
+        found: dict[str, dict[str, None]] = {
+            name: {iri: None} for name, iri in self._settings.declared.items()
+        }
+        for standing in list(self.queries.values()):
+            for name, iri in standing.streams.items():
+                if iri in self.streams:
+                    found.setdefault(name, {})[iri] = None
+        return {name: list(iris) for name, iris in found.items()}
+
+    def _active(self) -> list[InputStream]:
+        """The streams that queries read, in the order of the run."""
+        if self.run is None:
+            return []
+        read = set(self.run.program.streams)
+        return [self.streams[iri] for iri in self.run.clock.streams if iri in read]
+
+    def readers_of(self, iri: str) -> list[str]:
+        """The queries that read a stream."""
+        if self.run is None:
+            return []
+        return [query.plan.name for query in self.run.program.queries if iri in query.plan.streams]
+
+    @property
+    def holder(self) -> InputStream | None:
+        """The stream that holds the others back, if one does."""
+        return holder_of(self._active())
+
+    def read(self, stream: InputStream, body: Body) -> ReadBody:
+        """The events of a body.
+
+        Raises:
+            InputError, Problem: if it is malformed.
+        """
+        relevance = Relevance(Dictionary()) if self.run is None else self.run.relevance
+        return self._readers[stream.iri].read(body, relevance)
+
+    def take(self, stream: InputStream, read: ReadBody, record: int) -> Accepted:
+        """Let the events of a body wait, and match those whose time has come.
+
+        Raises:
+            RunStopped: if the run stops.
+        """
+        stream.is_idle = False
+        stream.rejected += read.rejected
+        late: list[Late] = []
+        count = 0 if read.batch is None else len(read.batch)
+        if self.run is None:
+            # No query is there to see the events, and time has not begun.
+            stream.events += count
+            self.domain.kind = self.domain.origin = ""
+        elif read.batch is not None:
+            late = stream.take(read.batch, record, self.run.clock.closed)
+            self._release()
+        return Accepted(count - len(late), late, read.rejected, read.errors)
+
+    def take_again(
+        self, stream: InputStream, body: Body, record: int, only: frozenset[int]
+    ) -> None:
+        """Let events wait that waited at a checkpoint."""
+        batch = self.read(stream, body).batch
+        assert batch is not None
+        stream.take(batch, record, None, only)
+
+    def promise(self, stream: InputStream, micros: int, domain: str) -> None:
+        """No event of a stream comes before a time.
+
+        Raises:
+            Problem: for another kind of time than that of the events.
+        """
+        self.check_domain(domain)
+        stream.is_idle = False
+        if self.run is None:
+            return
+        self.domain.conflict(domain, "the watermark")
+        stream.promise(micros)
+        self._release()
+
+    def check_domain(self, domain: str) -> None:
+        """Refuse a time of another kind than those of the events.
+
+        Raises:
+            Problem: with both kinds.
+        """
+        if self.domain.kind and domain != self.domain.kind:
+            raise Problem(422, self.domain.conflict(domain, "the watermark"), "time")
+
+    def idle(self, stream: InputStream) -> None:
+        """A stream does not hold the others back until it speaks again."""
+        stream.is_idle = True
+        self._release()
+
+    # ------------------------------------------------------------ matching
+
+    def _release(self) -> None:
+        """Match the events whose time has come."""
+        run, streams = self.run, self._active()
+        if run is None:
+            return
+        for stream in self.streams.values():
+            if stream not in streams:
+                stream.drop()
+        bound = bound_of(streams)
+        if bound is None:
+            return
+        try:
+            if len(run.clock.streams) == 1:
+                for batch in streams[0].release(bound):
+                    self._emit(run.push_batch(batch))
+            else:
+                self._merge(run, [list(stream.release(bound)) for stream in streams])
+            clock = run.clock
+            if clock.domain is not None and (clock.closed is None or bound > clock.closed):
+                self._emit(run.advance(from_micros(bound, clock.domain)))
+        except Exception as error:
+            self._emit(run.unreturned)
+            named = getattr(error, "name", None)
+            blamed = run.failing or (named if named in self.queries else None)
+            raise RunStopped(blamed, error) from error
+
+    def _merge(self, run: Run, queues: list[list[EventBatch]]) -> None:
+        """Match the events of several streams in the order of time."""
+        firsts = [0] * len(queues)
+        while any(queues):
+            heads = [queue[0] if queue else None for queue in queues]
+            sequence, after = merge(heads, firsts, None)
+            self._emit(run.push_batch(sequence))
+            for number, head in enumerate(heads):
+                if head is None:
+                    continue
+                firsts[number] = after[number]
+                if after[number] == len(head):
+                    queues[number].pop(0)
+                    firsts[number] = 0
+
+    def _emit(self, found: Iterable[Match]) -> None:
+        for match in found:
+            self._found(match, match_id(match))
+
+    @property
+    def watermark(self) -> Any:
+        """The time that the run has reached, as in matches; None: no event has come."""
+        clock = None if self.run is None else self.run.clock
+        if clock is None or clock.closed is None or clock.domain is None:
+            return None
+        return json_value(from_micros(clock.closed, clock.domain))
+
+    # ------------------------------------------------------------ checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """All but the run, as data for `restore`."""
+        return {
+            "queries": [
+                [
+                    standing.definition.to_dict(),
+                    standing.revision,
+                    dict(standing.streams),
+                    standing.failure,
+                ]
+                for standing in self.queries.values()
+            ],
+            "order": [] if self.run is None else list(self.run.program.names),
+            "streams": [stream.state() for stream in self.streams.values()],
+            "kb": {
+                iri: [graph.version, graph.file, graph.url, graph.triples]
+                for iri, graph in self.kb.items()
+            },
+            "domain": [self.domain.kind, self.domain.origin],
+        }
+
+    def restore(
+        self, saved: Mapping[str, Any], blob: bytes, failed: Mapping[int, str]
+    ) -> dict[int, list[tuple[str, frozenset[int]]]]:
+        """Return to a checkpoint.
+
+        Args:
+            saved: What `state` returned.
+            blob: What `Run.save` returned; empty if there was no run.
+            failed: Revision of a query → the failure that took it out later.
+
+        Returns:
+            Record → the streams and indexes of events that wait.
+        """
+        for data, revision, streams, failure in saved["queries"]:
+            definition = Definition.from_dict(data)
+            self.queries[definition.name] = Standing(definition, revision, streams, failure)
+        for iri, (version, file, url, triples) in saved["kb"].items():
+            self.kb[iri] = KbGraph(version, file, url, triples)
+        self.domain.kind, self.domain.origin = saved["domain"]
+        waiting: dict[int, list[tuple[str, frozenset[int]]]] = {}
+        for data in saved["streams"]:
+            stream = self._add_stream(data["iri"])
+            for record, indexes in stream.restore(data).items():
+                waiting.setdefault(record, []).append((stream.iri, indexes))
+        if blob:
+            program = compile_all(self.queries[name].definition for name in saved["order"])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", QueryWarning)
+                self.run = program.resume(
+                    blob, self._sources(), prune=False, **self._settings.limits
+                )
+        for name, standing in list(self.queries.items()):
+            if standing.revision in failed and standing.is_running:
+                self.fail_query(name, failed[standing.revision])
+        return waiting
+
+    def close(self) -> None:
+        """Release the connections of the run."""
+        if self.run is not None:
+            self.run.close()

@@ -1,0 +1,74 @@
+"""Health, checkpoints and the description of the API."""
+
+from __future__ import annotations
+
+import time
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from spaseq.server import context
+from spaseq.server.context import Context
+
+OVERDUE_INTERVALS = 3
+STALE_SECONDS = 30.0
+"""After so long in one turn, the engine hangs."""
+
+
+async def healthz(request: Request) -> Response:
+    """Whether the process lives."""
+    server = context.context_of(request)
+    alive = server.engine.is_alive
+    return PlainTextResponse("ok\n" if alive else "the engine has ended\n", 200 if alive else 503)
+
+
+async def readyz(request: Request) -> Response:
+    """Whether the server does its work, and what is missing."""
+    server = context.context_of(request)
+    missing = obstacles(server)
+    shown = {"ready": not missing, "not_ready": missing}
+    return JSONResponse(shown, 503 if missing else 200)
+
+
+def obstacles(server: Context) -> list[str]:
+    """What is not ready, as texts."""
+    engine = server.engine
+    if not engine.is_alive:
+        return ["engine: it has ended"]
+    found = []
+    busy = engine.busy_seconds
+    if busy > STALE_SECONDS:
+        found.append(f"engine: busy with one request for {busy:.0f} s")
+    checkpoints = engine.checkpoints
+    age = time.monotonic() - (checkpoints.made_at or engine.started)
+    if age > OVERDUE_INTERVALS * checkpoints.interval + 1.0:
+        found.append(f"checkpoint: the last one is {age:.0f} s old")
+    for name, standing in list(engine.machine.queries.items()):
+        if standing.failure:
+            found.append(f"query {name}: failed")
+    return found
+
+
+async def checkpoint(request: Request) -> Response:
+    """Make a checkpoint, and wait for it."""
+    server = context.allow(request, "manage")
+    number = await context.finished(await server.do(server.engine.checkpoint))
+    context.audit(request, 201)
+    return JSONResponse({"number": number}, 201)
+
+
+async def openapi(request: Request) -> Response:
+    """The description of this API."""
+    from spaseq.server.openapi import document
+
+    context.allow(request, "read")
+    return JSONResponse(document())
+
+
+ROUTES = [
+    Route("/healthz", healthz, methods=["GET"]),
+    Route("/readyz", readyz, methods=["GET"]),
+    Route("/v1/checkpoints", checkpoint, methods=["POST"]),
+    Route("/v1/openapi.json", openapi, methods=["GET"]),
+]

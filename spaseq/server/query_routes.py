@@ -1,0 +1,198 @@
+"""`/v1/queries`: standing queries come, change, pause and go."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any, cast
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from spaseq.engine.changes import StatePolicy
+from spaseq.errors import SpaseqError
+from spaseq.program import Program
+from spaseq.server import context
+from spaseq.server.context import Context
+from spaseq.server.machine import Standing
+from spaseq.server.problems import Problem, diagnostic, problem_of
+from spaseq.server.standing import (
+    Definition,
+    bindings_of,
+    check_name,
+    checked_services,
+    definition_of,
+)
+
+SPARQL = "application/sparql-query"
+POLICIES = ("fresh", "keep")
+
+
+async def put(request: Request) -> Response:
+    """Register a query, or replace the one of this name."""
+    server = context.allow(request, "manage")
+    name = check_name(request.path_params["name"])
+    data = await context.body_of(request, server.limits.query)
+    essence = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    state: Any = None
+    if essence == "application/json":
+        parsed = context.parsed_json(data)
+        definition = definition_of(name, parsed, server.urls)
+        state = parsed.get("state")
+    elif essence in (SPARQL, "", "text/plain", "application/x-www-form-urlencoded"):
+        definition = definition_of(name, {"text": context.text_of(data)}, server.urls)
+    else:
+        raise Problem(415, f"{SPARQL} or application/json", "media-type")
+    state = _policy(state or request.query_params.get("state", "fresh"))
+    standing, created = await _register(request, server, definition, state)
+    context.audit(request, 201 if created else 200, standing.etag)
+    return _shown(server, standing, 201 if created else 200)
+
+
+async def patch(request: Request) -> Response:
+    """Pause or continue a query, or change the values of its variables."""
+    server = context.allow(request, "manage")
+    name = request.path_params["name"]
+    data = await context.json_of(request, server.limits.query)
+    if not isinstance(data, dict) or data.keys() - {"paused", "bind"}:
+        raise Problem(422, "an object with the members paused and bind", "definition")
+    definition = server.engine.machine.query(name).definition
+    if "paused" in data:
+        if not isinstance(data["paused"], bool):
+            raise Problem(422, "paused: true or false", "definition")
+        definition = replace(definition, paused=data["paused"])
+    state: StatePolicy = "fresh"
+    if "bind" in data:
+        state = "keep"
+        definition = replace(definition, bind={**definition.bind, **bindings_of(data["bind"])})
+    standing, _ = await _register(request, server, definition, state)
+    context.audit(request, 200, standing.etag)
+    return _shown(server, standing, 200)
+
+
+async def delete(request: Request) -> Response:
+    """Remove a query with its partial matches and its replay buffer."""
+    server = context.allow(request, "manage")
+    name = request.path_params["name"]
+    if "drain" in request.query_params:
+        raise Problem(422, "drain is not available: the query ends at once", "drain")
+
+    def remove() -> None:
+        machine = server.engine.machine
+        context.check_match(request, machine.query(name).etag)
+        server.engine.remove_query(name)
+
+    await server.do(remove)
+    context.audit(request, 204)
+    return context.no_content()
+
+
+async def get(request: Request) -> Response:
+    """One query."""
+    server = context.allow(request, "read")
+    return _shown(server, server.engine.machine.query(request.path_params["name"]), 200)
+
+
+async def listed(request: Request) -> Response:
+    """All queries, by name."""
+    server = context.allow(request, "read")
+    queries = dict(server.engine.machine.queries)
+    return context.page(request, [describe(server, queries[name]) for name in sorted(queries)])
+
+
+async def check(request: Request) -> Response:
+    """Compile a query without registering it: its diagnostics, for editors."""
+    server = context.allow(request, "read")
+    text = context.text_of(await context.body_of(request, server.limits.query))
+    definition = Definition("query", text)
+    try:
+        program = await asyncio.to_thread(definition.compile)
+    except SpaseqError as error:
+        problem = problem_of(error)
+        if problem.kind != "query":
+            raise problem from error
+        return JSONResponse({"ok": False, "diagnostics": problem.members["diagnostics"]})
+    warnings = [diagnostic(found) for found in program.warnings]
+    return JSONResponse(
+        {"ok": True, "diagnostics": warnings, "streams": dict(program.stream_names)}
+    )
+
+
+def _policy(state: Any) -> StatePolicy:
+    if state == "drain":
+        raise Problem(
+            422, "state: drain is not available: use keep, which continues the partial matches "
+            "where they fit, or fresh", "drain",
+        )  # fmt: skip
+    if state not in POLICIES:
+        raise Problem(422, f"state: {' or '.join(POLICIES)}", "definition")
+    return cast(StatePolicy, state)
+
+
+async def _register(
+    request: Request, server: Context, definition: Definition, state: StatePolicy
+) -> tuple[Standing, bool]:
+    """Compile a definition beside the engine, and put it in. Returns it, and whether it is new."""
+    program = await asyncio.to_thread(_compiled, server, definition)
+
+    def enter() -> tuple[Standing, bool]:
+        machine = server.engine.machine
+        before = machine.queries.get(definition.name)
+        context.check_match(request, None if before is None else before.etag)
+        if before is None and len(machine.queries) >= server.limits.queries:
+            raise Problem(403, f"the server has {len(machine.queries)} queries already", "limit")
+        if before is not None and before.definition == definition and not before.failure:
+            return before, False
+        return server.engine.put_query(definition, program, state), before is None
+
+    return await server.do(enter)
+
+
+def _compiled(server: Context, definition: Definition) -> Program:
+    try:
+        program = definition.compile()
+    except (SpaseqError, ValueError) as error:
+        raise problem_of(error) from error
+    checked_services(program, server.urls)
+    return program
+
+
+def _shown(server: Context, standing: Standing, status: int) -> JSONResponse:
+    headers = {"ETag": standing.etag}
+    if status == 201:
+        headers["Location"] = f"/v1/queries/{standing.definition.name}"
+    return JSONResponse(describe(server, standing), status, headers)
+
+
+def describe(server: Context, standing: Standing) -> dict[str, Any]:
+    """A query as JSON."""
+    definition = standing.definition
+    channel = server.engine.board.channels.get(definition.name)
+    shown: dict[str, Any] = {
+        "name": definition.name,
+        "status": standing.status,
+        "text": definition.text,
+        "bind": definition.bind,
+        "kb": definition.kb,
+        "sinks": list(definition.sinks),
+        "paused": definition.paused,
+        "revision": standing.revision,
+        "etag": standing.etag,
+        "matches": 0 if channel is None else channel.topic.end,
+    }
+    if standing.failure:
+        shown["failure"] = standing.failure
+    if definition.folder:
+        shown["folder"] = True
+    return shown
+
+
+ROUTES = [
+    Route("/v1/queries", listed, methods=["GET"]),
+    Route("/v1/check", check, methods=["POST"]),
+    Route("/v1/queries/{name}", get, methods=["GET"]),
+    Route("/v1/queries/{name}", put, methods=["PUT"]),
+    Route("/v1/queries/{name}", patch, methods=["PATCH"]),
+    Route("/v1/queries/{name}", delete, methods=["DELETE"]),
+]

@@ -1,0 +1,130 @@
+"""A machine as it was: the last checkpoint, and the records of the journal behind it.
+
+A query that stopped the run has a record `fail`. It is taken out before the records are read again,
+so they cannot stop the run a second time. One that stops the run only now is taken out likewise,
+and everything is read again from the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from spaseq.errors import SpaseqError, StateError
+from spaseq.live.state import Checkpoint
+from spaseq.server.bodies import Body
+from spaseq.server.journal import Journal, Record
+from spaseq.server.machine import KbGraph, Machine, RunStopped
+from spaseq.server.problems import Problem
+from spaseq.server.standing import Definition
+
+
+def recovered(
+    make: Callable[[], Machine],
+    checkpoint: Checkpoint | None,
+    journal: Journal,
+    log: Callable[[str], None],
+) -> Machine:
+    """The machine after all records of the journal.
+
+    Args:
+        make: Makes a machine without a state.
+        checkpoint: The last one.
+        journal: The records behind it, and those whose events waited at it.
+        log: Reports queries that are taken out.
+
+    Raises:
+        StateError: if the records do not fit the checkpoint.
+    """
+    failed = _failed(checkpoint, journal)
+    while True:
+        machine = make()
+        try:
+            _replay(machine, checkpoint, journal, failed)
+            return machine
+        except RunStopped as stopped:
+            machine.close()
+            for name, revision in blamed(machine, stopped).items():
+                log(f"the query {name} has stopped the run and is taken out: {stopped}")
+                failed[revision] = str(stopped)
+                journal.append({"do": "fail", "revision": revision, "failure": str(stopped)})
+            journal.sync()
+
+
+def blamed(machine: Machine, stopped: RunStopped) -> dict[str, int]:
+    """The queries to take out after an error, with their revisions; all, if none is to blame."""
+    return {
+        name: standing.revision
+        for name, standing in machine.queries.items()
+        if standing.is_running and stopped.query in (None, name)
+    }
+
+
+def _start(checkpoint: Checkpoint | None) -> int:
+    """The first record after a checkpoint."""
+    return 0 if checkpoint is None else int(checkpoint.header["journal"])
+
+
+def _failed(checkpoint: Checkpoint | None, journal: Journal) -> dict[int, str]:
+    """Revision → failure of the queries that are taken out behind a checkpoint."""
+    return {
+        record.says["revision"]: record.says["failure"]
+        for record in journal.read(_start(checkpoint))
+        if record.says["do"] == "fail"
+    }
+
+
+def _replay(
+    machine: Machine,
+    checkpoint: Checkpoint | None,
+    journal: Journal,
+    failed: Mapping[int, str],
+) -> None:
+    start, first = _start(checkpoint), _start(checkpoint)
+    waiting: dict[int, list[tuple[str, frozenset[int]]]] = {}
+    if checkpoint is not None:
+        waiting = machine.restore(checkpoint.header["machine"], checkpoint.run, failed)
+        first = min([start, *waiting])
+    for record in journal.read(first):
+        try:
+            if record.number >= start:
+                apply(machine, record, failed)
+            for iri, indexes in waiting.get(record.number, ()):
+                body = Body.of(record.says, record.body)
+                machine.take_again(machine.streams[iri], body, record.number, indexes)
+        except (SpaseqError, Problem, KeyError, TypeError, ValueError) as error:
+            raise StateError(
+                f"record {record.number} of the journal cannot be applied: {error}"
+            ) from error
+
+
+def apply(machine: Machine, record: Record, failed: Mapping[int, str]) -> None:
+    """Do what a record says."""
+    says: Mapping[str, Any] = record.says
+    match says["do"]:
+        case "events":
+            stream = machine.streams[says["stream"]]
+            read = machine.read(stream, Body.of(says, record.body))
+            machine.take(stream, read, record.number)
+        case "watermark":
+            machine.promise(machine.streams[says["stream"]], says["micros"], says["domain"])
+        case "idle":
+            machine.idle(machine.streams[says["stream"]])
+        case "query":
+            definition = Definition.from_dict(says["definition"])
+            failure = failed.get(record.number, "")
+            if failure:
+                machine.put_failed(definition, record.number, failure)
+            else:
+                machine.put_query(definition, definition.compile(), says["state"], record.number)
+        case "remove":
+            machine.remove_query(says["name"])
+        case "kb":
+            graph = KbGraph(record.number + 1, says["file"], "", says["triples"])
+            machine.put_kb(says["iri"], graph)
+        case "kb-remove":
+            machine.remove_kb(says["iri"])
+        case "fail":
+            pass  # its query was left out from the beginning
+        case other:
+            raise StateError(f"record {record.number} of the journal says {other!r}")

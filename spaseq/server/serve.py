@@ -1,0 +1,160 @@
+"""The process: options → an engine, an application, and a server that listens."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spaseq.errors import SpaseqError
+from spaseq.io.read_options import ReadOptions
+from spaseq.server.auth import LOOPBACK_NAMES, Access, is_loopback, read_tokens
+from spaseq.server.board import Board
+from spaseq.server.context import Context, RequestLimits
+from spaseq.server.engine import Engine, EngineSettings
+from spaseq.server.machine import RunSettings
+from spaseq.server.urls import AllowedUrls
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `spaseq serve` is told; the command line describes each."""
+
+    host: str = "127.0.0.1"
+    port: int = 8642
+    state: str | None = None
+    queries: str | None = None
+    manages: bool = False
+    streams: Mapping[str, str] = field(default_factory=dict)
+    kb: Mapping[str, str] = field(default_factory=dict)
+    reading: ReadOptions = field(default_factory=ReadOptions)
+    entail: str | None = None
+    run_limits: Mapping[str, Any] = field(default_factory=dict)
+    idle: float | None = 10.0
+    checkpoint: float = 10.0
+    replay: int = 10_000
+    replay_bytes: int = 1 << 26
+    limits: RequestLimits = field(default_factory=RequestLimits)
+    connections: int = 8192
+    tokens: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    is_insecure: bool = False
+    allowed_urls: Sequence[str] = ()
+    allow_private: bool = False
+    origins: Sequence[str] = ()
+
+
+def access_of(options: Options) -> Access:
+    """Who may do what.
+
+    Raises:
+        SpaseqError: if the server would listen beyond loopback without protection.
+    """
+    tokens = read_tokens(options.tokens)
+    loopback = is_loopback(options.host)
+    if not loopback:
+        if not tokens:
+            raise SpaseqError(
+                f"--listen {options.host}: beyond loopback, a token is needed (--tokens, or the "
+                "environment variable SPASEQ_TOKENS)"
+            )
+        if options.certificate is None and not options.is_insecure:
+            raise SpaseqError(
+                f"--listen {options.host}: beyond loopback, TLS is needed (--tls-cert, --tls-key); "
+                "--insecure says that something else encrypts the connections"
+            )
+    hosts = LOOPBACK_NAMES if loopback and not tokens else None
+    return Access(tokens, options.manages, frozenset(options.origins), hosts)
+
+
+def context_for(options: Options, folder: Path, log: Callable[[str], None]) -> Context:
+    """The context of a server whose state is in a folder.
+
+    Raises:
+        SpaseqError: if it cannot be used.
+    """
+    try:
+        urls = AllowedUrls(tuple(options.allowed_urls), options.allow_private)
+    except ValueError as error:
+        raise SpaseqError(f"--allow-url {error}") from error
+    access = access_of(options)
+    settings = EngineSettings(
+        folder, options.checkpoint, options.idle, durable=options.state is not None
+    )
+    run = RunSettings(
+        options.reading, options.entail, options.run_limits, options.streams, options.kb
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        board = Board(folder / "matches", options.replay, options.replay_bytes)
+        engine = Engine(settings, run, board, log)
+    except OSError as error:
+        raise SpaseqError(f"--state {folder}: {error.strerror or error}") from error
+    return Context(engine, access, urls, options.limits)
+
+
+def serve(options: Options, log: Callable[[str], None]) -> None:
+    """Run the server until a signal ends it.
+
+    Raises:
+        SpaseqError: if an extra is missing, or the options do not fit.
+    """
+    try:
+        from spaseq.server.listener import Listener
+    except ImportError as error:
+        raise SpaseqError(
+            f"the server needs Starlette and uvicorn: pip install 'spaseq[serve]' ({error})"
+        ) from error
+    access_of(options)  # before the state is touched
+    listening = listen(options.host, options.port)
+    folder = Path(options.state) if options.state else Path(tempfile.mkdtemp(prefix="spaseq-"))
+    try:
+        if options.state is None:
+            log("without --state, queries and matches end with the server")
+        context = context_for(options, folder, log)
+        _log_to_stderr()
+        try:
+            Listener(context, options, log).run(sockets=[listening])
+        finally:
+            context.engine.close()
+        if context.engine.failure is not None:
+            raise SpaseqError(f"the engine has ended: {context.engine.failure}")
+    finally:
+        listening.close()
+        if options.state is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound to an address, and does not listen yet.
+
+    Raises:
+        SpaseqError: if the address cannot be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise SpaseqError(f"--listen {host}:{port}: {error.strerror or error}") from error
+    return made
+
+
+def _log_to_stderr() -> None:
+    """Write the audit log, and errors nobody expected, to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    logger = logging.getLogger("spaseq.server")
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    if not logger.handlers:
+        logger.addHandler(handler)

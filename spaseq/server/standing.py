@@ -1,0 +1,194 @@
+"""What a client says of a query: its definition, as JSON and compiled."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import pyoxigraph as ox
+
+from spaseq.program import Program, compile_each
+from spaseq.rdf.event import Parameter
+from spaseq.server.problems import Problem
+from spaseq.server.urls import AllowedUrls
+
+NAME = re.compile(r"[A-Za-z0-9_.~-]{1,128}")
+_VARIABLE = re.compile(r"[?$]?[A-Za-z_][A-Za-z0-9_]{0,127}")
+_KEYS = ("text", "kb", "bind", "entail", "limits", "sinks", "paused")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A standing query as a client defined it.
+
+    Args:
+        name: Its name in URLs and matches.
+        text: The query.
+        bind: Variable → plain JSON value, or a term as in SPARQL JSON results.
+        kb: IRI of a KB graph → URL of the endpoint that is queried for it.
+        sinks: URLs that each match is sent to.
+        paused: Whether it sees no events at present.
+        folder: Whether it comes from a file of the folder that the server watches.
+    """
+
+    name: str
+    text: str
+    bind: Mapping[str, Any] = field(default_factory=dict)
+    kb: Mapping[str, str] = field(default_factory=dict)
+    sinks: tuple[str, ...] = ()
+    paused: bool = False
+    folder: bool = False
+
+    @property
+    def etag(self) -> str:
+        """A strong entity tag: equal iff all that a client can set is equal."""
+        text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
+        return f'"{sha256(text.encode()).hexdigest()[:32]}"'
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "sinks": list(self.sinks)}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Definition:
+        """A definition of the journal or a checkpoint."""
+        return Definition(**{**data, "sinks": tuple(data["sinks"])})
+
+    def terms(self) -> dict[str, Parameter]:
+        """The bound variables as terms."""
+        return {name.lstrip("?$"): term_of(name, value) for name, value in self.bind.items()}
+
+    def compile(self) -> Program:
+        """The program of this query alone.
+
+        Raises:
+            QueryError, SpaseqError: if it does not compile.
+            Problem: for a value that is no term.
+        """
+        return compile_all([self])
+
+
+def compile_all(definitions: Iterable[Definition]) -> Program:
+    """One program of several queries, in their order."""
+    return compile_each([(one.name, one.text, one.terms()) for one in definitions])
+
+
+def check_name(name: str) -> str:
+    """The name of a query, which is a part of URLs.
+
+    Raises:
+        Problem: for a name with other characters, or too long.
+    """
+    if not NAME.fullmatch(name) or name in (".", ".."):
+        raise Problem(422, "a name has 1 to 128 of the characters A-Z a-z 0-9 _ . ~ -", "name")
+    return name
+
+
+def definition_of(name: str, data: Any, urls: AllowedUrls) -> Definition:
+    """The definition in the JSON body of a PUT.
+
+    Raises:
+        Problem: if it is not as it should be; `urls` checks the URLs in it.
+    """
+    if not isinstance(data, dict):
+        raise Problem(422, "the body is a JSON object, or the text of a query", "definition")
+    unknown = data.keys() - {*_KEYS, "state"}
+    if unknown:
+        raise Problem(
+            422, f"there is no member {min(unknown)} (known are {', '.join(_KEYS)})", "definition"
+        )
+    text = data.get("text")
+    if not isinstance(text, str):
+        raise Problem(422, "text: the query, a string, is missing", "definition")
+    for key in ("entail", "limits"):
+        if data.get(key):
+            raise Problem(
+                422, f"{key}: is that of the server, for all queries: spaseq serve --help", key
+            )
+    kb = data.get("kb") or {}
+    _check(
+        isinstance(kb, dict) and all(isinstance(v, str) for v in kb.values()),
+        "kb: an object whose keys are IRIs of graphs and whose values are URLs",
+    )
+    sinks = data.get("sinks") or []
+    _check(
+        isinstance(sinks, list) and all(isinstance(url, str) for url in sinks),
+        "sinks: a list of URLs",
+    )
+    for url in sinks:
+        _check(url.partition(":")[0] in ("http", "https"), "sinks: http: and https: URLs")
+    for url in (*kb.values(), *sinks):
+        urls.check(url)
+    paused = data.get("paused", False)
+    _check(isinstance(paused, bool), "paused: true or false")
+    return Definition(name, text, bindings_of(data.get("bind")), kb, tuple(sinks), paused)
+
+
+def bindings_of(data: Any) -> dict[str, Any]:
+    """Checked values of variables."""
+    if data is None:
+        return {}
+    _check(isinstance(data, dict), "bind: an object whose keys are variables")
+    for name, value in data.items():
+        _check(_VARIABLE.fullmatch(name) is not None, f"bind: {name!r} is no variable")
+        term_of(name, value)
+    return {name.lstrip("?$"): value for name, value in data.items()}
+
+
+def _check(holds: bool, message: str) -> None:
+    if not holds:
+        raise Problem(422, message, "definition")
+
+
+def term_of(name: str, value: Any) -> Any:
+    """A plain JSON value, or a term as in SPARQL JSON results, as a value of `Program.bind`.
+
+    Raises:
+        Problem: for anything else.
+    """
+    if isinstance(value, bool | int | float | str):
+        return value
+    try:
+        if value["type"] == "uri":
+            return ox.NamedNode(value["value"])
+        if value["type"] in ("literal", "typed-literal"):
+            datatype = value.get("datatype")
+            return ox.Literal(
+                value["value"],
+                datatype=None if datatype is None else ox.NamedNode(datatype),
+                language=value.get("xml:lang"),
+            )
+    except (TypeError, KeyError, ValueError, AttributeError):
+        pass
+    raise Problem(
+        422,
+        f"bind: {name}: a number, a string, true, false, or a term such as "
+        '{"type": "uri", "value": "http://example.org/a"}',
+        "definition",
+    )
+
+
+def refused_by(program: Program, definition: Definition) -> str | None:
+    """Why the server cannot run a program that compiles; None if it can."""
+    shown = [query.plan.name for query in program.queries]
+    if shown != [definition.name]:
+        return f"the query registers the name {shown[0]}: use it in the URL as well"
+    return None
+
+
+def checked_services(program: Program, urls: AllowedUrls) -> None:
+    """Check the endpoints that a query asks.
+
+    Raises:
+        Problem: if one is not in the allow-list, or is known only at run time.
+    """
+    from spaseq.parser import ast
+
+    for node in ast.walk(tuple(program.sources)):
+        if isinstance(node, ast.Service):
+            if not isinstance(node.name, ast.Iri):
+                raise Problem(422, "SERVICE with a variable: name the endpoint", "url")
+            urls.check(node.name.value)

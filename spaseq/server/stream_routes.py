@@ -1,0 +1,124 @@
+"""`/v1/streams`: events come in, watermarks, and who holds time back."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from spaseq.rdf.time import from_micros, json_value
+from spaseq.server import context
+from spaseq.server.bodies import Body, syntax_of
+from spaseq.server.context import Context
+from spaseq.server.inputs import InputStream
+from spaseq.server.problems import Problem
+
+MAX_NAMED_LATE = 20
+"""Late events that an answer lists."""
+
+
+async def events(request: Request) -> Response:
+    """Accept events."""
+    server = context.allow(request, "ingest")
+    name = request.path_params["name"]
+    media_type = request.headers.get("content-type", "")
+    syntax_of(media_type)
+    server.engine.machine.stream(name)
+    framing = context.choice_of(request, "events", ("auto", "graph", "message"))
+    skips = context.choice_of(request, "on-error", ("stop", "skip")) == "skip"
+    data = await context.body_of(request, server.limits.body)
+    body = Body(data, media_type, framing, skips, time.time_ns() // 1000)
+    taken, record = await server.do(lambda: server.engine.events(name, body), len(data) + 1)
+    shown: dict[str, Any] = {
+        "accepted": taken.accepted,
+        "late": len(taken.late),
+        "rejected": taken.rejected,
+        "token": record,
+    }
+    if taken.late:
+        shown["late_events"] = [
+            {key: value for key, value in late.to_dict().items() if key != "triples"}
+            for late in taken.late[:MAX_NAMED_LATE]
+        ]
+    if taken.errors:
+        shown["errors"] = taken.errors
+    return JSONResponse(shown, 202)
+
+
+async def watermark(request: Request) -> Response:
+    """No event of the stream comes before this time."""
+    server = context.allow(request, "ingest")
+    name = request.path_params["name"]
+    data = await context.json_of(request, 4096)
+    value = data.get("time") if isinstance(data, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise Problem(422, 'write {"time": …}, a number of seconds or a date', "time")
+    record = await server.do(lambda: server.engine.watermark(name, value), 1)
+    return JSONResponse({"token": record, "watermark": server.engine.machine.watermark}, 202)
+
+
+async def listed(request: Request) -> Response:
+    """All streams."""
+    server = context.allow(request, "read")
+    found = await server.do(lambda: _all(server))
+    return context.page(request, found)
+
+
+async def get(request: Request) -> Response:
+    """One stream."""
+    server = context.allow(request, "read")
+    name = request.path_params["name"]
+
+    def find() -> dict[str, Any]:
+        iri = server.engine.machine.stream(name).iri
+        return next(one for one in _all(server) if one["iri"] == iri)
+
+    return JSONResponse(await server.do(find))
+
+
+def _all(server: Context) -> list[dict[str, Any]]:
+    machine = server.engine.machine
+    names: dict[str, list[str]] = {}
+    for name, iris in machine.names().items():
+        for iri in iris:
+            names.setdefault(iri, []).append(name)
+    holder = machine.holder
+    return [
+        _describe(server, stream, names.get(stream.iri, []), stream is holder)
+        for stream in machine.streams.values()
+    ]
+
+
+def _describe(
+    server: Context, stream: InputStream, names: list[str], holds: bool
+) -> dict[str, Any]:
+    machine = server.engine.machine
+    frontier, kind = stream.frontier, machine.domain.kind
+    silent = time.monotonic() - stream.heard
+    return {
+        "iri": stream.iri,
+        "names": names,
+        "queries": machine.readers_of(stream.iri),
+        "watermark": None
+        if frontier is None or not kind
+        else json_value(from_micros(frontier, kind)),
+        "lateness": stream.lateness / 1e6,
+        "events": stream.events,
+        "late": stream.late,
+        "rejected": stream.rejected,
+        "waiting": stream.pending,
+        "silent": round(silent, 3),
+        "idle": stream.is_idle,
+        "holds_back": holds,
+    }
+
+
+ROUTES = [
+    Route("/v1/streams", listed, methods=["GET"]),
+    Route("/v1/streams/{name:path}/events", events, methods=["POST"]),
+    Route("/v1/streams/{name:path}/watermark", watermark, methods=["POST"]),
+    Route("/v1/streams/{name:path}", get, methods=["GET"]),
+]
