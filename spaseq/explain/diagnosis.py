@@ -111,7 +111,7 @@ def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -
     plan = run.program.queries[number].plan
     prefixes = dict(run.program.sources[number].prologue.prefixes)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
-    return list(_diagnosis(gpm, plan, graphs, sample, prefixes).causes())
+    return list(diagnosis_of(gpm, plan, graphs, sample, prefixes).causes())
 
 
 def join_causes(run: Evaluation, number: int, sample: Sample) -> list[str]:
@@ -142,7 +142,7 @@ def filter_causes(
 # ------------------------------------------------------------------ one pattern
 
 
-class _PatternDiagnosis:
+class PatternDiagnosis:
     def __init__(
         self,
         gpm: GpmPlan,
@@ -457,7 +457,7 @@ def _unshared(
     for gpm in plan.gpms:
         if not (gpm.positive and wanted & set(gpm.variables)):
             continue
-        for event, row in _diagnosis(gpm, plan, graphs, sample, prefixes).passed():
+        for event, row in diagnosis_of(gpm, plan, graphs, sample, prefixes).passed():
             for name in wanted & row.keys():
                 term = row[name]
                 if term is not None:
@@ -520,7 +520,7 @@ def _untrue_of_pairs(
 ) -> Iterator[str]:
     """The conditions at a place that are true for no pair of a row and an earlier event's row."""
     gpm = plan.gpms[occurrence.gpm]
-    own = _diagnosis(gpm, plan, graphs, sample, prefixes)
+    own = diagnosis_of(gpm, plan, graphs, sample, prefixes)
     mine = own.passed()
     values = {register.name for register in plan.registers if register.kind == "value"}
     earlier = [plan.gpms[o.gpm] for o in plan.occurrences[: occurrence.index] if not o.negated]
@@ -531,7 +531,7 @@ def _untrue_of_pairs(
         binding = [each for each in earlier if other <= set(each.variables)]
         if not other <= values or (other and not binding):
             continue
-        before = _diagnosis(binding[-1], plan, graphs, sample, prefixes).passed() if other else []
+        before = diagnosis_of(binding[-1], plan, graphs, sample, prefixes).passed() if other else []
         rows = list(_pairs(mine, before, other)) if other else mine
         if rows and not any(own.truth(condition, event, row) for event, row in rows):
             yield own.never_true(condition, rows, "pair" if other else "solution")
@@ -552,12 +552,12 @@ def _pairs(
                 return
 
 
-def _diagnosis(
+def diagnosis_of(
     gpm: GpmPlan,
     plan: QueryPlan,
     graphs: NamedGraphs,
     sample: Sample,
     prefixes: Mapping[str, str],
-) -> _PatternDiagnosis:
+) -> PatternDiagnosis:
     events = [event for event in sample.events if event.stream in gpm.streams]
-    return _PatternDiagnosis(gpm, plan, graphs, Sample(events, sample.is_whole), prefixes)
+    return PatternDiagnosis(gpm, plan, graphs, Sample(events, sample.is_whole), prefixes)

@@ -9,7 +9,7 @@ fonts, scripts or styles.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -31,8 +31,23 @@ LABEL_MAX_CHARACTERS = 36
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Line = tuple[str, str]
-"""Text and its style: `name`, `note` or `red`."""
+"""Text and its style: `name`, `note`, `red` or `live`."""
 Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCounts:
+    """What a run has at the places of one query, for its drawing.
+
+    Args:
+        waiting: Place → the groups of partial matches that wait there.
+        entered: Place → the partial matches that have entered it.
+        matches: The matches found.
+    """
+
+    waiting: Mapping[int, int]
+    entered: Mapping[int, int]
+    matches: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,10 @@ class _Node:
     lines: tuple[Line, ...]
     start: bool = False
     accept: bool = False
+    number: int = 0
+    """The place as `explain` numbers it; 0: acceptance."""
+    waiting: int | None = None
+    """The groups that wait there, in the drawing of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +66,8 @@ class _Edge:
     source: int
     target: int
     lines: tuple[Line, ...]
+    passed: int | None = None
+    """How often something came to its target, in the drawing of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +78,23 @@ class _Picture:
     edges: tuple[_Edge, ...]
 
 
-def _pictures(program: CompiledQueries) -> Iterator[_Picture]:
+def _pictures(
+    program: CompiledQueries, counts: Sequence[LiveCounts] | None = None
+) -> Iterator[_Picture]:
     described = to_dict(program)["queries"]
-    for query, data in zip(program.queries, described, strict=True):
+    for number, (query, data) in enumerate(zip(program.queries, described, strict=True)):
         notation = Notation(query)
-        nodes = [_node(notation, place) for place in notation.order]
-        nodes.append(_Node((("match", "name"),), accept=True))
+        count = None if counts is None else counts[number]
+        nodes = [_node(notation, place, count) for place in notation.order]
+        found = [] if count is None else [(f"{count.matches:,}", "note")]
+        nodes.append(_Node((("match", "name"), *found), accept=True))
         subtitle = f"{data['sequence']}   {data['window']['text']}"
         if data["partition"]:
             subtitle += " PARTITION BY " + " ".join(f"?{name}" for name in data["partition"])
-        yield _Picture(data["name"], subtitle, tuple(nodes), tuple(_edges(notation)))
+        yield _Picture(data["name"], subtitle, tuple(nodes), tuple(_edges(notation, count)))
 
 
-def _node(notation: Notation, number: int) -> _Node:
+def _node(notation: Notation, number: int, counts: LiveCounts | None) -> _Node:
     place = notation.automaton.places[number]
     lines = [(str(notation.numbers[number]), "name"), (STRATEGIES[place.operator], "note")]
     if place.live:
@@ -77,7 +102,11 @@ def _node(notation: Notation, number: int) -> _Node:
         lines += [(line, "note") for line in _wrapped(kept)]
     where = "before" if place.start else "in between"
     lines += [(f"{text} {where}", "red") for text in _guards(notation, place.guards)]
-    return _Node(tuple(lines), start=place.start)
+    waiting = None if counts is None or place.start else counts.waiting.get(number, 0)
+    if waiting is not None:
+        lines.append((f"{waiting:,} waiting", "live"))
+    shown = notation.numbers[number]
+    return _Node(tuple(lines), start=place.start, number=shown, waiting=waiting)
 
 
 def _guards(notation: Notation, guards: Iterable[int]) -> list[str]:
@@ -94,7 +123,7 @@ def _wrapped(words: Iterable[str]) -> list[str]:
     return lines
 
 
-def _edges(notation: Notation) -> Iterator[_Edge]:
+def _edges(notation: Notation, counts: LiveCounts | None) -> Iterator[_Edge]:
     """One arrow between two places, whatever the number of ways to go."""
     accept = len(notation.order)
     names: dict[tuple[int, int], dict[str, None]] = {}
@@ -111,7 +140,15 @@ def _edges(notation: Notation) -> Iterator[_Edge]:
                 for guard in _guards(notation, link.guards):
                     lines[(f"{guard} until the window closes", "red")] = None
     for (source, end), found in names.items():
-        yield _Edge(source, end, ((" | ".join(found), "name"), *notes[source, end]))
+        lines = dict.fromkeys(((" | ".join(found), "name"), *notes[source, end]))
+        passed = None
+        if counts is not None:
+            target = -1 if end == accept else notation.order[end]
+            passed = counts.matches if end == accept else counts.entered.get(target, 0)
+            # What came by one of several arrows to a place is not counted apart.
+            if sum(other == end for _, other in names) == 1:
+                lines[(f"{passed:,} times", "live")] = None
+        yield _Edge(source, end, tuple(lines), passed)
 
 
 # ------------------------------------------------------------------ Graphviz
@@ -145,7 +182,7 @@ def to_dot(program: CompiledQueries) -> str:
 
 def _markup(lines: Sequence[Line]) -> str:
     """An HTML-like label: escaped text, each line in its colour."""
-    colours = {"name": INK, "note": SOFT, "red": RED}
+    colours = {"name": INK, "note": SOFT, "red": RED, "live": BLUE}
     parts = [
         f'<FONT COLOR="{colours[style]}"{"" if style == "name" else " POINT-SIZE=" + _TEN}>'
         f"{_text(text)}</FONT>"
@@ -164,13 +201,19 @@ def _text(text: str) -> str:
 # ------------------------------------------------------------------ SVG
 
 
-def to_svg(program: CompiledQueries) -> str:
-    """The automata as one SVG image, one below the other."""
+def to_svg(program: CompiledQueries, counts: Sequence[LiveCounts] | None = None) -> str:
+    """The automata as one SVG image, one below the other.
+
+    With the counts of a run, one for each query, places show how many groups wait there, and
+    arrows how often they were passed. The elements have these as attributes too: `data-query`, and
+    in it `data-place`, `data-waiting`, `data-edge` (two places; `0` is acceptance), `data-passed`.
+    """
     parts: list[str] = []
     y, width = MARGIN, 0.0
-    for picture in _pictures(program):
+    for picture in _pictures(program, counts):
         drawn, size = _draw(picture)
-        parts.append(f'<g transform="translate({MARGIN:g} {y:g})">{drawn}</g>')
+        name = "" if counts is None else f' data-query="{escape(picture.title)}"'
+        parts.append(f'<g transform="translate({MARGIN:g} {y:g})"{name}>{drawn}</g>')
         y += size[1] + 2 * MARGIN
         width = max(width, size[0])
     width, height = width + 2 * MARGIN, y - MARGIN
@@ -179,6 +222,7 @@ def to_svg(program: CompiledQueries) -> str:
         f".name{{font-size:14px;font-weight:bold;fill:{INK}}}"
         f".note{{font-size:11.5px;fill:{SOFT}}}"
         f".red{{font-size:11.5px;font-weight:bold;fill:{RED}}}"
+        f".live{{font-size:11.5px;font-weight:bold;fill:{BLUE}}}"
         f".way{{fill:none;stroke:{BLUE};stroke-width:1.6}}"
         ".left{text-anchor:start}"
     )
@@ -217,7 +261,11 @@ def _draw(picture: _Picture) -> tuple[str, Point]:
     ):
         path, candidates = _path(route, ports, sizes, len(edge.lines))
         end = "start" if route.back else "end"
-        ways.append(f'<path class="way" d="{path}" marker-{end}="url(#tip)"/>')
+        marks = ""
+        if edge.passed is not None:
+            between = f"{picture.nodes[edge.source].number}-{picture.nodes[edge.target].number}"
+            marks = f' data-edge="{between}" data-passed="{edge.passed}"'
+        ways.append(f'<path class="way" d="{path}" marker-{end}="url(#tip)"{marks}/>')
         middle = min(candidates, key=lambda place: _overlap(place, label, taken))
         taken.append((middle, label))
         names.append(_label(edge.lines, middle))
@@ -241,7 +289,7 @@ def _size(node: _Node) -> Point:
 
 def _width(lines: Iterable[Line]) -> float:
     """An upper estimate of the width of the lines in any sans-serif font."""
-    sizes = {"name": 14 * 0.72, "note": 11.5 * 0.62, "red": 11.5 * 0.68}
+    sizes = {"name": 14 * 0.72, "note": 11.5 * 0.62, "red": 11.5 * 0.68, "live": 11.5 * 0.68}
     return max((len(_short(text)) * sizes[style] for text, style in lines), default=0.0)
 
 
@@ -344,7 +392,10 @@ def _box(node: _Node, centre: Point, size: Point) -> str:
         f'height="{size[1]:.1f}" rx="10" fill="{START if node.start else FILL}" '
         f'stroke="{BLUE}" stroke-width="1.4"/>'
     )
-    return box + _lines(node.lines, (x, y - size[1] / 2 + LINE + 2))
+    drawn = box + _lines(node.lines, (x, y - size[1] / 2 + LINE + 2))
+    if node.waiting is None:
+        return drawn
+    return f'<g data-place="{node.number}" data-waiting="{node.waiting}">{drawn}</g>'
 
 
 def _lines(lines: Sequence[Line], first: Point) -> str:

@@ -18,6 +18,7 @@ from starlette.websockets import WebSocket
 
 from spaseq.server import (
     kb_routes,
+    look_routes,
     match_routes,
     operation_routes,
     query_routes,
@@ -30,6 +31,7 @@ from spaseq.server.subscriptions import Hub
 LOG = logging.getLogger("spaseq.server")
 ROUTES: list[BaseRoute] = [
     *match_routes.ROUTES,
+    *look_routes.ROUTES,
     *query_routes.ROUTES,
     *stream_routes.ROUTES,
     *kb_routes.ROUTES,

@@ -81,6 +81,24 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         "Compile a query without registering it", {200: "Its diagnostics"},
         takes=("application/sparql-query",),
     ),
+    ("GET", "/v1/queries/{name}/explain"): Operation(
+        "Show the plan of a query, with live counts", {200: "The plan", 409: "It is not running"},
+        gives=("text/plain", "application/json", "image/svg+xml"),
+    ),
+    ("GET", "/v1/queries/{name}/groups"): Operation(
+        "List the groups of partial matches that wait",
+        {200: "Some groups, and how many there are", 409: "The query is not running"},
+        query={"place": "the number of a place", "key": "VARIABLE=VALUE of a register",
+               "limit": "the most groups"},
+    ),
+    ("GET", "/v1/queries/{name}/why"): Operation(
+        "Say how far a query got, and what stopped it",
+        {200: "A report", 409: "The query is not running"}, gives=("text/plain",),
+    ),
+    ("POST", "/v1/queries/{name}/why"): Operation(
+        "Say why one event advances a query or not; it is not pushed",
+        {200: "For each pattern, what it found", 422: "It is not one event"}, takes=_JSON,
+    ),
     ("GET", "/v1/queries/{name}/matches"): Operation(
         "Subscribe to matches",
         {
