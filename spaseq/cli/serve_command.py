@@ -19,6 +19,12 @@ _OPTIONS = (
     click.option("--listen", default="127.0.0.1:8642", show_default=True, metavar="HOST:PORT",
                  help="Where to listen; :PORT is at 127.0.0.1. Beyond loopback, tokens and TLS are "
                  "needed."),
+    click.option(
+        "--queries",
+        metavar="DIR",
+        type=click.Path(exists=True, file_okay=False),
+        help="Run the queries of the .rq files in this folder, and watch it.",
+    ),
     click.option("--state", metavar="DIR",
                  help="Keep queries, state, accepted events and matches in this folder."),
     click.option("--manage", is_flag=True,
@@ -105,6 +111,7 @@ def _options(given: dict[str, Any]) -> Options:
         host=host,
         port=port,
         state=given["state"],
+        queries=given["queries"],
         manages=given["manage"],
         kb=_pairs(given["kbs"], "--kb"),
         reading=ReadOptions(

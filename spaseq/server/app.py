@@ -25,6 +25,7 @@ from spaseq.server import (
     stream_routes,
 )
 from spaseq.server.context import Context
+from spaseq.server.folder import POLL_SECONDS, QueryFolder
 from spaseq.server.problems import MEDIA_TYPE, Problem
 from spaseq.server.subscriptions import Hub
 
@@ -46,17 +47,27 @@ HEADERS = (
 API_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
 
-def make_app(context: Context) -> Starlette:
-    """The application over a context whose engine has not been started."""
+def make_app(context: Context, folder: QueryFolder | None = None) -> Starlette:
+    """The application over a context whose engine has not been started.
+
+    Args:
+        context: The server's parts.
+        folder: Standing queries as files.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         context.hub = Hub(asyncio.get_running_loop())
         context.engine.board.wake = context.hub.wake
+        if folder is not None:
+            await asyncio.to_thread(folder.begin)
         context.engine.start()
+        watching = asyncio.create_task(_watch(folder)) if folder is not None else None
         try:
             yield
         finally:
+            if watching is not None:
+                watching.cancel()
             context.hub.close()
             await asyncio.to_thread(context.engine.stop)
 
@@ -72,6 +83,13 @@ def make_app(context: Context) -> Starlette:
     app.state.context = context
     app.add_middleware(_Headers, origins=context.access.origins)
     return app
+
+
+async def _watch(folder: QueryFolder) -> None:
+    """Register what changes in the folder."""
+    while True:
+        await asyncio.to_thread(folder.look)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 class _Headers:

@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ from spaseq.engine.changes import StatePolicy
 from spaseq.live.checkpoints import Checkpoints
 from spaseq.live.state import Checkpoint, StateFolder
 from spaseq.program import Program
-from spaseq.rdf.time import from_value
 from spaseq.results import Match
 from spaseq.server.board import Board
 from spaseq.server.bodies import Body
+from spaseq.server.inputs import time_of_json
 from spaseq.server.journal import Journal
 from spaseq.server.machine import (
     Accepted,
@@ -40,7 +40,7 @@ from spaseq.server.machine import (
     Standing,
 )
 from spaseq.server.problems import Problem
-from spaseq.server.recovery import blamed, recovered
+from spaseq.server.recovery import blamed, failure_record, recovered
 from spaseq.server.standing import Definition
 
 TURN_CALLS = 256
@@ -277,6 +277,13 @@ class Engine:
         self.board.keep(machine.queries)
         return machine.queries[definition.name]
 
+    def begin_queries(self, definitions: Sequence[Definition], program: Program) -> None:
+        """Begin several queries together, before `start`; see `Machine.begin_queries`."""
+        self.machine.begin_queries(definitions, program, self._journal.next)
+        data = [definition.to_dict() for definition in definitions]
+        self._journal.append({"do": "queries", "definitions": data})
+        self.board.keep(self.machine.queries)
+
     def remove_query(self, name: str) -> None:
         """Remove a query; see `Machine.remove_query`."""
         self.machine.remove_query(name)
@@ -316,7 +323,7 @@ class Engine:
     def watermark(self, name: str, value: Any) -> int:
         """Accept a watermark of a stream: a number of seconds or a date. Returns its record."""
         stream = self.machine.stream(name)
-        stamp = from_value(value, "s")
+        stamp = time_of_json(value)
         says = {"do": "watermark", "stream": stream.iri, "micros": stamp.micros,
                 "domain": stamp.domain}  # fmt: skip
         stream.heard = time.monotonic()
@@ -340,7 +347,7 @@ class Engine:
         for name, revision in blamed(self.machine, stopped).items():
             self._log(f"the query {name} has stopped the run and is taken out: {stopped}")
             self.board.tell(name, "error", {"failure": str(stopped)})
-            self._journal.append({"do": "fail", "revision": revision, "failure": str(stopped)})
+            self._journal.append(failure_record(name, revision, stopped))
         self._journal.sync()
         self.machine.close()
         self.checkpoints.cancel()

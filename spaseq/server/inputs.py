@@ -17,10 +17,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf.native._minting import Minter
-from spaseq.rdf.time import from_micros, json_value
+import pyoxigraph as ox
 
+from spaseq.errors import EventError
+from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.event import Timestamp
+from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.time import from_micros, from_value, json_value
+
+_DATE = ox.NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 EVENTS_AT_ONCE = 4096
 """The most events in a batch for the run."""
 
@@ -49,6 +54,17 @@ class Late:
             "triples": self.batch.n_triples(self.index).decode(),
         }
         return {key: value for key, value in shown.items() if value is not None}
+
+
+def time_of_json(value: Any) -> Timestamp:
+    """A time in JSON: a number of seconds, or a text with a date and a time.
+
+    Raises:
+        EventError: for anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise EventError("a time is a number of seconds, or a date like 2026-01-01T00:00:00Z")
+    return from_value(ox.Literal(value, datatype=_DATE) if isinstance(value, str) else value)
 
 
 class InputStream:

@@ -7,11 +7,13 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import uvicorn
 
 from spaseq.server.app import make_app
 from spaseq.server.context import Context
+from spaseq.server.folder import QueryFolder
 from spaseq.server.http import LimitedProtocol
 from spaseq.server.serve import Options
 
@@ -33,9 +35,12 @@ class Listener(uvicorn.Server):
     """
 
     def __init__(self, context: Context, options: Options, log: Callable[[str], None]):
+        folder = None
+        if options.queries is not None:
+            folder = QueryFolder(Path(options.queries), context, log)
         super().__init__(
             uvicorn.Config(
-                make_app(context),
+                make_app(context, folder),
                 http=LimitedProtocol,
                 ws="websockets-sansio",
                 ws_max_size=MAX_FRAME_BYTES,

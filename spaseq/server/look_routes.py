@@ -23,11 +23,12 @@ from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
-from spaseq.rdf.time import from_value, json_value
+from spaseq.rdf.time import json_value
 from spaseq.results.data import term_to_json
 from spaseq.runs import Run
 from spaseq.server import context
 from spaseq.server.bodies import Body, BodyReader
+from spaseq.server.inputs import time_of_json
 from spaseq.server.problems import Problem
 
 TEXT, SVG = "text/plain", "image/svg+xml"
@@ -175,8 +176,6 @@ def _event(run: Run, stream: str, data: dict[str, Any]) -> Event:
     """The event that a client gives: its graph in Turtle, or the syntax of `type`."""
     at = data.get("at")
     kind = data.get("type", "text/turtle")
-    if at is not None and (isinstance(at, bool) or not isinstance(at, int | float | str)):
-        raise Problem(422, "at: a number of seconds, or a date", "event")
     if not isinstance(kind, str):
         raise Problem(422, "type: a media type of RDF", "event")
     options = ReadOptions(arrival_time=at is not None)
@@ -187,7 +186,7 @@ def _event(run: Run, stream: str, data: dict[str, Any]) -> Event:
         count = 0 if batch is None else len(batch)
         raise Problem(422, f"graph: it has {count} events, not one", "event")
     found = EncodedEvent(batch, 0)
-    stamp = found.time if at is None else from_value(at, "s")
+    stamp = found.time if at is None else time_of_json(at)
     if run.clock.domain is not None and stamp.domain != run.clock.domain:
         raise EventError(f"at: the times of the run are of the kind {run.clock.domain}")
     return Event(stream, stamp, 0, tuple(batch.facts(0)), batch.name(0))

@@ -12,7 +12,7 @@ events are matched stops the run: `RunStopped` names the query to blame, which t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,27 @@ class Machine:
                 del self.kb[iri]
             raise
         self.queries[name] = Standing(definition, revision, program.stream_names)
+        for iri in program.streams:
+            self._add_stream(iri)
+
+    def begin_queries(
+        self, definitions: Sequence[Definition], program: Program, revision: int
+    ) -> None:
+        """Begin several queries together; there is no running one, and none of their names.
+
+        Raises:
+            KbError, LimitExceeded: if the run cannot have them.
+            Problem: if a query registers another name than its own.
+        """
+        names = {definition.name for definition in definitions}
+        other = next((q.plan.name for q in program.queries if q.plan.name not in names), None)
+        if other is not None:
+            raise Problem(422, f"a query registers the name {other}: use it as its own", "name")
+        self.run = self._started(program)
+        known = dict(zip(program.names, program.sources, strict=True))
+        for definition in definitions:
+            streams = {one.name: one.iri.value for one in known[definition.name].streams}
+            self.queries[definition.name] = Standing(definition, revision, streams)
         for iri in program.streams:
             self._add_stream(iri)
 
@@ -529,14 +550,14 @@ class Machine:
         }
 
     def restore(
-        self, saved: Mapping[str, Any], blob: bytes, failed: Mapping[int, str]
+        self, saved: Mapping[str, Any], blob: bytes, failed: Mapping[tuple[int, str], str]
     ) -> dict[int, list[tuple[str, frozenset[int]]]]:
         """Return to a checkpoint.
 
         Args:
             saved: What `state` returned.
             blob: What `Run.save` returned; empty if there was no run.
-            failed: Revision of a query → the failure that took it out later.
+            failed: (Revision, name) of a query → the failure that took it out later.
 
         Returns:
             Record → the streams and indexes of events that wait.
@@ -560,8 +581,9 @@ class Machine:
                     blob, self._sources(), prune=False, **self._settings.limits
                 )
         for name, standing in list(self.queries.items()):
-            if standing.revision in failed and standing.is_running:
-                self.fail_query(name, failed[standing.revision])
+            failure = failed.get((standing.revision, name))
+            if failure is not None and standing.is_running:
+                self.fail_query(name, failure)
         return waiting
 
     def close(self) -> None:

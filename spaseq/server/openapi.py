@@ -162,6 +162,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "/readyz"): Operation(
         "Whether the server does its work", {200: "It does", 503: "What is missing"}, None
     ),
+    ("GET", "/metrics"): Operation(
+        "The metrics of the server, for Prometheus", {200: "Metrics"}, gives=("text/plain",)
+    ),
     ("GET", "/v1/openapi.json"): Operation("This description", {200: "OpenAPI 3.1"}),
 }  # fmt: skip
 

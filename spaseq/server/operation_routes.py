@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from spaseq.server import context
 from spaseq.server.context import Context
+from spaseq.server.metrics import MEDIA_TYPE, exposition
 
 OVERDUE_INTERVALS = 3
 STALE_SECONDS = 30.0
@@ -50,6 +51,13 @@ def obstacles(server: Context) -> list[str]:
     return found
 
 
+async def metrics(request: Request) -> Response:
+    """The metrics, for Prometheus."""
+    server = context.allow(request, "read")
+    text = await server.do(lambda: exposition(server))
+    return Response(text, 200, media_type=MEDIA_TYPE)
+
+
 async def checkpoint(request: Request) -> Response:
     """Make a checkpoint, and wait for it."""
     server = context.allow(request, "manage")
@@ -69,6 +77,7 @@ async def openapi(request: Request) -> Response:
 ROUTES = [
     Route("/healthz", healthz, methods=["GET"]),
     Route("/readyz", readyz, methods=["GET"]),
+    Route("/metrics", metrics, methods=["GET"]),
     Route("/v1/checkpoints", checkpoint, methods=["POST"]),
     Route("/v1/openapi.json", openapi, methods=["GET"]),
 ]

@@ -16,7 +16,7 @@ from spaseq.server.bodies import Body
 from spaseq.server.journal import Journal, Record
 from spaseq.server.machine import KbGraph, Machine, RunStopped
 from spaseq.server.problems import Problem
-from spaseq.server.standing import Definition
+from spaseq.server.standing import Definition, compile_all
 
 
 def recovered(
@@ -46,8 +46,8 @@ def recovered(
             machine.close()
             for name, revision in blamed(machine, stopped).items():
                 log(f"the query {name} has stopped the run and is taken out: {stopped}")
-                failed[revision] = str(stopped)
-                journal.append({"do": "fail", "revision": revision, "failure": str(stopped)})
+                failed[revision, name] = str(stopped)
+                journal.append(failure_record(name, revision, stopped))
             journal.sync()
 
 
@@ -65,10 +65,15 @@ def _start(checkpoint: Checkpoint | None) -> int:
     return 0 if checkpoint is None else int(checkpoint.header["journal"])
 
 
-def _failed(checkpoint: Checkpoint | None, journal: Journal) -> dict[int, str]:
-    """Revision → failure of the queries that are taken out behind a checkpoint."""
+def failure_record(name: str, revision: int, stopped: RunStopped) -> dict[str, Any]:
+    """The record that a query is taken out."""
+    return {"do": "fail", "name": name, "revision": revision, "failure": str(stopped)}
+
+
+def _failed(checkpoint: Checkpoint | None, journal: Journal) -> dict[tuple[int, str], str]:
+    """(Revision, name) → failure of the queries that are taken out behind a checkpoint."""
     return {
-        record.says["revision"]: record.says["failure"]
+        (record.says["revision"], record.says["name"]): record.says["failure"]
         for record in journal.read(_start(checkpoint))
         if record.says["do"] == "fail"
     }
@@ -78,7 +83,7 @@ def _replay(
     machine: Machine,
     checkpoint: Checkpoint | None,
     journal: Journal,
-    failed: Mapping[int, str],
+    failed: Mapping[tuple[int, str], str],
 ) -> None:
     start, first = _start(checkpoint), _start(checkpoint)
     waiting: dict[int, list[tuple[str, frozenset[int]]]] = {}
@@ -98,7 +103,7 @@ def _replay(
             ) from error
 
 
-def apply(machine: Machine, record: Record, failed: Mapping[int, str]) -> None:
+def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str]) -> None:
     """Do what a record says."""
     says: Mapping[str, Any] = record.says
     match says["do"]:
@@ -112,11 +117,21 @@ def apply(machine: Machine, record: Record, failed: Mapping[int, str]) -> None:
             machine.idle(machine.streams[says["stream"]])
         case "query":
             definition = Definition.from_dict(says["definition"])
-            failure = failed.get(record.number, "")
-            if failure:
+            failure = failed.get((record.number, definition.name))
+            if failure is not None:
                 machine.put_failed(definition, record.number, failure)
             else:
                 machine.put_query(definition, definition.compile(), says["state"], record.number)
+        case "queries":
+            running = []
+            for definition in map(Definition.from_dict, says["definitions"]):
+                failure = failed.get((record.number, definition.name))
+                if failure is None:
+                    running.append(definition)
+                else:
+                    machine.put_failed(definition, record.number, failure)
+            if running:
+                machine.begin_queries(running, compile_all(running), record.number)
         case "remove":
             machine.remove_query(says["name"])
         case "kb":

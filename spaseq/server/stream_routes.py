@@ -14,7 +14,6 @@ from spaseq.server import context
 from spaseq.server.bodies import Body, syntax_of
 from spaseq.server.context import Context
 from spaseq.server.inputs import InputStream
-from spaseq.server.problems import Problem
 
 MAX_NAMED_LATE = 20
 """Late events that an answer lists."""
@@ -54,8 +53,6 @@ async def watermark(request: Request) -> Response:
     name = request.path_params["name"]
     data = await context.json_of(request, 4096)
     value = data.get("time") if isinstance(data, dict) else None
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise Problem(422, 'write {"time": …}, a number of seconds or a date', "time")
     record = await server.do(lambda: server.engine.watermark(name, value), 1)
     return JSONResponse({"token": record, "watermark": server.engine.machine.watermark}, 202)
 

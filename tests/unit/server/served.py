@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -47,8 +47,9 @@ def trades(*pairs: tuple[float, int]) -> bytes:
 class Served:
     """A running server and a client of it."""
 
-    def __init__(self, folder: Path, options: Options, log: Callable[[str], None]):
-        self.folder = folder
+    def __init__(self, folder: Path, options: Options):
+        self.logged: list[str] = []
+        log = self.logged.append
         self.context = context_for(options, folder, log)
         self._socket = listen(options.host, options.port)
         self._listener = Listener(self.context, options, log)
@@ -106,7 +107,7 @@ class Served:
 def served(folder: Path, options: Options | None = None, **changes: Any) -> Iterator[Served]:
     """A server that keeps its state in a folder and lets clients change queries."""
     options = replace(options or Options(), port=0, state=str(folder), manages=True, **changes)
-    server = Served(folder, options, lambda text: None)
+    server = Served(folder, options)
     try:
         yield server
     finally:

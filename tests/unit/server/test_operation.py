@@ -1,0 +1,224 @@
+"""Health, metrics, checkpoints, the description of the API, KB graphs and streams."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from served import RISE, TRIG, Served, served, trade
+from starlette.routing import Route
+
+from spaseq.server.app import ROUTES
+from spaseq.server.openapi import OPERATIONS, document, template
+
+KB = "/v1/kb/http%3A%2F%2Fexample.org%2Fkb"
+WITH_KB = """\
+PREFIX : <http://example.org/>
+SELECT ?company ?p1 WITHIN 10 SECONDS
+FROM STREAM trades <http://example.org/trades>
+FROM <http://example.org/kb>
+WHERE { SEQ(A)
+  DEFINE GPM A ON trades {
+    ?company :price ?p1 . GRAPH <http://example.org/kb> { ?company a :Tech } }
+}
+"""
+TECH = "@prefix : <http://example.org/> . :eBay a :Tech ."
+TURTLE = {"Content-Type": "text/turtle"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path) as running:
+        yield running
+
+
+def test_the_description_has_the_routes_and_no_others() -> None:
+    routes = {
+        (method, template(route.path))
+        for route in ROUTES
+        if isinstance(route, Route)
+        for method in (route.methods or ()) - {"HEAD"}
+    }
+    assert routes == OPERATIONS.keys()
+
+
+def test_the_description_is_whole(server: Served) -> None:
+    served_one = server.http.get("/v1/openapi.json").json()
+    assert served_one == document()
+    assert served_one["openapi"].startswith("3.1")
+    for path, methods in served_one["paths"].items():
+        for operation in methods.values():
+            named = {p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"}
+            assert named == set(re.findall(r"\{(\w+)\}", path))
+            assert all(answer["description"] for answer in operation["responses"].values())
+
+
+def test_health_and_metrics(server: Served) -> None:
+    assert server.http.get("/healthz").text == "ok\n"
+    assert server.http.get("/readyz").json() == {"ready": True, "not_ready": []}
+    server.put("rise")
+    server.push((1, 10), (2, 12))
+    text = server.http.get("/metrics").text
+    samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert samples['spaseq_events_total{stream="http://example.org/trades"}'] == "2.0"
+    assert samples['spaseq_matches_total{query="rise"}'] == "1.0"
+    assert samples['spaseq_groups{query="rise"}'] == "2.0"
+    assert samples["spaseq_subscribers"] == "0.0"
+
+
+def test_kb_graphs_are_versioned_and_used_at_once(server: Served) -> None:
+    assert server.put("tech", WITH_KB).status_code in (201, 422)
+    first = server.http.put(KB, content=TECH, headers=TURTLE)
+    assert first.status_code == 201
+    assert server.put("tech", WITH_KB).status_code in (200, 201)
+    server.push((1, 10))
+    assert [m["bindings"]["p1"]["value"] for m in server.lines("tech") if "query" in m] == ["10"]
+    stale = server.http.put(KB, content=TECH, headers={**TURTLE, "If-Match": '"0"'})
+    assert stale.status_code == 412
+    other = server.http.put(KB, content="<http://a> a <http://b> .", headers=TURTLE)
+    assert (other.status_code, other.json()["triples"]) == (200, 1)
+    assert other.headers["ETag"] != first.headers["ETag"]
+    server.push((2, 11))
+    assert len([m for m in server.lines("tech") if "query" in m]) == 1
+    wrong = server.http.put(KB, content="<http://a> a\n <http://b> :", headers=TURTLE)
+    assert (wrong.status_code, wrong.json()["line"]) == (400, 2)
+    shown = server.http.get(KB, headers={"Accept": "application/n-triples"})
+    assert shown.text.startswith("<http://a> ")
+    assert server.http.delete(KB).status_code == 409
+    server.http.delete("/v1/queries/tech")
+    assert server.http.delete(KB).status_code == 204
+    assert server.http.get(KB).status_code == 404
+
+
+def test_kb_graphs_survive_a_restart(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        server.http.put(KB, content=TECH, headers=TURTLE)
+        server.put("tech", WITH_KB)
+    with served(tmp_path) as server:
+        server.push((1, 10))
+        assert len([m for m in server.lines("tech") if "query" in m]) == 1
+        assert server.http.get(KB).json()["triples"] == 1
+
+
+def test_two_streams_wait_for_each_other_until_one_is_idle(tmp_path: Path) -> None:
+    text = RISE.replace(
+        "FROM STREAM trades <http://example.org/trades>",
+        "FROM STREAM trades <http://example.org/trades> FROM STREAM news <http://example.org/news>",
+    ).replace("GPM A ON trades", "GPM A ON news")
+    with served(tmp_path, idle=0.3) as server:
+        server.put("both", text)
+        assert server.push((1, 10), stream="news").json()["accepted"] == 1
+        shown = {one["iri"]: one for one in server.http.get("/v1/streams").json()["items"]}
+        trades = shown["http://example.org/trades"]
+        assert (trades["holds_back"], trades["watermark"]) == (True, None)
+        server.push((2, 12))
+        server.push((3, 13))
+        assert server.found("both") == []  # the time of the news may still be 1
+        deadline = time.monotonic() + 10
+        while server.found("both") != [(10, 12), (10, 13)]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert server.http.get("/v1/streams/news").json()["idle"]
+        late = server.push((1, 10), stream="http%3A%2F%2Fexample.org%2Fnews").json()
+        assert late["late_events"][0]["reason"] == "idle"
+
+
+def test_lateness_puts_events_in_order(tmp_path: Path) -> None:
+    from spaseq.io.read_options import ReadOptions
+
+    with served(tmp_path, reading=ReadOptions(lateness=5_000_000)) as server:
+        server.put("rise")
+        assert server.push((3, 13), (1, 10), (9, 11)).json()["late"] == 0
+        assert server.found() == [(10, 13)]
+        assert server.push((3.5, 9)).json()["late"] == 1
+        assert server.http.get("/v1/streams/trades").json()["waiting"] == 1
+    with served(tmp_path, reading=ReadOptions(lateness=5_000_000)) as server:
+        # The event that waited at the checkpoint waits again.
+        assert server.http.get("/v1/streams/trades").json()["waiting"] == 1
+        server.http.post("/v1/streams/trades/watermark", json={"time": 20})
+        assert server.found() == [(10, 13), (10, 11)]
+
+
+def test_bodies_in_several_syntaxes(server: Served) -> None:
+    server.put("rise")
+    prov = "http://www.w3.org/ns/prov#generatedAtTime"
+    number = "http://www.w3.org/2001/XMLSchema#integer"
+
+    def post(media_type: str, text: str, **parameters: str) -> int:
+        answer = server.http.post(
+            "/v1/streams/trades/events", content=text, params=parameters,
+            headers={"Content-Type": media_type},
+        )  # fmt: skip
+        assert answer.status_code == 202, answer.text
+        return int(answer.json()["accepted"])
+
+    ebay, price = "<http://example.org/eBay>", "<http://example.org/price>"
+    quads = (
+        f'<http://example.org/g> <{prov}> "1"^^<{number}> .\n'
+        f'{ebay} {price} "1"^^<{number}> <http://example.org/g> .\n'
+    )
+    assert post("application/n-quads", quads) == 1
+    turtle = f"{ebay} {price} 2 ; <{prov}> 2 ."
+    assert post("text/turtle", turtle) == 1
+    messages = f'VERSION "1.1-messages"\n{ebay} {price} "3"^^<{number}> .\n'
+    messages += f'<http://example.org/m> <{prov}> "3"^^<{number}> .\nMESSAGE\n'
+    messages += f'{ebay} {price} "4"^^<{number}> .\n'
+    messages += f'<http://example.org/m> <{prov}> "4"^^<{number}> .\n'
+    assert post("application/n-quads", messages) == 2
+    context = '"@context": {"@vocab": "http://example.org/"}, "@id": "http://example.org/eBay"'
+    line = f'{{{context}, "price": 5, "{prov}": 5}}'
+    assert post("application/ld+json", line) == 1
+    assert post("application/x-ndjson", line.replace("5", "6") + "\n") == 1
+    skipped = quads.replace('"1"', '"7"') + "not a quad\n"
+    answer = server.http.post(
+        "/v1/streams/trades/events?on-error=skip", content=skipped,
+        headers={"Content-Type": "application/n-quads"},
+    ).json()  # fmt: skip
+    assert (answer["accepted"], answer["rejected"]) == (1, 1)
+    assert len(server.found()) == 21
+    refused = server.http.post(
+        "/v1/streams/trades/events", content="x", headers={"Content-Type": "text/csv"}
+    )
+    assert refused.status_code == 415
+
+
+def test_a_malformed_body_is_refused_whole(server: Served) -> None:
+    server.put("rise")
+    wrong = trade(1, 10) + b":t2 prov:generatedAtTime"
+    answer = server.http.post("/v1/streams/trades/events", content=wrong, headers=TRIG)
+    assert (answer.status_code, answer.json()["line"]) == (400, 3)
+    assert server.push((1, 10)).json()["accepted"] == 1
+    assert server.http.get("/v1/streams/trades").json()["events"] == 1
+    nowhere = server.http.post("/v1/streams/none/events", content=trade(1, 1), headers=TRIG)
+    assert nowhere.status_code == 404
+
+
+def test_checkpoints_wait_for_everything_before(server: Served) -> None:
+    server.put("rise")
+    assert server.push((1, 10)).status_code == 202
+    first = server.http.post("/v1/checkpoints").json()["number"]
+    numbers: list[int] = []
+
+    def make() -> None:
+        numbers.append(server.http.post("/v1/checkpoints").json()["number"])
+
+    threads = [threading.Thread(target=make) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert min(numbers) > first
+
+
+def test_watermarks_are_numbers_or_dates(server: Served) -> None:
+    server.put("rise")
+    post = server.http.post
+    for wrong in ({}, {"time": True}, {"time": "yesterday"}, []):
+        assert post("/v1/streams/trades/watermark", json=wrong).status_code == 422
+    moved = post("/v1/streams/trades/watermark", json={"time": "2026-01-01T00:00:00Z"})
+    assert moved.status_code == 202
+    assert post("/v1/streams/trades/watermark", json={"time": 5}).status_code == 422
