@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from spaseq.server import (
+    console_routes,
     kb_routes,
     look_routes,
     match_routes,
@@ -37,6 +38,8 @@ ROUTES: list[BaseRoute] = [
     *stream_routes.ROUTES,
     *kb_routes.ROUTES,
     *operation_routes.ROUTES,
+    *console_routes.ROUTES,
+    *console_routes.PAGES,
 ]
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),

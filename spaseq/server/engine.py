@@ -29,6 +29,7 @@ from spaseq.program import Program
 from spaseq.results import Match
 from spaseq.server.board import Board
 from spaseq.server.bodies import Body
+from spaseq.server.event_search import find_event
 from spaseq.server.inputs import time_of_json
 from spaseq.server.journal import Journal
 from spaseq.server.machine import (
@@ -200,6 +201,11 @@ class Engine:
             self.machine.close()
             self._journal.close()
             self._folder.close()
+
+    def find_event(self, stream: str, graph: str, time: str) -> bytes:
+        """The triples of an event; see `event_search.find_event`. Call it in any thread."""
+        reading = self._run_settings.reading
+        return find_event(self._journal, reading, stream, graph, time)
 
     # ------------------------------------------------------------ the thread
 

@@ -18,6 +18,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -173,6 +174,17 @@ class Journal:
                 raise StateError(
                     f"{self._path(first)} is damaged: it ends at record {at} of {after}"
                 )
+
+    def snapshot(self) -> Iterator[Record]:
+        """The records that are on disk now, for another thread than the engine's.
+
+        Files that are removed meanwhile are left out.
+        """
+        for first in list(self._firsts):
+            with suppress(FileNotFoundError), open(self._path(first), "rb") as file:
+                file.seek(len(MAGIC))
+                for number, ((says, body), _) in enumerate(_records(file), first):
+                    yield Record(number, says, body)
 
 
 def _records(file: IO[bytes]) -> Iterator[tuple[tuple[Mapping[str, Any], bytes], int]]:

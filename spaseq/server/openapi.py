@@ -118,6 +118,12 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/v1/streams"): Operation("List the streams", {200: "A page"}, query=_PAGES),
     ("GET", "/v1/streams/{name}"): Operation("Show a stream", {200: "The stream"}),
+    ("GET", "/v1/streams/{name}/events"): Operation(
+        "Show the triples of an event that a match names",
+        {200: "The triples", 404: "The journal does not have the event any more"},
+        query={"graph": "the IRI of its graph", "time": "its time, as in the match"},
+        gives=("application/n-triples",),
+    ),
     ("POST", "/v1/streams/{name}/events"): Operation(
         "Push events",
         {
@@ -138,6 +144,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", "/v1/streams/{name}/watermark"): Operation(
         "Say that no event of the stream comes before a time",
         {202: "Accepted", 422: "The time is wrong"}, "ingest", takes=_JSON,
+    ),
+    ("GET", "/v1/language"): Operation(
+        "Show the keywords and functions of queries", {200: "For editors"}
     ),
     ("GET", "/v1/kb"): Operation("List the KB graphs", {200: "A page"}, query=_PAGES),
     ("GET", "/v1/kb/{iri}"): Operation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -14,6 +15,7 @@ from spaseq.server import context
 from spaseq.server.bodies import Body, syntax_of
 from spaseq.server.context import Context
 from spaseq.server.inputs import InputStream
+from spaseq.server.problems import Problem
 
 MAX_NAMED_LATE = 20
 """Late events that an answer lists."""
@@ -45,6 +47,17 @@ async def events(request: Request) -> Response:
     if taken.errors:
         shown["errors"] = taken.errors
     return JSONResponse(shown, 202)
+
+
+async def event(request: Request) -> Response:
+    """The triples of an event that a match names, while the journal has it."""
+    server = context.allow(request, "read")
+    stream = server.engine.machine.stream(request.path_params["name"]).iri
+    graph, time = (request.query_params.get(key) for key in ("graph", "time"))
+    if graph is None or time is None:
+        raise Problem(400, "graph and time: those of the event, as in the match", "parameter")
+    found = await asyncio.to_thread(server.engine.find_event, stream, graph, time)
+    return Response(found, media_type="application/n-triples")
 
 
 async def watermark(request: Request) -> Response:
@@ -115,6 +128,7 @@ def _describe(
 
 ROUTES = [
     Route("/v1/streams", listed, methods=["GET"]),
+    Route("/v1/streams/{name:path}/events", event, methods=["GET"]),
     Route("/v1/streams/{name:path}/events", events, methods=["POST"]),
     Route("/v1/streams/{name:path}/watermark", watermark, methods=["POST"]),
     Route("/v1/streams/{name:path}", get, methods=["GET"]),

@@ -1,0 +1,64 @@
+"""A server with its console, and a browser that looks at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+
+if find_spec("playwright") is None:
+    collect_ignore_glob = ["test_*.py"]
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+def browser_path() -> str | None:
+    """The Chromium of this machine."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    from playwright.sync_api import sync_playwright
+
+    path = browser_path()
+    if path is None:
+        pytest.skip("no Chromium: install the Debian package chromium")
+    arguments = [*ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """The URL of a server of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spaseq", "serve", "--listen", "127.0.0.1:0", "--manage"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    url = ""
+    for line in process.stderr:
+        if "listening at " in line:
+            url = line.split("listening at ")[1].strip()
+            break
+    assert url, "the server did not start"
+    yield url
+    process.terminate()
+    process.communicate(timeout=30)
