@@ -11,14 +11,15 @@ TOOLS     := $(VENV)/.tools
 INSTALLED := $(VENV)/.installed
 BUILT     := $(VENV)/.built
 READY     := $(VENV)/.ready
+SERVING   := $(VENV)/.serving
 NATIVE    := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
 GRID      := examples/smart-grid
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check sanitize lint docs bench build clean
+.PHONY: help demo serve-demo test check sanitize lint docs bench build clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 # pip downloads while the extension modules are built.
 MAKEFLAGS += --jobs=2
@@ -60,6 +61,14 @@ demo: $(INSTALLED) $(BUILT) ## run the smart-grid example and show its matches
 	@echo "its battery more than half full. Look at house, districtName and capacity: no event"
 	@echo "says which house a meter is in, or what its battery holds. The knowledge base does:"
 	@echo "$(GRID)/kb.ttl. The query is $(GRID)/query.rq."
+
+# What the server needs.
+$(SERVING): $(INSTALLED)
+	@SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[serve]'
+	@touch $@
+
+serve-demo: $(SERVING) $(BUILT) ## serve the smart grid, live, with the console (SPEED=240 PORT=8642)
+	@$(BIN)/python $(GRID)/serve_demo.py --speed $(or $(SPEED),240) --port $(or $(PORT),8642)
 
 test: $(READY) $(BUILT) ## run every test (SPASEQ_DATA names the folder of the published data sets)
 	@$(BIN)/python -m pytest -n 2

@@ -1,0 +1,67 @@
+"""Serve the smart grid's queries, generate its streams, and open the console.
+
+    python examples/smart-grid/serve_demo.py --speed 240 --port 8642
+
+Ends with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import webbrowser
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+KB = "http://example.org/smart-grid/kb"
+
+
+def started(port: int) -> tuple[subprocess.Popen[str], str]:
+    """A server with the queries of this folder, and its URL once it listens."""
+    command = [
+        sys.executable, "-m", "spaseq", "serve", "--manage", "--listen", f"127.0.0.1:{port}",
+        "--queries", str(FOLDER), "--kb", f"{KB}={FOLDER / 'kb.ttl'}",
+    ]  # fmt: skip
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None
+    for line in server.stderr:
+        print(line, end="", file=sys.stderr)
+        if "listening at " in line:
+            return server, line.split("listening at ")[1].strip()
+    raise SystemExit(server.wait())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--speed", default="240", help="seconds of the grid in one second")
+    parser.add_argument("--port", type=int, default=8642)
+    parser.add_argument("--instants", help="stop after so many instants of the grid")
+    arguments = parser.parse_args()
+    # SIGTERM ends the demo as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    server, url = started(arguments.port)
+    generate = [sys.executable, str(FOLDER / "live.py"), "--speed", arguments.speed, url]
+    if arguments.instants:
+        generate += ["--instants", arguments.instants]
+    generator = subprocess.Popen(generate)
+    print(f"\nThe console is at {url}/ (Ctrl-C ends the demo)\n", flush=True)
+    if os.environ.get("DISPLAY") or sys.platform in ("darwin", "win32"):
+        webbrowser.open(url)
+    with contextlib.suppress(KeyboardInterrupt):
+        assert server.stderr is not None
+        if arguments.instants:
+            generator.wait()
+        else:
+            for _ in server.stderr:  # the audit log of the generator's events is not shown
+                pass
+    for process in (generator, server):
+        process.terminate()
+        process.wait(30)
+
+
+if __name__ == "__main__":
+    main()
