@@ -202,6 +202,10 @@ class Engine:
             self._journal.close()
             self._folder.close()
 
+    def flush_journal(self) -> None:
+        """Let `find_event` see all events. Call it in the thread of the engine."""
+        self._journal.flush()
+
     def find_event(self, stream: str, graph: str, time: str) -> bytes:
         """The triples of an event; see `event_search.find_event`. Call it in any thread."""
         reading = self._run_settings.reading

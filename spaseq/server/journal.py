@@ -128,6 +128,11 @@ class Journal:
             os.fdatasync(self._file.fileno())
             self._is_dirty = False
 
+    def flush(self) -> None:
+        """Let `snapshot` see all records."""
+        if self._file is not None:
+            self._file.flush()
+
     def forget(self, number: int) -> None:
         """Remove the files whose records all precede a record."""
         while len(self._firsts) > 1 and self._firsts[1] <= number:
@@ -176,7 +181,7 @@ class Journal:
                 )
 
     def snapshot(self) -> Iterator[Record]:
-        """The records that are on disk now, for another thread than the engine's.
+        """The records up to the last `flush`, for another thread than the engine's.
 
         Files that are removed meanwhile are left out.
         """

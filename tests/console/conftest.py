@@ -7,12 +7,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 
 import pytest
-
-if find_spec("playwright") is None:
-    collect_ignore_glob = ["test_*.py"]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (

@@ -150,7 +150,7 @@ function textForm(part, shared, { name, text, verb, policies }) {
   const box = h("div.editor");
   const problems = h("ol.problems", { "aria-live": "polite" });
   const title = h("input", { name: "name", placeholder: "a name, as in hot-sensors", value: name, readOnly: Boolean(name),
-    required: true, pattern: "[\\w.~-]+", "aria-label": "Name of the query" });
+    required: true, pattern: "[\\w.~\\-]+", "aria-label": "Name of the query" });
   const policy = h("select", { "aria-label": "What happens to partial matches" },
     [["keep", "keep partial matches where they fit"], ["drain", "let the old query finish"], ["fresh", "start anew"]]
       .map(([value, label]) => h("option", { value }, label)));

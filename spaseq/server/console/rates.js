@@ -65,7 +65,7 @@ export function chart(parent, rates, lines) {
       font: "11px system-ui, sans-serif" };
     plot = new uPlot({
       width: Math.max(parent.clientWidth, 200), height: 150, cursor: { y: false, points: { size: 6 } },
-      legend: { live: true }, padding: [8, 8, 0, 0],
+      legend: { show: lines.length > 1 }, padding: [8, 8, 0, 0],
       axes: [{ ...axis, size: 26, values: (_, times) => times.map(clock), space: 90 },
         ...lines.map((line, number) => ({ ...axis, scale: line.name, size: 52, side: number ? 1 : 3,
           stroke: css(line.colour), grid: { show: number === 0, stroke: css("--line"), width: 1 },

@@ -8,14 +8,14 @@ export function whyView(part, shared, name) {
   const text = h("pre.plan");
   const graph = h("textarea", { rows: 8, required: true, spellcheck: false, "aria-label": "The triples of an event",
     placeholder: "<http://example.org/s1> <http://example.org/celsius> 71 ." });
-  const at = h("input", { type: "text", "aria-label": "Time of the event", placeholder: "2026-01-01T00:00:00Z (optional)" });
+  const at = h("input", { type: "text", "aria-label": "Time of the event", placeholder: "time: now, or 2026-01-01T00:00:00Z" });
   const stream = h("select", { "aria-label": "Stream" },
     shared.streams.map((one) => h("option", { value: one.iri }, one.name)));
   const answer = h("div");
   const ask = async (event) => {
     event.preventDefault();
     fill(answer, h("p.soft", {}, "Asking …"));
-    fill(answer, await verdict(name, graph.value, { time: at.value || undefined, stream: stream.value }));
+    fill(answer, await verdict(name, graph.value, { time: at.value || now(shared, stream.value), stream: stream.value }));
   };
   fill(part,
     h("section.card", {}, h("h2", {}, "How far partial matches came"), text),
@@ -40,10 +40,18 @@ function place({ place: name, waiting, fitting, because }) {
     because.map((reason) => [h("br"), reason]));
 }
 
+/** A time as the API takes it: a number of seconds, or a date. */
+const moment = (text) => (/^-?[\d.]+$/.test(text) ? Number(text) : text);
+
+/** The time of a stream: how far it has come, or that of the clock. */
+function now(shared, iri) {
+  return shared.streams.find((one) => one.iri === iri)?.watermark ?? new Date().toISOString();
+}
+
 /** What the patterns of a query find in one event. */
 export async function verdict(name, graph, { time, stream }) {
   try {
-    const answer = await queries.whyEvent(name, { graph, at: time, stream });
+    const answer = await queries.whyEvent(name, { graph, at: moment(time), stream });
     return h("div.verdict", {}, answer.patterns.map((one) => h(`section.${one.matches ? "yes" : "no"}`, {},
       h("h4", {}, one.gpm, h("span.soft", {}, one.matches ? " matches" : " does not match")),
       (one.solutions || []).slice(0, MOST).map(solution),
