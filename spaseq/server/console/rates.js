@@ -4,6 +4,7 @@ import { h, rate } from "./dom.js";
 import uPlot from "./vendor/uplot.js";
 
 const KEPT = 180;
+const LEAST_SECONDS = 60;
 
 /** Counters read again and again, as rates per second. */
 export class Rates {
@@ -70,7 +71,10 @@ export function chart(parent, rates, lines) {
         ...lines.map((line, number) => ({ ...axis, scale: line.name, size: 52, side: number ? 1 : 3,
           stroke: css(line.colour), grid: { show: number === 0, stroke: css("--line"), width: 1 },
           values: (_, ticks) => ticks.map(rate) }))],
-      scales: Object.fromEntries(lines.map((line) => [line.name, { range: (_, low, high) => [0, Math.max(high * 1.1, 1)] }])),
+      scales: Object.fromEntries([
+        ["x", { range: (_, low, high) => [Math.min(low, high - LEAST_SECONDS), high] }],
+        ...lines.map((line) => [line.name, { range: (_, low, high) => [0, Math.max(high * 1.1, 1)] }]),
+      ]),
       series: [{ value: (_, t) => (t ? clock(t) : "–") },
         ...lines.map((line, number) => ({ label: line.label, scale: line.name, stroke: css(line.colour), width: 1.6,
           fill: number ? undefined : `color-mix(in srgb, ${css(line.colour)} 14%, transparent)`,
