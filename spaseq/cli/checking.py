@@ -138,6 +138,7 @@ def _graph(iri: str, place: str) -> str:
 def _sink(output: str | None) -> str:
     from spaseq.live import registry
     from spaseq.live.addresses import redacted
+    from spaseq.live.webhook_sink import WebhookSink
 
     if output is None:
         return "standard output"
@@ -145,6 +146,8 @@ def _sink(output: str | None) -> str:
         sink = registry.open_sink(output, False)
         is_reached = _reach(output)
         try:
+            if isinstance(sink, WebhookSink) and sink.dead_letters is not None:
+                _writable(sink.dead_letters)
             if is_reached and registry.scheme_of(output) in ("http", "https"):
                 return f"{redacted(output)}: the server accepts connections"
             sink.resume("", {})

@@ -23,7 +23,7 @@ from typing import Any
 from spaseq.errors import InputError
 from spaseq.live.checkpoints import Checkpoints
 from spaseq.live.feeder import Feeder, Inbox
-from spaseq.live.protocols import Position, Sink, Source
+from spaseq.live.protocols import Position, Sink, Source, WaitingSink
 from spaseq.live.state import StateFolder
 from spaseq.live.status import INTERVAL_SECONDS, Status, StatusTaker
 from spaseq.live.streams import Stream
@@ -106,6 +106,8 @@ class Coordinator:
         self._close = close
         self.inputs = list(inputs)
         self._sink = sink
+        self.output = sink.waiting if isinstance(sink, WaitingSink) else None
+        """What keeps the output from being written; None if it never waits."""
         self._timing = timing
         self.checkpoints: Checkpoints | None = None
         """What makes checkpoints; None without a state folder."""

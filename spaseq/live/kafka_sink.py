@@ -24,6 +24,7 @@ from spaseq.io.identity import plain
 from spaseq.live.commits import agreed
 from spaseq.live.kafka import CONNECT_SECONDS, configuration, kafka_address, kafka_client
 from spaseq.live.sqlite_sink import match_id
+from spaseq.live.waiting import Waiting
 from spaseq.results import Match
 from spaseq.runs import Run
 
@@ -63,6 +64,7 @@ class KafkaSink:
         self._due = time.monotonic() + REFRESH_SECONDS
         self._producer: Any = None
         self._consumer: Any = None
+        self.waiting = Waiting(self._address.shown)
         self.written = 0
 
     def resume(self, state: str, tokens: Mapping[int, Any]) -> int:
@@ -199,12 +201,19 @@ class KafkaSink:
         self._raise_failure()
 
     def _delivered(self, error: Any, message: Any) -> None:
-        if error is not None and self._failure is None:
+        if error is None:
+            self.waiting.end()
+        elif self._failure is None:
             self._failure = error.str()
 
     def _trouble(self, error: Any) -> None:
         if error.fatal() or error.code() == self._kafka.KafkaError._AUTHENTICATION:
             self._failure = error.str()
+        elif error.code() in (
+            self._kafka.KafkaError._ALL_BROKERS_DOWN,
+            self._kafka.KafkaError._TRANSPORT,
+        ):
+            self.waiting.begin(error.str())
 
     def _raise_failure(self) -> None:
         if self._failure is not None:

@@ -135,7 +135,8 @@ class LdesSource:
             headers["If-None-Match"] = etag
         try:
             authorization = self._address.headers if own else {}
-            with opened(self._http, url, headers, authorization) as response:
+            linked = None if url == root else root
+            with opened(self._http, url, headers, authorization, linked) as (response, at):
                 error = refusal(response, redacted(url))
                 if error is not None:
                     raise error
@@ -148,7 +149,7 @@ class LdesSource:
                     return False
                 data = b"".join(self._pieces(response, url))
                 kind = response.headers.get("content-type", "")
-                page = read_page(data, kind, str(response.url), self._path)
+                page = read_page(data, kind, at, self._path)
                 self._came_back()
                 self._take(page, url, least, before, response.headers)
                 return True

@@ -17,6 +17,7 @@ from spaseq.errors import SpaseqError
 from spaseq.live.addresses import client
 from spaseq.live.mqtt import REFUSED, begin, mqtt_address, mqtt_client
 from spaseq.live.sqlite_sink import match_id
+from spaseq.live.waiting import Waiting
 from spaseq.results import Match
 from spaseq.runs import Run
 
@@ -52,11 +53,14 @@ class MqttSink:
         self._heard = time.monotonic()
         self._failure: str | None = None
         self._ready = threading.Event()
+        self.waiting = Waiting(self._address.shown)
         self.written = 0
 
     def resume(self, state: str, tokens: Mapping[int, Any]) -> int:
         made = self._client
         made.on_connect = self._connected
+        made.on_connect_fail = self._not_connected
+        made.on_disconnect = self._disconnected
         made.on_publish = self._published
         made.max_inflight_messages_set(MAX_IN_FLIGHT)
         mqtt = client("paho.mqtt.client", "paho-mqtt", "mqtt", "mqtt")
@@ -125,10 +129,20 @@ class MqttSink:
         self, made: Any, data: Any, flags: Any, reason: Any, properties: Any = None
     ) -> None:
         if not reason.is_failure:
+            self.waiting.end()
             self._ready.set()
         elif str(reason) in REFUSED:
             self._failure = f"the broker refuses: {reason}"
             self._ready.set()
+
+    def _not_connected(self, made: Any, data: Any) -> None:
+        self.waiting.begin("no connection")
+
+    def _disconnected(
+        self, made: Any, data: Any, flags: Any, reason: Any, properties: Any = None
+    ) -> None:
+        if reason.is_failure:
+            self.waiting.begin(reason)
 
     def _published(self, made: Any, data: Any, mid: int, reason: Any, properties: Any) -> None:
         with self._changed:

@@ -65,7 +65,7 @@ class NatsSource:
         self._js_errors = client("nats.js.errors", "nats-py", "nats", "nats")
         self._api = client("nats.js.api", "nats-py", "nats", "nats")
         self._log = log
-        self.saves = False
+        self._saves = False
         """Whether checkpoints acknowledge messages; without, they are acknowledged at once."""
         self._background: Background | None = None
         self._last: int | None = None
@@ -241,7 +241,7 @@ class NatsSource:
             kind = headers.get("content-type", self._type)
             micros = round(metadata.timestamp.timestamp() * 1_000_000)
             messages.append((each.data, kind, micros))
-        if self.saves:
+        if self._saves:
             with self._lock:
                 self._replies.extend(replies)
         else:
@@ -267,6 +267,9 @@ class NatsSource:
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
         assert self._background is not None
         return self._background.take(timeout)
+
+    def expect_checkpoints(self) -> None:
+        self._saves = True
 
     def acknowledge(self, position: Position) -> None:
         replies = []

@@ -22,6 +22,7 @@ from spaseq.live.addresses import client, redacted, secret
 from spaseq.live.commits import agreed
 from spaseq.live.receiving import Pauses
 from spaseq.live.sqlite_sink import match_id
+from spaseq.live.waiting import Waiting
 from spaseq.rdf.time import json_value
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -59,6 +60,7 @@ class PostgresqlSink:
         self._state = ""
         self._connection: Any = None
         self._rows: list[tuple[Any, ...]] = []
+        self.waiting = Waiting(self._shown)
         self.written = 0
 
     # ------------------------------------------------------------ connection
@@ -78,11 +80,13 @@ class PostgresqlSink:
                     self._connect()
                 work(self._connection)
                 self._connection.commit()
+                self.waiting.end()
                 return
             except self._psycopg.OperationalError as error:
                 self._disconnect()
                 if time.monotonic() > until or _is_refused(error):
                     raise self._failed(error) from error
+                self.waiting.begin(error)
                 time.sleep(pauses.following())
             except self._psycopg.Error as error:
                 raise self._failed(error) from error

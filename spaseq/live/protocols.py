@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from spaseq.live.waiting import Waiting
 from spaseq.results import Match
 from spaseq.runs import Run
 
@@ -75,10 +76,7 @@ class Source(Protocol):
         """The next chunks: none after `timeout` seconds without any, None at the end."""
 
     def acknowledge(self, position: Position) -> None:
-        """A checkpoint has this position, so nothing before it will be asked for again.
-
-        An attribute `saves`, if there is one, is set to whether there will be checkpoints.
-        """
+        """A checkpoint has this position, so nothing before it will be asked for again."""
 
     def close(self) -> None:
         """Release what `open` acquired."""
@@ -92,6 +90,17 @@ class OrderingSource(Protocol):
         """A position with what `open` needs to repeat the order of the chunks after it.
 
         The stream calls it for each checkpoint, from the thread of the coordinator.
+        """
+
+
+@runtime_checkable
+class AcknowledgingSource(Protocol):
+    """A source whose server keeps messages until they are acknowledged."""
+
+    def expect_checkpoints(self) -> None:
+        """There will be checkpoints; without, messages are acknowledged when they are received.
+
+        Called before `open`.
         """
 
 
@@ -147,6 +156,13 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Write the rest; without `commit` it counts only in a run without state."""
+
+
+@runtime_checkable
+class WaitingSink(Sink, Protocol):
+    """A sink that tries again while its server cannot be reached, and says so."""
+
+    waiting: Waiting
 
 
 @runtime_checkable

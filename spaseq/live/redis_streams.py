@@ -21,6 +21,7 @@ from spaseq.live.addresses import Address, address, client
 from spaseq.live.protocols import Chunk, Message, Position
 from spaseq.live.receiving import Pauses
 from spaseq.live.sqlite_sink import match_id
+from spaseq.live.waiting import Waiting
 from spaseq.results import Match
 from spaseq.runs import Run
 
@@ -99,7 +100,7 @@ class RedisSource:
         self._pending: str | None = None
         """While entries that the group has not acknowledged are read: the last one read."""
         self._is_open = False
-        self.saves = False
+        self._saves = False
         """Whether checkpoints acknowledge entries; without, they are acknowledged at once."""
         self._is_down = False
         self._pauses = Pauses()
@@ -201,11 +202,14 @@ class RedisSource:
             named = self._type if kind is None else kind.decode("latin-1")
             messages.append((data, named, _order(identifier)[0] * 1000))
         self._last = entries[-1][0].decode()
-        if self._group is not None and not self.saves:
+        if self._group is not None and not self._saves:
             self._client.xack(self._stream, self._group, *[raw for raw, _ in entries])
         if not messages:
             return [Chunk(b"", {"id": self._last}, mark=True)]
         return [Chunk(b"", {"id": self._last}, together=messages)]
+
+    def expect_checkpoints(self) -> None:
+        self._saves = True
 
     def acknowledge(self, position: Position) -> None:
         if self._group is None:
@@ -260,6 +264,7 @@ class RedisSink:
         self._redis = client("redis", "redis", "redis", "redis")
         self._client = _client(self._address, database)
         self._entries: list[dict[str, str]] = []
+        self.waiting = Waiting(self._address.shown)
         self.written = 0
 
     def resume(self, state: str, tokens: Mapping[int, Any]) -> int:
@@ -299,11 +304,13 @@ class RedisSink:
         while True:
             try:
                 call()
+                self.waiting.end()
                 return
             except (self._redis.ConnectionError, self._redis.TimeoutError) as error:
                 refused = isinstance(error, self._redis.AuthenticationError)
                 if refused or time.monotonic() > until:
                     raise self._failed(error) from error
+                self.waiting.begin(error)
                 time.sleep(pauses.following())
             except self._redis.RedisError as error:
                 raise self._failed(error) from error

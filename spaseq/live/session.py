@@ -33,7 +33,13 @@ from spaseq.live.decoders import DocumentDecoder, MessageDecoder
 from spaseq.live.file_sink import FileSink
 from spaseq.live.follow import Folder, FollowedFiles, Listed, Pipe
 from spaseq.live.late import LateLines
-from spaseq.live.protocols import OrderingSource, Sink, Source
+from spaseq.live.protocols import (
+    AcknowledgingSource,
+    OrderingSource,
+    Sink,
+    Source,
+    WaitingSink,
+)
 from spaseq.live.state import Checkpoint, StateFolder
 from spaseq.live.status import Status
 from spaseq.live.streams import Decoder, LateEvent, Stream
@@ -145,6 +151,8 @@ class Session:
         # A mistake in a source is found before the output is opened and cut back.
         sources = {iri: self._opened_source(iri, urls) for iri, urls in self._streams.items()}
         self._sink = self._opened_sink(list(continued.values()))
+        if isinstance(self._sink, WaitingSink):
+            self._sink.waiting.log = self._log
         tokens = {number: one.header["token"] for number, one in stored.items()}
         number = self._sink.resume(identifier, tokens)
         checkpoint = stored.get(number)
@@ -239,8 +247,8 @@ class Session:
         stream = Stream(reader, self.run.relevance, decode, self._take_late, keeps)
         if isinstance(source, OrderingSource):
             stream.complete = source.order_after
-        if hasattr(source, "saves"):
-            source.saves = keeps
+        if keeps and isinstance(source, AcknowledgingSource):
+            source.expect_checkpoints()
         if position is None or not (source.replays or source.messages):
             return Input(source, stream)
         if not source.replays:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -18,6 +19,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from spaseq.errors import SpaseqError
 from spaseq.io.identity import match_digest, plain, witness_shown
 from spaseq.live.commits import agreed
+from spaseq.live.waiting import Waiting
 from spaseq.rdf.event import n_triples
 from spaseq.rdf.time import json_value
 from spaseq.results import Match
@@ -30,6 +32,12 @@ def match_id(match: Match) -> str:
     """The identifier of a match, which is the same whenever the match is found."""
     parts = [witness_shown(witness, "timestamp")[1] for witness in match.events]
     return match_digest(match, parts, list(map(n_triples, match.bindings.values())))
+
+
+WAIT_SECONDS = 30.0
+"""How long to wait for another process that has the database locked."""
+ATTEMPT_MILLIS = 1000
+"""How long one attempt waits."""
 
 
 class SqliteSink:
@@ -59,10 +67,11 @@ class SqliteSink:
         self._keeps = keeps
         self._state = ""
         self._rows: list[tuple[Any, ...]] = []
+        self.waiting = Waiting(url)
         self.written = 0
         try:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA busy_timeout = 30000")
+            self._db.execute(f"PRAGMA busy_timeout = {ATTEMPT_MILLIS}")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute(
                 f"CREATE TABLE IF NOT EXISTS {self._table} (id TEXT NOT NULL, query TEXT NOT NULL, "
@@ -127,10 +136,27 @@ class SqliteSink:
         rows, self._rows = self._rows, []
         try:
             if not self._db.in_transaction:
-                self._db.execute("BEGIN IMMEDIATE")
+                self._again("BEGIN IMMEDIATE")
             self._db.executemany(f"INSERT INTO {self._table} VALUES (?, ?, ?, ?, ?, ?)", rows)
         except sqlite3.Error as error:
             raise SpaseqError(f"{self._url}: cannot be written: {error}") from error
+
+    def _again(self, statement: str) -> None:
+        """Execute a statement; again, while another process has the database locked."""
+        until = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                self._db.execute(statement)
+                self.waiting.end()
+                return
+            except sqlite3.OperationalError as error:
+                is_locked = error.sqlite_errorcode & 0xFF in (
+                    sqlite3.SQLITE_BUSY,
+                    sqlite3.SQLITE_LOCKED,
+                )
+                if not is_locked or time.monotonic() > until:
+                    raise
+                self.waiting.begin(error)
 
     def _commit(self, number: int | None) -> None:
         self._insert()
@@ -141,6 +167,6 @@ class SqliteSink:
                     "ON CONFLICT (state) DO UPDATE SET number = excluded.number",
                     (self._state, number),
                 )
-            self._db.execute("COMMIT")
+            self._again("COMMIT")
         except sqlite3.Error as error:
             raise SpaseqError(f"{self._url}: cannot be written: {error}") from error

@@ -133,7 +133,7 @@ class SseSource:
                 said = "the connection ended"
                 try:
                     authorization = self._address.headers
-                    with opened(http, self._address.url, headers, authorization) as response:
+                    with opened(http, self._address.url, headers, authorization) as (response, _):
                         if response.status_code == 204:
                             return  # the server says that there will be no more
                         error = refusal(response, shown)

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.place_names import Notation
 from spaseq.live.protocols import ReportingSource
+from spaseq.live.waiting import Waiting
 from spaseq.rdf.event import DATE_TIME
 from spaseq.rdf.time import from_micros
 
 if TYPE_CHECKING:
+    from spaseq.engine.instants import QueryRun
     from spaseq.live.coordinator import Coordinator, Input
 
 INTERVAL_SECONDS = 0.5
@@ -105,6 +107,8 @@ class Status:
     checkpoint: CheckpointStatus | None
     kb: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The counters of requests (`spaseq.kb.client.Counters`), by graph or service."""
+    output: Waiting | None = None
+    """The trouble of the output when it is asked: the run takes no status while it waits."""
 
     @property
     def groups(self) -> int:
@@ -125,6 +129,8 @@ class Status:
                 found.append(
                     f"stream <{stream.iri}>: quiet for {stream.silent:.0f} s, holds others back"
                 )
+        if self.output is not None and self.output.problem is not None:
+            found.append(f"output: it cannot be written: {self.output.problem}")
         made = self.checkpoint
         if made is not None and made.age > OVERDUE_INTERVALS * made.interval + 1.0:
             found.append(f"checkpoint: the last one is {made.age:.0f} s old")
@@ -136,7 +142,16 @@ class StatusTaker:
 
     def __init__(self, coordinator: Coordinator):
         self._coordinator = coordinator
-        run = coordinator.run.evaluation
+        self._queries: Sequence[QueryRun] = ()
+        self._places: Sequence[tuple[QueryRun, Sequence[tuple[int, str]]]] = ()
+        self._begun = time.monotonic()
+
+    def _look_at_queries(self) -> None:
+        """Name the places of the queries, which come and go."""
+        run = self._coordinator.run.evaluation
+        if self._queries is run.queries:
+            return
+        self._queries = run.queries
         self._places = [
             (
                 query,
@@ -149,11 +164,11 @@ class StatusTaker:
             for query, compiled in zip(run.queries, run.program.queries, strict=True)
             for notation in (Notation(compiled),)
         ]
-        self._begun = time.monotonic()
 
     def take(self) -> Status:
         """The status now; call it from the thread of the coordinator, between two batches."""
         coordinator, now = self._coordinator, time.monotonic()
+        self._look_at_queries()
         holder = coordinator.holder()
         made, checkpoint = coordinator.checkpoints, None
         if made is not None:
@@ -180,6 +195,7 @@ class StatusTaker:
             ],
             checkpoint,
             coordinator.run.kb.statistics,
+            coordinator.output,
         )
 
     def _stream(self, number: int, one: Input, now: float, holds_back: bool) -> StreamStatus:

@@ -78,30 +78,39 @@ def http_client(timeout: float = TIMEOUT, read: float | None = None) -> httpx.Cl
 
 @contextmanager
 def opened(
-    http: Any, url: str, headers: Mapping[str, str], authorization: Mapping[str, str]
-) -> Iterator[httpx.Response]:
-    """The response to a GET, after redirections; its body has not been read.
+    http: Any,
+    url: str,
+    headers: Mapping[str, str],
+    authorization: Mapping[str, str],
+    linked: str | None = None,
+) -> Iterator[tuple[httpx.Response, str]]:
+    """The response to a GET, after redirections, and its URL; its body has not been read.
 
     Args:
         http: The client.
         url: The URL.
         headers: Headers for every host.
         authorization: Headers for the host of the URL alone.
+        linked: The URL of the page that led to this one; it is treated as a redirection from there.
 
     Raises:
         InputError: for a redirection that is not followed.
         httpx.HTTPError: if there is no response.
     """
-    at = url
+    at, place = url, None if linked is None else check_redirection(linked, url)
     for _ in range(MAX_REDIRECTIONS + 1):
         own = authorization if _origin(at) == _origin(url) else {}
-        with http.stream("GET", at, headers={**headers, **own}) as response:
+        request = _request(http, at, place, {**headers, **own})
+        response = http.send(request, stream=True)
+        try:
             target = response.headers.get("location")
             if response.status_code not in _REDIRECTED or target is None:
-                yield response
+                yield response, at
                 return
             there = urljoin(at, target)
-        check_redirection(at, there)
+        finally:
+            response.close()
+        place = check_redirection(at, there) or (place if _origin(at) == _origin(there) else None)
         at = there
     raise InputError(f"more than {MAX_REDIRECTIONS} redirections", redacted(url))
 
@@ -111,8 +120,30 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc
 
 
-def check_redirection(url: str, there: str) -> None:
+def _request(http: Any, url: str, place: str | None, headers: Mapping[str, str]) -> httpx.Request:
+    """A GET of a URL, of the server at an address if there is one.
+
+    The name of the host is that of the URL, also for the certificate of the server.
+    """
+    parts = urlsplit(url)
+    if place is None or parts.hostname is None:
+        return http.build_request("GET", url, headers=headers)  # type: ignore[no-any-return]
+    host = f"[{place}]" if ":" in place else place
+    netloc = host if parts.port is None else f"{host}:{parts.port}"
+    return http.build_request(  # type: ignore[no-any-return]
+        "GET",
+        urlunsplit(parts._replace(netloc=netloc)),
+        headers={**headers, "Host": parts.netloc.rpartition("@")[2]},
+        extensions={"sni_hostname": parts.hostname},
+    )
+
+
+def check_redirection(url: str, there: str) -> str | None:
     """Refuse a redirection to a private address, or away from HTTPS.
+
+    Returns:
+        The address to connect to, since the name of the host could have another one when it is
+        asked for again; None: the host is the same.
 
     Raises:
         InputError: if it must not be followed.
@@ -121,22 +152,27 @@ def check_redirection(url: str, there: str) -> None:
     if after.scheme not in ("http", "https") or (before.scheme, after.scheme) == ("https", "http"):
         raise InputError(f"it redirects to {redacted(there)}, which is not followed", redacted(url))
     if (before.hostname, before.port) == (after.hostname, after.port):
-        return
-    if not _is_public(after.hostname or ""):
+        return None
+    place = _public_address(after.hostname or "")
+    if place is None:
         raise InputError(
             f"it redirects to {redacted(there)}, a private address, which is not followed; use "
             "that URL",
             redacted(url),
         )
+    return place
 
 
-def _is_public(host: str) -> bool:
-    """Whether all addresses of a host are public."""
+def _public_address(host: str) -> str | None:
+    """An address of a host whose addresses are all public; None if there is none."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
-        return False
-    return all(ipaddress.ip_address(str(each[4][0]).split("%")[0]).is_global for each in found)
+        return None
+    places = [str(each[4][0]).split("%")[0] for each in found]
+    if not all(ipaddress.ip_address(place).is_global for place in places):
+        return None
+    return next(iter(places), None)
 
 
 def refusal(response: Any, shown: str) -> InputError | None:

@@ -20,12 +20,13 @@ import queue
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
 
 from spaseq.errors import SpaseqError
 from spaseq.live.addresses import secret
 from spaseq.live.receiving import Pauses
 from spaseq.live.sqlite_sink import match_id
+from spaseq.live.waiting import Waiting
 from spaseq.live.web import RETRIED, http_client, web_address
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -52,7 +53,7 @@ class WebhookSink:
         keeps: Whether there will be checkpoints.
 
     Raises:
-        SpaseqError: for a wrong URL, a missing secret, or a file that cannot be opened.
+        SpaseqError: for a wrong URL, a or a missing secret.
     """
 
     def __init__(self, url: str, keeps: bool):
@@ -62,13 +63,10 @@ class WebhookSink:
         variable = parts.options.get("secret-env")
         self._key = None if variable is None else _key(secret(shown, variable), shown)
         self._http = http_client(parts.number("timeout", TIMEOUT, 0.001))
-        self._dead = None
-        dead = parts.options.get("dead")
-        if dead is not None:
-            try:
-                self._dead = open(dead, "a", encoding="utf-8")  # noqa: SIM115 (until `close`)
-            except OSError as error:
-                raise SpaseqError(f"{dead}: cannot be written: {error.strerror}") from error
+        self.waiting = Waiting(shown)
+        self.dead_letters = parts.options.get("dead")
+        """The path of the dead-letter file, which `resume` opens; None: there is none."""
+        self._dead: TextIO | None = None
         self._queue: queue.Queue[tuple[str, bytes] | None] = queue.Queue(MAX_QUEUED)
         self._failure: SpaseqError | None = None
         self._stopped = threading.Event()
@@ -76,6 +74,13 @@ class WebhookSink:
         self.written = 0
 
     def resume(self, state: str, tokens: Mapping[int, Any]) -> int:
+        if self.dead_letters is not None:
+            try:
+                self._dead = open(self.dead_letters, "a", encoding="utf-8")  # noqa: SIM115 (until `close`)
+            except OSError as error:
+                raise SpaseqError(
+                    f"{self.dead_letters}: cannot be written: {error.strerror}"
+                ) from error
         self._thread.start()
         return max(tokens, default=0)
 
@@ -154,9 +159,11 @@ class WebhookSink:
         for attempt in range(self._retries + 1):
             said, again, wait = self._attempt(identifier, body)
             if said is None:
+                self.waiting.end()
                 return
             if not again or attempt == self._retries or self._stopped.is_set():
                 break
+            self.waiting.begin(said)
             self._stopped.wait(max(pauses.following(), wait))
         if self._dead is None:
             raise SpaseqError(

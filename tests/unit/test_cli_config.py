@@ -207,6 +207,20 @@ def test_check_config_tries_the_connection(
     assert "geheim" not in out
 
 
+def test_check_config_makes_no_dead_letter_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", str(folder / "rise.rq"), "--check-config"]
+    command += ["--stream", f"trades={folder / 'trades.trig'}"]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/h"
+        assert main([*command, "-o", f"{url}#dead={folder / 'dead.jsonl'}"]) in (0, 2)
+        assert "the server accepts connections" in capsys.readouterr().out
+        assert not (folder / "dead.jsonl").exists()
+        assert main([*command, "-o", f"{url}#dead={folder / 'none' / 'dead.jsonl'}"]) == 2
+        assert "the folder" in capsys.readouterr().out
+
+
 def test_check_config_connects(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "kb.ttl").write_text("<http://e/a> <http://e/b> 1 .", "utf-8")
     query = QUERY.replace("WHERE {", "FROM NAMED <http://example.org/kb> WHERE {").replace(

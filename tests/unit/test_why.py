@@ -13,7 +13,7 @@ import pytest
 import spaseq
 from spaseq import cli
 from spaseq.cli.reports import MEANINGS
-from spaseq.explain.diagnosis import nearest_iri
+from spaseq.explain.diagnosis import nearest_iri, sampled
 from spaseq.explain.why_not import first_obstacle
 
 S = "http://example.org/s"
@@ -52,7 +52,7 @@ def cause(text: str, events: list[str], kb: dict[str, object] | None = None) -> 
     for stream, at, triples in given:
         assert not run.push(stream, at, triples)
     assert not run.finish()
-    found = first_obstacle(run.evaluation, run._sample(given))
+    found = first_obstacle(run.evaluation, sampled(given, run.evaluation))
     assert found is not None
     # The report says all that the line says.
     assert found in run.why_not(events=given)

@@ -214,12 +214,14 @@ def test_a_sink_waits_for_a_broker_that_comes_back(tmp_path: Path, broker: Serve
         broker.stop()
         path.write_text(event(1) + event(2), "utf-8")
         run.wait_for(lambda: run.session.written == 2)
+        run.wait_for(lambda: any("trying again" in text for text in run.said))
         broker.start()
         receiver = Peer(broker.port, "rises")
         run.wait_for(lambda: len(receiver.taken) >= 1)
     receiver.close()
     found = [json.loads(each.payload)["bindings"]["value"]["value"] for each in receiver.taken]
     assert "2" in found
+    assert any("written again" in text for text in run.said)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from test_following import append, event
 from spaseq.errors import SpaseqError, StateError
 from spaseq.live.postgresql_sink import PostgresqlSink, _json
 from spaseq.live.session import LiveOptions
+from spaseq.live.status import StatusTaker
 
 
 @pytest.fixture(scope="module")
@@ -113,10 +114,14 @@ def test_a_server_that_comes_back(tmp_path: Path, server: Server) -> None:
         run.wait_for(lambda: len(table(server, "back")) == 1)
         server.stop()
         append(path, event(2))
-        time.sleep(1.0)
+        run.wait_for(lambda: any("trying again" in text for text in run.said))
+        status = StatusTaker(run.session.coordinator).take()
+        assert any("output: it cannot be written: " in text for text in status.obstacles())
         server.start()
         run.wait_for(lambda: len(table(server, "back")) == 2)
+        run.wait_for(lambda: status.obstacles() == [])
     assert len(table(server, "back")) == 2
+    assert any("written again" in text for text in run.said)
 
 
 def test_a_commit_without_an_answer_counts_once(tmp_path: Path, server: Server) -> None:

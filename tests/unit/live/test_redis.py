@@ -14,7 +14,7 @@ import pytest
 from followed import QUERY, Live, events, finished_run, lines, newest
 from servers import Server, needs, redis_server
 from session_runs import Running, values
-from test_following import event
+from test_following import append, event
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io.read_options import ReadOptions
@@ -158,6 +158,25 @@ def test_a_server_that_comes_back(tmp_path: Path, server: Server, options: str) 
         assert source.problem is None
     assert values(run.found) == ["1", "2", "3"]
     assert any("connected again" in text for text in run.said)
+
+
+def test_a_sink_says_that_its_server_is_down(tmp_path: Path, server: Server) -> None:
+    path = tmp_path / "s.nq"
+    path.write_text(event(1), "utf-8")
+    with Running(tmp_path, str(path), output=f"redis://127.0.0.1:{server.port}/rises") as run:
+        run.wait_for(lambda: run.session.written == 1)
+        server.stop()
+        append(path, event(2))
+        waiting = run.session.coordinator.output
+        assert waiting is not None
+        run.wait_for(lambda: waiting.problem is not None)
+        server.start()
+        run.wait_for(lambda: waiting.problem is None)
+    with client(server) as redis:
+        assert redis.xlen("rises") == 2
+    assert [text.partition(": ")[2][:17] for text in run.said if "rises" in text] == [
+        "cannot be written", "written again",
+    ]  # fmt: skip
 
 
 def test_kills_change_no_match(tmp_path: Path, server: Server) -> None:

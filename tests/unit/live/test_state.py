@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from followed import PATIENCE, QUERY, ROOT, Live, events, killed_until_done, lines
+from followed import PATIENCE, QUERY, ROOT, Live, events, killed_until_done, lines, rows
 from session_runs import EACH, TIMING, Running, values
 from test_following import append, event, numbers
 
@@ -86,6 +88,20 @@ def test_open_windows_survive(tmp_path: Path) -> None:
         with Running(tmp_path, str(path), QUERY, kept(tmp_path)) as run:
             run.wait_for(lambda at=at: run.session.run.clock.events == at + 30)  # type: ignore[misc]
     assert run.found == expected
+
+
+def test_a_locked_database_is_reported_and_awaited(tmp_path: Path) -> None:
+    path, db = tmp_path / "s.nq", tmp_path / "out.db"
+    append(path, event(1))
+    with Running(tmp_path, str(path), options=kept(tmp_path), output=f"sqlite:{db}") as run:
+        run.wait_for(lambda: len(rows(db)) == 1)
+        with closing(sqlite3.connect(db, timeout=10, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            append(path, event(2))
+            run.wait_for(lambda: any("trying again" in text for text in run.said))
+            other.execute("ROLLBACK")
+        run.wait_for(lambda: len(rows(db)) == 2)
+    assert any("written again" in text for text in run.said)
 
 
 @pytest.mark.parametrize("lateness", [0, 3_000_000])

@@ -164,7 +164,42 @@ def test_the_server_ends_the_stream_with_204(tmp_path: Path) -> None:
      ("1.1.1.1", True), ("no-such-host.invalid", False)],
 )  # fmt: skip
 def test_private_addresses_are_known(host: str, public: bool) -> None:
-    assert web._is_public(host) is public
+    assert (web._public_address(host) is not None) is public
+
+
+def test_a_redirection_connects_to_the_address_that_was_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The name has a public address when it is checked, and another one when it is asked again."""
+    import httpx
+
+    asked: list[httpx.Request] = []
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        if len(asked) == 1:
+            return httpx.Response(302, headers={"location": "https://rebound.example:8443/x?y"})
+        if len(asked) == 2:
+            return httpx.Response(307, headers={"location": "/z"})
+        return httpx.Response(200, text="there")
+
+    places = iter(["93.184.216.34", "127.0.0.1"])
+    monkeypatch.setattr(
+        "socket.getaddrinfo", lambda *given, **more: [(2, 1, 6, "", (next(places), 0))]
+    )
+    with (
+        httpx.Client(transport=httpx.MockTransport(respond)) as http,
+        web.opened(http, "https://feeds.example/a", {}, {"Authorization": "x"}) as (found, at),
+    ):
+        assert found.read() == b"there"
+    assert at == "https://rebound.example:8443/z"
+    assert [str(request.url) for request in asked] == [
+        "https://feeds.example/a", "https://93.184.216.34:8443/x?y", "https://93.184.216.34:8443/z",
+    ]  # fmt: skip
+    for request in asked[1:]:
+        assert request.headers["Host"] == "rebound.example:8443"
+        assert request.extensions["sni_hostname"] == "rebound.example"
+        assert "Authorization" not in request.headers
 
 
 EVENTS = st.lists(
@@ -307,6 +342,10 @@ def test_matches_are_posted_signed_and_again_if_refused(
     ):
         run.wait_for(lambda: len(hook.taken) == 3)
     assert hook.attempts == 5
+    said = [text.partition(": ")[2] for text in run.said]
+    assert said == [
+        "cannot be written (it answered 503 Service Unavailable); trying again", "written again",
+    ]  # fmt: skip
     found = [json.loads(body)["bindings"]["value"]["value"] for _, body in hook.taken]
     assert found == numbers(1, 3)
     headers, body = hook.taken[0]
