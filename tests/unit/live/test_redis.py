@@ -163,7 +163,7 @@ def test_a_server_that_comes_back(tmp_path: Path, server: Server, options: str) 
 def test_a_sink_says_that_its_server_is_down(tmp_path: Path, server: Server) -> None:
     path = tmp_path / "s.nq"
     path.write_text(event(1), "utf-8")
-    with Running(tmp_path, str(path), output=f"redis://127.0.0.1:{server.port}/rises") as run:
+    with Running(tmp_path, str(path), output=f"redis://127.0.0.1:{server.port}/down") as run:
         run.wait_for(lambda: run.session.written == 1)
         server.stop()
         append(path, event(2))
@@ -173,8 +173,8 @@ def test_a_sink_says_that_its_server_is_down(tmp_path: Path, server: Server) -> 
         server.start()
         run.wait_for(lambda: waiting.problem is None)
     with client(server) as redis:
-        assert redis.xlen("rises") == 2
-    assert [text.partition(": ")[2][:17] for text in run.said if "rises" in text] == [
+        assert redis.xlen("down") == 2
+    assert [text.partition(": ")[2][:17] for text in run.said if "/down" in text] == [
         "cannot be written", "written again",
     ]  # fmt: skip
 
