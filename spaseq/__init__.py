@@ -3,8 +3,8 @@
 The package is one pipeline, and a module imports only from stages to its left:
 
     errors → rules → sparql → rdf → parser → plan → gpm | nfa | kb → results → engine
-    → explain | io → runs → async_runs → program → pipeline → live → generate
-    → spark | server → cli
+    → explain | io → runs → async_runs → program → pipeline → inputs → result → execute → live
+    → frames → generate → spark | server → cli
 
 `compile` turns query texts into a `Program`, `Program.start` creates a `Run`, and `Run.push`
 yields each `Match` as soon as its last event arrives; `run` does all of this over files.
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spaseq.async_runs import AsyncRun as AsyncRun
+    from spaseq.errors import ArgumentError as ArgumentError
     from spaseq.errors import ChangeError as ChangeError
     from spaseq.errors import EventError as EventError
     from spaseq.errors import InputError as InputError
@@ -27,20 +28,26 @@ if TYPE_CHECKING:
     from spaseq.errors import QueryError as QueryError
     from spaseq.errors import QueryWarning as QueryWarning
     from spaseq.errors import SpaseqError as SpaseqError
+    from spaseq.execute import run as run
     from spaseq.kb.endpoint import Endpoint as Endpoint
+    from spaseq.live.asynchronous import AsyncResult as AsyncResult
     from spaseq.live.asynchronous import arun as arun
-    from spaseq.pipeline import run as run
     from spaseq.program import Program as Program
     from spaseq.program import compile_queries as compile
     from spaseq.rdf.event import Event as Event
+    from spaseq.rdf.event import Timestamp as Timestamp
     from spaseq.rdf.plain import LangString as LangString
+    from spaseq.result import Result as Result
     from spaseq.results import Match as Match
+    from spaseq.results import Witness as Witness
     from spaseq.runs import Run as Run
     from spaseq.sparql.registry import function as function
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentError",
+    "AsyncResult",
     "AsyncRun",
     "ChangeError",
     "Endpoint",
@@ -53,8 +60,11 @@ __all__ = [
     "Program",
     "QueryError",
     "QueryWarning",
+    "Result",
     "Run",
     "SpaseqError",
+    "Timestamp",
+    "Witness",
     "arun",
     "compile",
     "function",
@@ -62,6 +72,8 @@ __all__ = [
 ]
 
 _MODULES = {
+    "ArgumentError": ("spaseq.errors", "ArgumentError"),
+    "AsyncResult": ("spaseq.live.asynchronous", "AsyncResult"),
     "AsyncRun": ("spaseq.async_runs", "AsyncRun"),
     "ChangeError": ("spaseq.errors", "ChangeError"),
     "Endpoint": ("spaseq.kb.endpoint", "Endpoint"),
@@ -74,12 +86,15 @@ _MODULES = {
     "Program": ("spaseq.program", "Program"),
     "QueryError": ("spaseq.errors", "QueryError"),
     "QueryWarning": ("spaseq.errors", "QueryWarning"),
+    "Result": ("spaseq.result", "Result"),
     "Run": ("spaseq.runs", "Run"),
     "SpaseqError": ("spaseq.errors", "SpaseqError"),
+    "Timestamp": ("spaseq.rdf.event", "Timestamp"),
+    "Witness": ("spaseq.results", "Witness"),
     "arun": ("spaseq.live.asynchronous", "arun"),
     "compile": ("spaseq.program", "compile_queries"),
     "function": ("spaseq.sparql.registry", "function"),
-    "run": ("spaseq.pipeline", "run"),
+    "run": ("spaseq.execute", "run"),
 }
 
 

@@ -52,6 +52,16 @@ class SpaseqError(Exception):
     """The base class of all exceptions that the package raises deliberately."""
 
 
+class ArgumentError(SpaseqError, TypeError):
+    """An argument has a type that is not accepted; names the argument and what it may be."""
+
+
+def kind_of(value: object) -> str:
+    """The type of a value in a sentence: `an int`."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
 class QueryError(SpaseqError):
     """A query cannot run; holds its text and all findings about it.
 

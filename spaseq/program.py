@@ -9,10 +9,13 @@ that a run starts without them.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import chain, count
+from os import PathLike
+from typing import Any, TypeAlias
 
 from spaseq.async_runs import AsyncRun
 from spaseq.engine.aggregates import RunningAggregates
@@ -23,7 +26,7 @@ from spaseq.engine.entailment import Entailment, widened_patterns
 from spaseq.engine.limit_errors import OnLimit, limits_of
 from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.residual_filters import looks_at_graphs, pattern_of
-from spaseq.errors import QueryError, QueryWarning, StateError
+from spaseq.errors import ArgumentError, QueryError, QueryWarning, SpaseqError, StateError, kind_of
 from spaseq.gpm.pattern import Pattern, canonical, compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.gpm.python.geometry import check_installed
@@ -38,6 +41,9 @@ from spaseq.rdf.event import Term
 from spaseq.rdf.time import TimePrecision
 from spaseq.runs import Run
 
+AnyQuery: TypeAlias = str | PathLike[str]
+"""The text of a query, or the path of a file."""
+
 
 class Program(CompiledQueries):
     """One or several compiled queries, from which runs are started."""
@@ -46,6 +52,11 @@ class Program(CompiledQueries):
 
     def __repr__(self) -> str:
         return f"<Program of {in_short(self)}>"
+
+    def _repr_html_(self) -> str:
+        from spaseq.explain.notebook import program_html
+
+        return program_html(self)
 
     def bind(self, values: Mapping[str, object]) -> Program:
         """The program with query variables fixed to values.
@@ -206,7 +217,7 @@ class Program(CompiledQueries):
 
 
 def compile_queries(
-    texts: str | Sequence[str],
+    texts: AnyQuery | Sequence[AnyQuery],
     *,
     names: Sequence[str] | None = None,
     bind: Mapping[str, Term | object] | None = None,
@@ -214,19 +225,34 @@ def compile_queries(
     """Compile one query, or several queries that share work.
 
     Args:
-        texts: The text of a query, or of several.
-        names: Names for queries that register none; by default `query`, or `query1`, …
+        texts: A query, or several: each a text, or the path of a file. A `str` without a brace that
+            ends in `.rq` or `.sparql` is a path as well.
+        names: Names for queries that register none. By default a file's query has its stem, and a
+            text's is `query`, or one of several `query1`, …
         bind: Query variable → term or plain Python value.
 
     Raises:
+        ArgumentError: for a query that is neither text nor path.
         QueryError: with every error of the first invalid text; `others` has the errors of the
             other texts.
         ValueError: if `bind` names a variable that no query uses.
-        SpaseqError: if a function needs a library that is not installed.
+        SpaseqError: if a file cannot be read, or a function needs a library that is not installed.
+
+    Example:
+        >>> program = spaseq.compile(Path("rise.rq"), bind={"threshold": 20})
     """
-    listed = [texts] if isinstance(texts, str) else list(texts)
+    given = [texts] if isinstance(texts, str | PathLike) else _listed(texts)
+    paths = [_query_path(each) for each in given]
+    listed = [
+        _read(path) if path is not None else str(each)
+        for each, path in zip(given, paths, strict=True)
+    ]
     if names is None:
-        names = ["query"] if len(listed) == 1 else [f"query{n + 1}" for n in range(len(listed))]
+        names = _names(paths)
+    elif isinstance(names, str):
+        raise ArgumentError(f"names: a sequence of names is needed, as in [{names!r}]")
+    elif len(names) != len(listed):
+        raise SpaseqError(f"names has {len(names)} names for {len(listed)} queries")
     parsed = read_queries(listed, names)
     if bind:
         parsed = bind_parameters(parsed, bind)
@@ -250,6 +276,49 @@ def compile_each(queries: Sequence[tuple[str, str, Mapping[str, Term | object]]]
         for one, (_, _, values) in zip(parsed, queries, strict=True)
     ]
     return _compile(bound, tuple(names))
+
+
+def _listed(texts: object) -> list[AnyQuery]:
+    listed = list(texts) if isinstance(texts, Sequence) else None
+    if listed is None or not all(isinstance(each, str | PathLike) for each in listed):
+        wrong = (
+            texts
+            if listed is None
+            else next(each for each in listed if not isinstance(each, str | PathLike))
+        )
+        raise ArgumentError(
+            "a query is a text (str) or the path of a file, or several of them are a list, not "
+            f"{kind_of(wrong)}"
+        )
+    return listed
+
+
+def _query_path(given: AnyQuery) -> str | None:
+    """The path of a query that is given by one."""
+    if isinstance(given, str):
+        return given if "{" not in given and given.endswith((".rq", ".sparql")) else None
+    return os.fspath(given)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read()
+    except OSError as error:
+        raise SpaseqError(f"the query {path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise SpaseqError(f"the query {path} is not UTF-8: {error.reason}") from error
+
+
+def _names(paths: Sequence[str | None]) -> list[str]:
+    """The names of queries by default, each once."""
+    names: list[str] = []
+    for number, path in enumerate(paths, 1):
+        alone = "query" if len(paths) == 1 else f"query{number}"
+        stem = alone if path is None else os.path.splitext(os.path.basename(path))[0]
+        numbered = (f"{stem}-{n}" for n in count(2))
+        names.append(next(name for name in chain([stem], numbered) if name not in names))
+    return names
 
 
 def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:

@@ -28,14 +28,16 @@ from spaseq.engine.native._group_matches import GroupedMatches
 from spaseq.engine.native._matches import Matches
 from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native._push import Pushing
-from spaseq.engine.parameters import parameter_terms
+from spaseq.engine.parameters import parameter_terms, variables_of
 from spaseq.engine.python_graphs import facts_of, name_of
 from spaseq.engine.stream_clock import timestamp_of
+from spaseq.engine.stream_names import iris_of, text_of_stream
 from spaseq.errors import ChangeError, EventError
 from spaseq.parser import ast
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
+from spaseq.rdf.accepted import Graph, Name, StreamName, Time
 from spaseq.rdf.checked import LEAST
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event, Parameter
@@ -62,8 +64,7 @@ _Feed: TypeAlias = tuple[
 class Run:
     """One evaluation of a `Program`; made by `Program.start`.
 
-    The arguments are those of `Evaluation`. One thread may use a run at a time; a call in a second
-    thread raises `RuntimeError`.
+    One thread may use a run at a time; a call in a second thread raises `RuntimeError`.
     """
 
     def __init__(
@@ -94,6 +95,12 @@ class Run:
         self.failing: str | None = None
         """The query in which the run failed; None if it has not, or no query is to blame."""
         self._feed: _Feed | None = None
+        self._iris = iris_of(program)
+
+    def __dir__(self) -> list[str]:
+        """The names for callers; other attributes are for the package."""
+        public = {name for name in vars(Run) if not name.startswith("_")}
+        return sorted(public - {"settle", "end_stream"} | {"kb", "unreturned"})
 
     def __repr__(self) -> str:
         # Without the lock: it must work in a debugger, too, while another thread uses the run.
@@ -102,6 +109,11 @@ class Run:
         state = ", stopped" if clock.failure else ", finished" if clock.finished else ""
         events = f"{count} event{'' if count == 1 else 's'}"
         return f"<Run of {in_short(self.evaluation.program)}; {events}{state}>"
+
+    def _repr_html_(self) -> str:
+        from spaseq.explain.notebook import run_html
+
+        return run_html(self.program, self.stats, repr(self)[1:-1])
 
     @property
     def program(self) -> CompiledQueries:
@@ -133,23 +145,35 @@ class Run:
 
     # ------------------------------------------------------------------ single events
 
-    def push(self, stream: str, timestamp: Any, graph: Any, name: Any = None) -> list[Match]:
+    def push(
+        self, stream: StreamName, timestamp: Time, graph: Graph, name: Name | None = None
+    ) -> list[Match]:
         """Process one event of one stream.
 
         Args:
-            stream: The IRI of the stream.
-            timestamp: A datetime, a number of seconds or a `Timestamp`.
+            stream: The IRI of the stream, or its name in the queries.
+            timestamp: A datetime or date (without a zone in UTC), an ISO text, a number of seconds,
+                a literal, a `numpy.datetime64` or a `Timestamp`.
             graph: An rdflib graph, an iterable of pyoxigraph or rdflib triples or quads, or
-                N-Triples or N-Quads bytes. Names of graphs in it are ignored.
-            name: The name of the event's graph.
+                N-Triples or N-Quads as bytes or text. Names of graphs in it are ignored.
+            name: The name of the event's graph, an IRI or a blank node.
 
         Returns:
             The matches that are certain after the event.
 
         Raises:
-            EventError: for an unknown stream, or an event whose timestamp is closed.
+            ArgumentError: if the stream is named by something else than text or an IRI.
+            EventError: for an unknown stream, a time or graph that is none, or an event whose
+                timestamp is closed. This error and the one above leave the run unchanged.
+            LimitExceeded: beyond a limit of the run, which has failed then.
             RuntimeError: if another thread uses the run.
+
+        Example:
+            >>> run.push("trades", "2026-01-05T12:00:00Z", b"<urn:t1> <urn:price> 14 .")
         """
+        # Most callers pass the IRI itself, and the same object each time.
+        known = self._iris.get(stream) if isinstance(stream, str) else None
+        stream = self._stream_iri(stream) if known is None else known
         if self._feed is not None and isinstance(self._feed[0], Pushing):
             pushing = self._feed[0]
             try:
@@ -161,6 +185,11 @@ class Run:
             if found is not None:
                 return found
         return self._push(stream, timestamp, graph, name)
+
+    def _stream_iri(self, name: StreamName) -> str:
+        """The IRI of a stream; a name that no query has is returned as it is."""
+        text = text_of_stream(name)
+        return self._iris.get(text, text)
 
     @alone
     def _push(self, stream: str, timestamp: Any, graph: Any, name: Any) -> list[Match]:
@@ -380,7 +409,7 @@ class Run:
     # ------------------------------------------------------------------ time
 
     @alone
-    def advance(self, timestamp: Any) -> list[Match]:
+    def advance(self, timestamp: Time) -> list[Match]:
         """A watermark: no stream has further events before `timestamp`.
 
         Returns:
@@ -529,7 +558,7 @@ class Run:
         self._change(removed(self.evaluation, name, drain))
         bound = self.evaluation.bound
         if bound:
-            used = _variables(self.evaluation.unbound)
+            used = variables_of(self.evaluation.unbound)
             self.evaluation.bound = {name: term for name, term in bound.items() if name in used}
 
     @property
@@ -553,7 +582,7 @@ class Run:
         """
         self._begin_change()
         evaluation = self.evaluation
-        known = _variables(evaluation.unbound)
+        known = variables_of(evaluation.unbound)
         for name in values:
             if name not in known:
                 shown = ", ".join(f"?{each}" for each in sorted(known)) or "none"
@@ -566,7 +595,7 @@ class Run:
                 assert entry.run is not None
                 if entry.run.drains:
                     continue
-                if not values.keys().isdisjoint(_variables([entry.unbound])):
+                if not values.keys().isdisjoint(variables_of([entry.unbound])):
                     alone = replace(
                         self._like,
                         queries=(),
@@ -597,7 +626,7 @@ class Run:
         if not isinstance(program, CompiledQueries):
             raise TypeError(f"{type(program).__name__} is no program: spaseq.compile makes one")
         (source, *_) = program.sources
-        used = _variables(program.sources)
+        used = variables_of(program.sources)
         values = {name: term for name, term in self.evaluation.bound.items() if name in used}
         if values or not program.queries:
             program = cast(_Bindable, program).bind(values)
@@ -608,6 +637,7 @@ class Run:
         evaluation = self.evaluation
         self.rows, self.queries = evaluation.rows, evaluation.queries
         self._plain = None
+        self._iris = iris_of(self.program) | {iri: iri for iri in self.clock.streams}
 
     @alone
     def close(self) -> None:
@@ -693,9 +723,5 @@ class Run:
 
         self.settle()
         self.evaluation.sync()
-        return why_not(self.evaluation, query, sampled(events, self.evaluation))
-
-
-def _variables(sources: Iterable[ast.Query]) -> set[str]:
-    """The names of the variables of some queries."""
-    return {node.name for node in ast.walk(tuple(sources)) if isinstance(node, ast.Var)}
+        sample = sampled(events, self._stream_iri, self.clock)
+        return why_not(self.evaluation, query, sample)

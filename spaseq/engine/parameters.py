@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -31,7 +31,7 @@ def bind_parameters(
         ValueError: for a name that no query uses, or that a query assigns.
     """
     constants = {name: _constant(value) for name, value in parameter_terms(values).items()}
-    used = {node.name for node in ast.walk(tuple(queries)) if isinstance(node, ast.Var)}
+    used = variables_of(queries)
     for name in constants:
         if name not in used:
             known = ", ".join(f"?{other}" for other in sorted(used)) or "none"
@@ -40,6 +40,11 @@ def bind_parameters(
         for name in _assigned(query) & constants.keys():
             raise ValueError(f"the query itself assigns ?{name}: it cannot be fixed from outside")
     return tuple(_replaced(query, constants) for query in queries)
+
+
+def variables_of(queries: Iterable[ast.Query]) -> set[str]:
+    """The names of the variables of some queries."""
+    return {node.name for node in ast.walk(tuple(queries)) if isinstance(node, ast.Var)}
 
 
 def parameter_terms(values: Mapping[str, object]) -> dict[str, Parameter]:

@@ -93,6 +93,22 @@ def _term(part: Any, blanks: dict[Any, ox.BlankNode], scope: str) -> Term:
     return ox.Literal(str(part))
 
 
+def term_of(part: Any) -> Term:
+    """A term of rdflib or pyoxigraph as one of pyoxigraph; blank nodes keep their labels.
+
+    Raises:
+        EventError: for anything else.
+    """
+    if isinstance(part, ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple):
+        return part
+    if type(part).__name__ == "BNode":
+        return ox.BlankNode(str(part))
+    try:
+        return _term(part, {}, "")
+    except ValueError as error:
+        raise EventError(f"{part!r} is no term of RDF: {error}") from error
+
+
 def name_of(name: Any) -> ox.NamedNode | ox.BlankNode | None:
     """The name of an event's graph, from a term or the text of an IRI.
 

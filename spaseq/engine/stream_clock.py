@@ -96,7 +96,7 @@ class StreamClock:
             now = from_micros(self.closed, time.domain)
             raise EventError(
                 f"an event of <{stream}> at {json_value(time)} is late: the run has reached "
-                f"{json_value(now)}. Sort the events, or let the reader reorder them (--lateness)"
+                f"{json_value(now)}. Sort the events, or let the reader reorder them (lateness)"
             )
 
     def next_ordinal(self, stream: str, time: Timestamp) -> int:

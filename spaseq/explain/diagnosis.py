@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -29,7 +29,7 @@ import pyoxigraph as ox
 
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.python_graphs import facts_of
-from spaseq.engine.stream_clock import timestamp_of
+from spaseq.engine.stream_clock import StreamClock, timestamp_of
 from spaseq.errors import EventError
 from spaseq.explain.expression_errors import (
     as_node,
@@ -74,30 +74,38 @@ class Sample:
         return "no event" if self.is_whole else f"none of the {len(self.events):,} events examined"
 
 
-def sampled(events: Iterable[Any] | Sample, run: Evaluation) -> Sample | None:
-    """The events that a caller gives to `Run.why_not`; None without any.
+def sampled(
+    given: Iterable[Any] | Sample, iri_of: Callable[[Any], str], clock: StreamClock
+) -> Sample | None:
+    """The events that a caller gives to `Run.why_not`; None for none.
+
+    Args:
+        given: Each an `Event` or (stream, timestamp, graph).
+        iri_of: The IRI of a stream that is given by a name.
+        clock: The clock of the run.
 
     Raises:
-        EventError: for an item that is no event of the run's streams.
+        EventError: for an item that is no event of a stream of the run.
     """
-    if isinstance(events, Sample):
-        return events
-    given = []
-    for number, item in enumerate(events):
+    if isinstance(given, Sample):
+        return given
+    events = []
+    for number, item in enumerate(given):
         if isinstance(item, Event):
-            given.append(item)
+            events.append(item)
             continue
         try:
-            stream, timestamp, graph, *_ = item
+            named, timestamp, graph, *_ = item
         except (TypeError, ValueError):
             raise EventError(
                 f"{item!r} is no event; use an Event or (stream, timestamp, graph)"
             ) from None
-        if stream not in run.program.streams:
+        stream = iri_of(named)
+        if stream not in clock.streams:
             raise EventError(f"no query reads the stream <{stream}>")
-        time = timestamp_of(timestamp, run.clock.time_precision)
-        given.append(Event(stream, time, number, facts_of(graph, f"w{number}")))
-    return Sample(given, len(given) == run.clock.events) if given else None
+        time = timestamp_of(timestamp, clock.time_precision)
+        events.append(Event(stream, time, number, facts_of(graph, f"w{number}")))
+    return Sample(events, len(events) == clock.events) if events else None
 
 
 def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -> list[str]:

@@ -38,6 +38,8 @@ class Columns:
     wanted: tuple[str, ...] | None = None
     grouped: bool = False
     """Whether a query has a GROUP: a row then shows the number of results of its group."""
+    typed: bool = False
+    """Whether to note what the values of variables are natively (spaseq/io/typed_columns.py)."""
 
     def has(self, name: str) -> bool:
         """Whether to compute a column."""

@@ -1,6 +1,6 @@
 """Matches → rows of a DataFrame, in the columns of spaseq/io/arrow_columns.py.
 
-A row is the same in every task (spaseq/io/identity.py), so its `id` identifies it. Cost:
+A row is the same in every task (spaseq/results/identity.py), so its `id` identifies it. Cost:
 constant per term of a match.
 """
 
@@ -11,23 +11,18 @@ from itertools import accumulate, chain
 from typing import Any
 
 import pyarrow as pa
+import pyoxigraph as ox
 
 from spaseq.io import time_column
 from spaseq.io.arrow_columns import GROUPED, Columns
-from spaseq.io.identity import (
-    Shown,
-    decoded,
-    match_digest,
-    plain,
-    relabelled,
-    shown_time,
-    witness_shown,
-)
+from spaseq.io.identity import Shown, decoded, plain, shown_time, witness_shown
 from spaseq.io.native._building import Numbers, Strings
+from spaseq.io.native._native_values import NativeColumn, NativeValues
 from spaseq.io.native._rows import RowMaker
 from spaseq.io.time_column import TimeKind
 from spaseq.rdf.event import Term, n_triples
 from spaseq.results import Match, triples_text
+from spaseq.results.identity import match_digest, relabelled
 
 ROWS_AT_ONCE = 1024
 """The number of rows of a batch that `Rows` builds from objects."""
@@ -58,11 +53,17 @@ class Rows:
 
     def __init__(self, columns: Columns):
         self._columns = columns
+        self._has_id = columns.has("id")
+        self._has_events = self._has_id or columns.has("events")
+        self._has_texts = self._has_id or columns.has("bindings")
         self._ids: list[str] = []
         self._queries: list[str] = []
         self._starts: list[Any] = []
         self._ends: list[Any] = []
         self._values: dict[str, list[str | None]] = {name: [] for name in columns.variables}
+        self._natives = {name: NativeValues() for name in columns.variables if columns.typed}
+        self.natives: Mapping[str, NativeColumn] = {}
+        """For typed columns: the columns of the variables in the last batch, by their names."""
         self._bindings: list[int | None] = []
         self._keys: list[str] = []
         self._items: list[str] = []
@@ -88,7 +89,8 @@ class Rows:
         kind, shown, parts, names = self._columns.kind, self._shown, [], dict[Term, Term]()
         self._matches.append(match)
         first = len(shown)
-        for witness in match.events:
+        identified = self._has_events or match.graph is not None or _has_nodes(match)
+        for witness in match.events if identified else ():
             known = self._known.get(id(witness))
             if known is None:
                 known = self._known[id(witness)] = witness_shown(witness, kind)
@@ -97,8 +99,8 @@ class Rows:
             if known[2]:
                 names |= known[2]
         match = relabelled(match, parts, names)
-        texts = list(map(n_triples, match.bindings.values()))
-        self._ids.append(match_digest(match, parts, texts))
+        texts = list(map(n_triples, match.bindings.values())) if self._has_texts else []
+        self._ids.append(match_digest(match, parts, texts) if self._has_id else "")
         self._queries.append(match.query)
         self._ends.append(shown_time(match.end, kind))
         if match.boolean is None:
@@ -115,14 +117,17 @@ class Rows:
         solution = match.bindings
         if match.boolean is None and match.graph is None:
             self._bindings.append(len(self._keys))
-            self._keys += solution
-            self._items += texts
+            if texts:
+                self._keys += solution
+                self._items += texts
         else:
             self._bindings.append(None)
             solution = {}
         for name, column in self._values.items():
             term = solution.get(name)
             column.append(None if term is None else plain(term))
+            if self._natives:
+                self._natives[name].add_term(term)
 
     def batch(self) -> pa.RecordBatch:
         """The rows added so far; the object is empty afterwards."""
@@ -141,6 +146,10 @@ class Rows:
             found[GROUPED] = pa.array(self._results, pa.int64())
         for name, column in columns.variables.items():
             found[column] = pa.array(self._values[name], pa.string())
+        self.natives = {
+            columns.variables[name]: values.take(found[columns.variables[name]])
+            for name, values in self._natives.items()
+        }
         batch = columns.batch_of(found)
         for some in (
             *(self._ids, self._queries, self._starts, self._ends, *self._values.values()),
@@ -168,6 +177,11 @@ class Rows:
         return _lists_of_events(ends_of_rows, arrays)
 
 
+def _has_nodes(match: Match) -> bool:
+    """Whether a label in the solution is derived from an event."""
+    return any(isinstance(term, ox.BlankNode | ox.Triple) for term in match.bindings.values())
+
+
 class CompiledRows:
     """Rows that compiled code builds without `Match` objects.
 
@@ -177,6 +191,8 @@ class CompiledRows:
     def __init__(self, columns: Columns, maker: RowMaker):
         self._columns = columns
         self._maker = maker
+        self.natives: Mapping[str, NativeColumn] = {}
+        """As in `Rows`."""
         maker.begin(decoded, COMPILED_ROWS_AT_ONCE, columns)
 
     def set_columns(self, columns: Columns) -> None:
@@ -213,6 +229,12 @@ class CompiledRows:
         }
         for column, texts in zip(self._columns.variables.values(), made.values, strict=True):
             found[column] = texts.array()
+        natives = zip(self._columns.variables.values(), made.natives or (), strict=False)
+        self.natives = {
+            column: values.take(found[column])
+            for column, values in natives
+            if self._columns.has(column)
+        }
         return self._columns.batch_of(found)
 
 

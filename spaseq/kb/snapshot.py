@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 import pyoxigraph as ox
 
-from spaseq.errors import KbError
+from spaseq.errors import ArgumentError, KbError, kind_of
 from spaseq.kb.client import Client
 from spaseq.kb.endpoint import Endpoint, is_url
 from spaseq.kb.relation import Relation, Respondent
@@ -204,16 +204,26 @@ def open_kb(sources: Mapping[str, Source]) -> Kb:
     Raises:
         KbError: if a source cannot be read; names file and line.
     """
+    if not isinstance(sources, Mapping):
+        raise ArgumentError(
+            "kb: a dict of the graphs is needed, as in "
+            f'kb={{"http://example.org/house": "house.ttl"}}, not {kind_of(sources)}'
+        )
+    named = {graph_name(iri): source for iri, source in sources.items()}
     return Kb(
         {
-            graph_name(iri): open_source(iri, source, f"kb{index}")
-            for index, (iri, source) in enumerate(sources.items())
+            name: open_source(name.value, source, f"kb{index}")
+            for index, (name, source) in enumerate(named.items())
         }
     )
 
 
-def graph_name(iri: str) -> ox.NamedNode:
+def graph_name(iri: str | ox.NamedNode) -> ox.NamedNode:
     """The name of a KB graph."""
+    if isinstance(iri, ox.NamedNode):
+        return iri
+    if not isinstance(iri, str):
+        raise ArgumentError(f"kb: a graph is named by an IRI, not by {kind_of(iri)}")
     try:
         return ox.NamedNode(iri)
     except ValueError as error:
@@ -250,6 +260,11 @@ def open_source(iri: str, source: Source, prefix: str) -> Graph | Respondent:
             return _graph(iri, read_quads(path), prefix)
         except NeedsCareError:
             return _graph(iri, read_quads(path, line_by_line=True), prefix)
+    if not isinstance(source, Iterable):
+        raise ArgumentError(
+            f"kb: the graph <{iri}> is a path, a URL, a store, an Endpoint or triples, not "
+            f"{kind_of(source)}"
+        )
     return _graph(iri, source, prefix)
 
 

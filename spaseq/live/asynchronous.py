@@ -8,82 +8,226 @@ Cost: two hand-overs between threads per event of such a source and per match, a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from spaseq.pipeline import run
-from spaseq.program import Program, compile_queries
+from spaseq.engine.compiled import in_short
+from spaseq.errors import SpaseqError
+from spaseq.execute import check_keywords, check_mapping, run
+from spaseq.inputs import Stream
+from spaseq.program import AnyQuery, Program, compile_queries
+from spaseq.rdf.accepted import AnyEvent
+from spaseq.result import ROWS, Result
 from spaseq.results import Match
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 _END: Any = object()
 
 
+class AsyncResult:
+    """The matches of one call of `spaseq.arun`: a `Result` for asyncio.
+
+    `async for` yields each match as soon as it is certain. `to_arrow`, `to_pandas`, `to_polars` and
+    `to_batches` take the arguments of those of `Result`. Use it with `async with`, or call
+    `aclose`, if you do not read it to the end.
+
+    Example:
+        >>> async with spaseq.arun(query, {"sensors": sensors()}) as result:
+        ...     async for match in result:
+        ...         await notify(match["room"])
+    """
+
+    def __init__(self, program: Program, streams: Mapping[str, Any], options: Mapping[str, Any]):
+        self._program = program
+        self._streams = streams
+        self._options = options
+        self._steps: AsyncGenerator[Any, None] | None = None
+
+    def __repr__(self) -> str:
+        state = "not read yet" if self._steps is None else "being read"
+        return f"<AsyncResult of {in_short(self._program)}; {state}>"
+
+    def __aiter__(self) -> AsyncResult:
+        return self
+
+    async def __anext__(self) -> Match:
+        if self._steps is None:
+            self._steps = self._stepping(iter)
+        return cast(Match, await anext(self._steps))
+
+    async def aclose(self) -> None:
+        """Stop reading: close the sources, and the connections of the run."""
+        if self._steps is None:
+            self._steps = _nothing()
+        await self._steps.aclose()
+
+    async def __aenter__(self) -> AsyncResult:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.aclose()
+
+    def to_batches(self, size: int = ROWS, **options: Any) -> AsyncIterator[pa.RecordBatch]:
+        """The matches as record batches, with `async for`.
+
+        Args:
+            size: The number of rows of a batch.
+            options: `columns` and `types`, as for `Result.to_batches`.
+
+        Raises:
+            SpaseqError: while iterating, as for `Result.to_batches`.
+
+        Example:
+            >>> async for batch in spaseq.arun(query, streams).to_batches(1000):
+            ...     await send(batch)
+        """
+        return self._begin(lambda result: result.to_batches(size, **options))
+
+    async def to_arrow(self, **options: Any) -> pa.Table:
+        """The matches as a table of pyarrow.
+
+        Args:
+            options: `columns` and `types`, as for `Result.to_arrow`.
+
+        Raises:
+            SpaseqError: as for `Result.to_arrow`.
+
+        Example:
+            >>> table = await spaseq.arun(query, streams).to_arrow()
+        """
+        return await self._only(lambda result: result.to_arrow(**options))
+
+    async def to_polars(self, **options: Any) -> pl.DataFrame:
+        """The matches as a data frame of polars.
+
+        Args:
+            options: `columns` and `types`, as for `Result.to_polars`.
+
+        Raises:
+            SpaseqError: as for `Result.to_polars`.
+
+        Example:
+            >>> frame = await spaseq.arun(query, streams).to_polars()
+        """
+        return cast("pl.DataFrame", await self._only(lambda result: result.to_polars(**options)))
+
+    async def to_pandas(self, **options: Any) -> pd.DataFrame:
+        """The matches as a data frame of pandas.
+
+        Args:
+            options: `columns` and `types`, as for `Result.to_pandas`.
+
+        Raises:
+            SpaseqError: as for `Result.to_pandas`.
+
+        Example:
+            >>> frame = await spaseq.arun(query, streams).to_pandas()
+        """
+        return cast("pd.DataFrame", await self._only(lambda result: result.to_pandas(**options)))
+
+    async def _only(self, make: Callable[[Result], Any]) -> Any:
+        steps = self._begin(lambda result: iter([make(result)]))
+        try:
+            return await anext(steps)
+        finally:
+            await steps.aclose()
+
+    def _begin(self, take: Callable[[Result], Iterator[Any]]) -> AsyncGenerator[Any, None]:
+        if self._steps is not None:
+            raise SpaseqError(
+                "the matches of this result are being read already: call spaseq.arun again"
+            )
+        self._steps = self._stepping(take)
+        return self._steps
+
+    async def _stepping(self, take: Callable[[Result], Iterator[Any]]) -> AsyncGenerator[Any, None]:
+        """What `take` makes of the result, step by step, in a thread of its own."""
+        loop = asyncio.get_running_loop()
+        bridges: list[_Bridge] = []
+        given: dict[str, Any] = {}
+        for name, content in self._streams.items():
+            if hasattr(content, "__aiter__"):
+                bridges.append(_Bridge(content, loop))
+                content = bridges[-1]
+            given[name] = content
+        executor = ThreadPoolExecutor(1, thread_name_prefix="spaseq-arun")
+        result: Result | None = None
+        try:
+            start = partial(run, self._program, given, **self._options)
+            result = await loop.run_in_executor(executor, start)
+            steps = await loop.run_in_executor(executor, take, result)
+            while True:
+                step = await loop.run_in_executor(executor, next, steps, None)
+                if step is None:
+                    return
+                yield step
+        finally:
+            for bridge in bridges:
+                bridge.stop()
+            if result is not None:
+                # The thread ends what it does first, which `stop` has cut short.
+                await asyncio.shield(loop.run_in_executor(executor, result.close))
+            executor.shutdown(wait=False)
+            for bridge in bridges:
+                await bridge.close()
+
+
+async def _nothing() -> AsyncGenerator[Any, None]:
+    """The steps of a result that was closed before it was read."""
+    return
+    yield
+
+
 def arun(
-    program: Program | str | Sequence[str],
-    streams: Mapping[str, Any],
+    program: Program | AnyQuery | Sequence[AnyQuery],
+    streams: Mapping[str, Stream | AsyncIterable[AnyEvent]],
     *,
     bind: Mapping[str, object] | None = None,
     **options: Any,
-) -> AsyncIterator[Match]:
-    """Run queries over streams, and iterate over the matches with `async for`.
+) -> AsyncResult:
+    """Run queries over streams for asyncio.
 
     Args:
-        program: A compiled program, or the text of one or several queries.
-        streams: As for `spaseq.run`; a stream may also be an asynchronous iterable of what an
-            iterable of `spaseq.run` may have, in time order.
+        program: A compiled program, or one or several queries as for `spaseq.compile`.
+        streams: As for `spaseq.run`; a stream may also be an asynchronous iterable of events, in
+            time order.
         bind: Values of query variables.
         options: The other arguments of `spaseq.run`.
 
+    Returns:
+        An `AsyncResult`: iterate over it with `async for`, or await a table. Nothing is read
+        before.
+
     Raises:
+        ArgumentError: immediately, for an argument of a type that is not accepted.
         QueryError: immediately, if a query is invalid. All other errors of `spaseq.run` are raised
             while iterating, and those of asynchronous sources as they are.
+
+    Example:
+        >>> async for match in spaseq.arun(query, {"sensors": sensors()}):
+        ...     print(match["room"])
     """
+    check_mapping("streams", streams)
+    check_keywords(options)
     if not isinstance(program, Program):
         program = compile_queries(program, bind=bind)
     elif bind:
         program = program.bind(bind)
-    return _matches(program, streams, options)
-
-
-async def _matches(
-    program: Program, streams: Mapping[str, Any], options: Mapping[str, Any]
-) -> AsyncIterator[Match]:
-    loop = asyncio.get_running_loop()
-    bridges: list[_Bridge] = []
-    given: dict[str, Any] = {}
-    for name, content in streams.items():
-        if hasattr(content, "__aiter__"):
-            bridges.append(_Bridge(content, loop))
-            content = bridges[-1]
-        given[name] = content
-    executor = ThreadPoolExecutor(1, thread_name_prefix="spaseq-arun")
-    found: Iterator[Match] | None = None
-    try:
-        start: Callable[[], Iterator[Match]] = partial(run, program, given, **options)
-        found = await loop.run_in_executor(executor, start)
-        while True:
-            match = await loop.run_in_executor(executor, next, found, None)
-            if match is None:
-                return
-            yield match
-    finally:
-        for bridge in bridges:
-            bridge.stop()
-        if found is not None:
-            # The thread ends what it does first, which `stop` has cut short.
-            await asyncio.shield(loop.run_in_executor(executor, partial(_close, found)))
-        executor.shutdown(wait=False)
-        for bridge in bridges:
-            await bridge.close()
-
-
-def _close(found: Iterator[Match]) -> None:
-    """End a generator, which may have ended by an error of its own."""
-    close = getattr(found, "close", None)
-    if close is not None:
-        close()
+    return AsyncResult(program, streams, options)
 
 
 class _Stopped(Exception):

@@ -17,12 +17,13 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from spaseq.errors import SpaseqError
-from spaseq.io.identity import match_digest, plain, witness_shown
+from spaseq.io.identity import plain, witness_shown
 from spaseq.live.commits import agreed
 from spaseq.live.waiting import Waiting
 from spaseq.rdf.event import n_triples
 from spaseq.rdf.time import json_value
 from spaseq.results import Match
+from spaseq.results.identity import match_digest
 from spaseq.runs import Run
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")

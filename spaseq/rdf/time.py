@@ -103,7 +103,7 @@ def from_literal(
 def from_value(
     value: object, unit: TimeUnit = "s", precision: TimePrecision = "error"
 ) -> Timestamp:
-    """The timestamp of a Python value: datetime, date, int, float, Decimal, or a literal.
+    """The timestamp of a Python value: datetime, date, int, float, Decimal, ISO text, or a literal.
 
     Literals of rdflib are recognised by their `datatype`, times of numpy by `astype`, and times
     of pandas by `nanosecond`, so that none of these libraries need be installed.
@@ -141,14 +141,31 @@ def from_value(
         datatype = value.datatype or XSD + "string"
         literal = ox.Literal(str(value), datatype=ox.NamedNode(str(datatype)))
         return from_literal(literal, unit, precision)
+    if isinstance(value, str):
+        return _from_iso(value, precision)
     if isinstance(value, Integral) and not isinstance(value, bool):
         return from_value(int(value), unit, precision)
     if isinstance(value, Real) and hasattr(value, "dtype"):
         return from_value(float(str(value)), unit, precision)  # numpy's shortest digits
     raise EventError(
-        f"{value!r} is not a timestamp; use a datetime, a number of seconds, "
-        "or an xsd:dateTime literal"
+        f"{value!r} is not a timestamp; use a datetime, a number of seconds, an ISO text "
+        "('2026-01-31T12:00:00Z') or an xsd:dateTime literal"
     )
+
+
+def _from_iso(text: str, precision: TimePrecision) -> Timestamp:
+    """The timestamp of a date, or of a date and a time of day with a `T` or a space between."""
+    plain = text.strip()
+    try:
+        if "T" not in plain and " " not in plain:
+            return _from_date(plain)
+        lexical = plain.replace(" ", "T", 1)
+        return _from_date_time(lexical, ox.Literal(lexical, datatype=_DATE_TIME), precision)
+    except EventError as error:
+        raise EventError(
+            f"{text!r} is not a timestamp; an ISO text is a date with or without a time of day, "
+            f"such as '2026-01-31T12:00:00Z' ({error})"
+        ) from error
 
 
 _FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}

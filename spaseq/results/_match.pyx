@@ -10,6 +10,7 @@ cimport cython
 import json
 
 from spaseq.results.data import match_to_dict
+from spaseq.results.identity import match_id
 from spaseq.results.values import html_table, names_of, one_line, value_in, values_in
 
 cdef tuple FIELDS = (
@@ -27,6 +28,7 @@ cdef class Match:
     `"x" in match` says whether there is such a variable, and iterating yields the names.
 
     Attributes:
+        id: A text that identifies the match, the same in every run over the same events.
         query: The name of the query.
         start: The time of the first event.
         end: The time of the last event, or the closing time of the window if the match had to
@@ -91,6 +93,17 @@ cdef class Match:
         if self.found_bindings is None:
             self.decode_bindings()
         return self.found_bindings
+
+    @property
+    def id(self) -> str:
+        """A text that identifies the match: a digest of its query, end, events and solution.
+
+        It is the same in every run over the same events, also after a restart and on Spark, and is
+        the column `id` of tables. Matches that cannot be told apart have the same one: those of an
+        ASK at one time, and matches that differ only in an event of which they show nothing.
+        Cost: linear in the terms of the match, at each access.
+        """
+        return match_id(self)
 
     @property
     def values(self):

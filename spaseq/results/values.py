@@ -13,7 +13,7 @@ import pyoxigraph as ox
 
 from spaseq.plan.wording import did_you_mean, listing
 from spaseq.rdf._values import decode
-from spaseq.rdf.event import Term, n_triples
+from spaseq.rdf.event import Term, Timestamp, n_triples
 from spaseq.rdf.plain import LangString, plain
 from spaseq.rdf.time import json_value
 
@@ -101,6 +101,21 @@ def _text(value: object) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+def cells_of(match: Match) -> dict[str, str]:
+    """A match as texts by column, for a table of several matches; long texts are cut."""
+    if match.boolean is not None:
+        return {"boolean": str(match.boolean)}
+    if match.graph is not None:
+        triples = "\n".join(f"{s} {p} {n_triples(o)}" for s, p, o in match.graph)
+        return {"graph": _cut(triples)}
+    return {name: _cut(_shown(value)) for name, value in values_in(match).items()}
+
+
+def time_text(time: Timestamp) -> str:
+    """A time as text that may be broken between the date and the time of day."""
+    return str(json_value(time)).replace("T", " ")
 
 
 def html_table(match: Match) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.io.identity import event_digest
+from spaseq.results.identity import event_digest
 from spaseq.spark import chunks
 from spaseq.spark.chunks import Numbers
 from spaseq.spark.part_run import split

@@ -37,7 +37,6 @@ from pyspark.sql.types import StructType
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io import time_column
-from spaseq.io.identity import event_digest
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Framing, OnError, ReadOptions
 from spaseq.io.recognition import extension_syntax, recognised
@@ -48,6 +47,7 @@ from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import DATE_TIME
 from spaseq.rdf.time import TimeUnit, duration_micros
+from spaseq.results.identity import event_digest
 from spaseq.spark import splits
 from spaseq.spark._arrow import GraphWriter, instants
 

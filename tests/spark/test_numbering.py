@@ -23,9 +23,9 @@ import spaseq
 from spaseq.cli import main
 from spaseq.io.arrow_columns import columns_of
 from spaseq.io.arrow_rows import batches
-from spaseq.io.identity import event_digest
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
+from spaseq.results.identity import event_digest
 from spaseq.spark import chunks, match_stream, numbering
 
 DRIVER = Path(__file__).with_name("cores_driver.py")

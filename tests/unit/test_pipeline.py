@@ -9,6 +9,7 @@ import pytest
 
 from spaseq import pipeline
 from spaseq.errors import EventError, InputError, SpaseqError
+from spaseq.execute import run
 from spaseq.io.read_options import ReadOptions
 from spaseq.program import compile_queries
 from spaseq.rdf.event import NUMBER, Event
@@ -130,7 +131,7 @@ def texts(found: Iterable[Match]) -> list[tuple[str, str]]:
 def test_run_over_iterables() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     triples = b'_:b <http://example.org/a> "1" .'
-    result = pipeline.run(
+    result = run(
         QUERY,
         {
             "s": [(begin, triples), (begin, triples.replace(b"1", b"2"), "http://example.org/e")],
@@ -149,11 +150,11 @@ def test_run_over_events_and_files(tmp_path: Path) -> None:
     streams = {S: [event(S, 0)], T: [path, str(path)]}
     program = compile_queries(QUERY)
     # Events of the files are at 0, 1, 2 and 3 seconds; only the first to follow is taken.
-    assert texts(pipeline.run(program, streams, options=options)) == [("0", "7")]
-    assert texts(pipeline.run(program, streams, options=options, workers=1)) == [("0", "7")]
-    with pytest.raises(SpaseqError, match="--workers 0"):
-        pipeline.run(program, streams, options=options, workers=0)
-    fixed = pipeline.run(program, streams, bind={"x": 5}, options=options)
+    assert texts(run(program, streams, options=options)) == [("0", "7")]
+    assert texts(run(program, streams, options=options, workers=1)) == [("0", "7")]
+    with pytest.raises(SpaseqError, match="workers 0"):
+        run(program, streams, options=options, workers=0)
+    fixed = run(program, streams, bind={"x": 5}, options=options)
     assert list(fixed) == []
 
 
@@ -165,19 +166,19 @@ def pipeline_framing(text: str):  # type: ignore[no-untyped-def]
 
 def test_streams_that_do_not_fit() -> None:
     with pytest.raises(SpaseqError, match=r"no query reads the stream urn:x; .* <.*/s> \(s\)"):
-        pipeline.run(QUERY, {"urn:x": []})
+        run(QUERY, {"urn:x": []})
     with pytest.raises(SpaseqError, match=r"the stream <.*/t> was not given"):
-        pipeline.run(QUERY, {S: []})
+        run(QUERY, {S: []})
     both = [QUERY, QUERY.replace(":s ", ":u ")]
     with pytest.raises(
         SpaseqError, match=r"use the name s for both <.*/s> and <.*/u>; use the IRI"
     ):
-        pipeline.run(both, {"s": []})
+        run(both, {"s": []})
 
 
 def test_events_that_do_not_fit() -> None:
     back = [event(S, 2), event(S, 1)]
     with pytest.raises(EventError, match="time runs backwards"):
-        list(pipeline.run(QUERY, {S: back, T: []}))
+        list(run(QUERY, {S: back, T: []}))
     with pytest.raises(EventError, match="is not an event"):
-        list(pipeline.run(QUERY, {S: [7], T: []}))
+        list(run(QUERY, {S: [7], T: []}))

@@ -4,6 +4,7 @@ from typing import Any
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.io.arrow_columns import Columns
 from spaseq.io.native._building import Numbers, Strings
+from spaseq.io.native._native_values import NativeValues
 from spaseq.results import Witness
 
 class RowMaker(MatchMaker):
@@ -24,6 +25,7 @@ class RowMaker(MatchMaker):
     ordinals: Numbers
     event_key_begins: Numbers
     values: list[Strings]
+    natives: list[NativeValues] | None
     @property
     def full(self) -> bool: ...
     def begin(

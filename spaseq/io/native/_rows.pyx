@@ -23,6 +23,7 @@ from spaseq.results._json cimport Text, put, put_bytes, put_number
 from spaseq.results._match cimport Match
 from spaseq.results._term_text cimport put_n_triples
 from spaseq.io.native._building cimport Numbers, Strings
+from spaseq.io.native._native_values cimport NativeValues
 from spaseq.io.native._partition_key cimport key_with, part_of_key
 
 cdef enum:
@@ -36,6 +37,7 @@ cdef class RowMaker(MatchMaker):
     cdef readonly Strings ids, queries, keys, items, gpms, streams, names, event_keys, event_items
     cdef readonly Numbers starts, ends, begins, event_begins, times, ordinals, event_key_begins
     cdef readonly list values   # by projected variable: its column
+    cdef readonly list natives  # by projected variable: its `NativeValues`; None without types
     cdef Text digest            # input of the digest of the current match
     # Names in UTF-8.
     cdef bytes query
@@ -88,6 +90,7 @@ cdef class RowMaker(MatchMaker):
         self.event_begins, self.times, self.ordinals = Numbers(), Numbers(), Numbers()
         self.event_key_begins = Numbers()
         self.values = [Strings() for _ in self.variables]
+        self.natives = [NativeValues() for _ in self.variables] if columns.typed else None
 
     def restrict(self, int64_t first, int64_t behind, variables, uint32_t part, uint32_t parts):
         """Build rows only of matches whose end is at least `first` and less than `behind` and, if
@@ -262,11 +265,16 @@ cdef class RowMaker(MatchMaker):
         """Add the binding of a projected variable."""
         cdef Origin* origin = &self.reading.origins[self.reading.registers[number]]
         cdef Strings column = <Strings>self.values[number]
+        cdef NativeValues natives = None
         cdef bint shown = self.shown[number]
         cdef bytes text, plain
         cdef const TermRecord* record
         cdef Label* label
+        if shown and self.natives is not None:
+            natives = <NativeValues>self.natives[number]
         if not origin.step:
+            if natives is not None:
+                natives.skip()
             return column.skip() if shown else 0
         label = walk.path[walk.length - origin.step]
         if self.bound:
@@ -285,6 +293,8 @@ cdef class RowMaker(MatchMaker):
                 put_bytes(&self.digest, text)
             if shown:
                 column.add(plain, len(plain))
+            if natives is not None:
+                natives.add(self.record(label, origin.column + 2))
             return 0
         record = self.record(label, origin.column + 2)
         if self.bound:
@@ -292,6 +302,8 @@ cdef class RowMaker(MatchMaker):
             self.items.close()
         if self.identified:
             put_n_triples(&self.digest, record)
+        if natives is not None:
+            natives.add(record)
         if shown and is_triple(record.text):
             put_n_triples(&column.text, record)
             column.close()

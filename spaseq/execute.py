@@ -1,0 +1,234 @@
+"""`run`: queries over streams in one call."""
+
+from __future__ import annotations
+
+import builtins
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias
+
+from spaseq.engine.limit_errors import OnLimit
+from spaseq.engine.stream_names import shown_streams, stream_iri, text_of_stream
+from spaseq.errors import ArgumentError, QueryWarning, SpaseqError, kind_of
+from spaseq.inputs import Stream, source_of
+from spaseq.io.python_words import python_words
+from spaseq.io.read_options import Framing, OnError, ReadOptions, TimeDomain
+from spaseq.io.rows.mapping import MappingLike
+from spaseq.io.source import Source
+from spaseq.pipeline import BATCH, AtEnd, mappings_by_iri, merged
+from spaseq.plan.wording import did_you_mean
+from spaseq.program import AnyQuery, Program, compile_queries
+from spaseq.rdf.event import Event
+from spaseq.rdf.time import TimePrecision, TimeUnit, duration_micros
+from spaseq.result import Result
+
+Duration: TypeAlias = timedelta | str | int | float
+"""A duration: a timedelta, a text as `"10s"` or `"PT10S"`, or a number of seconds."""
+Entail: TypeAlias = Literal["rdfs", "owl-ql"]
+
+
+@python_words()
+def run(
+    program: Program | AnyQuery | Sequence[AnyQuery],
+    streams: Mapping[str, Stream],
+    kb: Mapping[str, Any] | None = None,
+    bind: Mapping[str, object] | None = None,
+    options: ReadOptions | None = None,
+    entail: Entail | None = None,
+    max_groups: int | None = None,
+    max_steps: int | None = None,
+    max_memory: int | None = None,
+    on_limit: OnLimit = "stop",
+    map: Mapping[str, MappingLike] | None = None,
+    time_column: str | None = None,
+    workers: int | None = None,
+    at_end: AtEnd = "close",
+    *,
+    framing: str | Framing | None = None,
+    syntax: str | None = None,
+    time_predicate: str | None = None,
+    unit: TimeUnit | None = None,
+    time_precision: TimePrecision | None = None,
+    lateness: Duration | None = None,
+    on_error: OnError | None = None,
+    arrival_time: bool | None = None,
+    clock: Callable[[], int] | None = None,
+    contexts: Mapping[str, str] | None = None,
+    reuse_graph_names: bool | None = None,
+    event_metadata: bool | None = None,
+) -> Result:
+    """Run queries over streams. Returns the matches, one by one or as a table.
+
+    Args:
+        program: A compiled program, or one or several queries as for `spaseq.compile`.
+        streams: For each stream, by its IRI or its name in a query, one of:
+            a path or a glob pattern, an open file, or a list of them;
+            an iterable in time order of `Event`s, (timestamp, graph) or (timestamp, graph, name),
+            see `Run.push`;
+            a `pyoxigraph.Store` or `Dataset` or an `rdflib.Dataset` with a named graph for each
+            event, or an iterable of quads, in the order of events;
+            with a mapping in `map`: a file of rows, an Arrow table or reader, a frame of pandas or
+            polars, a relation of DuckDB, or a list of them.
+        kb: The knowledge base, as for `Program.start`.
+        bind: Values of query variables, as for `Program.bind`.
+        options: How to read, in one object; the keywords below take its fields one by one.
+        entail: `rdfs` or `owl-ql`, as for `Program.start`.
+        max_groups: As for `Program.start`.
+        max_steps: As for `Program.start`.
+        max_memory: As for `Program.start`. It also limits the framings that read all files first.
+        on_limit: As for `Program.start`.
+        map: For each stream of rows, by its IRI or its name, the mapping: its text, or the path
+            of its file.
+        time_column: The column of times, of rows whose mapping leaves `?_time` unbound.
+        workers: The threads of the run, 2 by default: one reads files ahead while another one
+            matches. With 1, nothing is read ahead.
+        at_end: `close`: the end of all streams closes every window; matches of windows that a
+            stream had not passed are `closed_by_end`. `open`: such matches are not returned.
+        framing: How statements are cut into events: `auto`, `graph`, `message`, `subject`,
+            `dataset`, `member` or `triples:N` (docs/formats.md).
+        syntax: The syntax of files, such as `trig` or `csv`, instead of that of the extension.
+        time_predicate: The IRI of the predicate of timestamps, or a path of predicates.
+        unit: The unit of times that are plain numbers: `s`, `ms`, `us` or `ns`.
+        time_precision: How to treat a time finer than a microsecond: `error`, `truncate`, `round`.
+        lateness: How late an event may be and still be put in order: a timedelta, a text such as
+            `"10s"`, or a number of seconds. Later events are counted and left out. By default
+            streams are in order, and an event that is not is an error.
+        on_error: Whether a malformed statement or event ends the run (`stop`) or is logged and
+            left out (`skip`).
+        arrival_time: Whether the time of an event is that of its arrival.
+        clock: For `arrival_time`: returns microseconds since 1970-01-01T00:00:00Z.
+        contexts: Files that replace remote JSON-LD contexts, by URL; "" is for every other one.
+        reuse_graph_names: Whether a graph name that occurs again with a time is another event.
+        event_metadata: Whether statements about the name of an event belong to it.
+
+    Returns:
+        A `Result`. Nothing is read before its first match is asked for.
+
+    Raises:
+        ArgumentError: immediately, for an argument of a type that is not accepted.
+        QueryError: immediately, if a query or a mapping is invalid; while iterating, if a mapping
+            does not fit the columns.
+        SpaseqError: immediately, if the streams do not fit the queries.
+        InputError, EventError: while iterating, after the matches of all earlier events.
+
+    Example:
+        >>> for match in spaseq.run(Path("rise.rq"), streams={"trades": "trades.nq"}):
+        ...     print(match["company"], match.end.datetime)
+    """
+    check_mapping("streams", streams)
+    for name, given in (("kb", kb), ("bind", bind), ("map", map)):
+        check_mapping(name, given)
+    if not isinstance(program, Program):
+        program = compile_queries(program, bind=bind)
+    elif bind:
+        program = program.bind(bind)
+    contents = _by_iri(program, streams)
+    read = _options(
+        options,
+        framing=Framing.parse(framing) if isinstance(framing, str) else framing,
+        syntax=syntax,
+        time_predicate=time_predicate,
+        unit=unit,
+        time_precision=time_precision,
+        lateness=None if lateness is None else _micros("lateness", lateness),
+        on_error=on_error,
+        arrival_time=arrival_time,
+        clock=clock,
+        contexts=contexts,
+        reuse_graph_names=reuse_graph_names,
+        event_metadata=event_metadata,
+        time_column=time_column,
+        workers=workers,
+    )
+    maps = mappings_by_iri(program, map or {})
+    for mapping in maps.values():
+        for warning in mapping.shown_warnings():
+            warnings.warn(warning, QueryWarning, stacklevel=3)
+    started = program.start(
+        kb=kb,
+        entail=entail,
+        max_groups=max_groups,
+        max_steps=max_steps,
+        max_memory=max_memory,
+        on_limit=on_limit,
+    )
+    if max_memory is not None and read.max_memory is None:
+        read = replace(read, max_memory=max_memory)
+    domain, sources = TimeDomain(), list[Iterable[Event]]()
+    for number, (iri, content) in enumerate(contents.items()):
+        source = source_of(iri, content, number, read, domain, maps.get(iri))
+        if isinstance(source, Source):
+            source.relevance = started.relevance
+        sources.append(source)
+    live = any(not isinstance(s, Source) or s.live for s in sources)
+    ordered = merged(started, list(contents), sources, at_end)
+    return Result(started, ordered, 1 if live else BATCH, close=at_end == "close")
+
+
+def check_mapping(name: str, given: object) -> None:
+    """Refuse an argument that is no mapping.
+
+    Raises:
+        ArgumentError: naming the argument.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        example = {"streams": '{"trades": "trades.nq"}', "bind": '{"threshold": 20}'}.get(name)
+        shown = f", as in {name}={example}" if example else ""
+        raise ArgumentError(f"{name}: a dict is needed{shown}, not {kind_of(given)}")
+
+
+def check_keywords(given: Mapping[str, object]) -> None:
+    """Refuse keywords that `run` does not have, before it is called.
+
+    Raises:
+        ArgumentError: naming the keyword.
+    """
+    known = run.__annotations__.keys() - {"return"}
+    for name in given:
+        if name not in known:
+            question = did_you_mean(name, known)
+            raise ArgumentError(f"there is no argument {name}" + (question and f" ({question})"))
+
+
+def _options(options: ReadOptions | None, **given: Any) -> ReadOptions:
+    """The options with the keywords that are given."""
+    if options is not None and not isinstance(options, ReadOptions):
+        raise ArgumentError(f"options: ReadOptions are needed, not {kind_of(options)}")
+    changes = {name: value for name, value in given.items() if value is not None}
+    return replace(options or ReadOptions(), **changes)
+
+
+def _micros(name: str, duration: Duration) -> int:
+    """A duration in microseconds.
+
+    Raises:
+        ArgumentError: if it is none.
+        SpaseqError: if it is negative, or a text that is no duration.
+    """
+    if isinstance(duration, timedelta):
+        micros = duration // timedelta(microseconds=1)
+    elif isinstance(duration, str):
+        micros = duration_micros(duration)
+    elif isinstance(duration, int | float) and not isinstance(duration, bool):
+        micros = builtins.round(duration * 1_000_000)
+    else:
+        raise ArgumentError(
+            f"{name}: a timedelta, a text such as '10s' or a number of seconds is needed, not "
+            f"{kind_of(duration)}"
+        )
+    if micros < 0:
+        raise SpaseqError(f"{name}: a duration is not negative, and this one is {duration}")
+    return micros
+
+
+def _by_iri(program: Program, streams: Mapping[str, Any]) -> dict[str, Any]:
+    """Stream IRI → content, in the order in which the queries declare the streams."""
+    named = {
+        stream_iri(program, text_of_stream(name)): content for name, content in streams.items()
+    }
+    for iri in program.streams:
+        if iri not in named:
+            raise SpaseqError(f"the stream <{iri}> was not given; {shown_streams(program)}")
+    return {iri: named[iri] for iri in program.streams}

@@ -1,0 +1,48 @@
+"""What a caller may pass as a time, a term, a graph or an event: types for type checkers.
+
+Objects of rdflib and numpy are described by what the package uses of them, so that neither has to
+be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+from typing import Protocol, TypeAlias
+
+import pyoxigraph as ox
+
+from spaseq.rdf.event import Event, Term, Timestamp
+
+
+class RdflibTerm(Protocol):
+    """A term of rdflib."""
+
+    def n3(self) -> str: ...
+
+
+class NumpyTime(Protocol):
+    """A `numpy.datetime64`."""
+
+    def astype(self, dtype: str, /) -> object: ...
+
+
+AnyTerm: TypeAlias = Term | RdflibTerm
+Name: TypeAlias = str | ox.NamedNode | ox.BlankNode | RdflibTerm
+"""An IRI, or a blank node."""
+StreamName: TypeAlias = str | ox.NamedNode
+"""The IRI of a stream, or its name in the queries."""
+Time: TypeAlias = (
+    date | int | float | Decimal | str | Timestamp | ox.Literal | RdflibTerm | NumpyTime
+)
+"""A datetime or date, a number of seconds, an ISO text, a literal, or a `numpy.datetime64`."""
+AnyTriple: TypeAlias = (
+    ox.Triple
+    | ox.Quad
+    | tuple[AnyTerm, AnyTerm, AnyTerm]
+    | tuple[AnyTerm, AnyTerm, AnyTerm, AnyTerm | None]
+)
+Graph: TypeAlias = bytes | str | Iterable[AnyTriple]
+"""Triples, an `rdflib.Graph` included, or N-Triples or N-Quads as text."""
+AnyEvent: TypeAlias = Event | tuple[Time, Graph] | tuple[Time, Graph, Name | None]

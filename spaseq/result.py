@@ -1,0 +1,450 @@
+"""The result of `spaseq.run`: matches one by one, or as tables with typed columns.
+
+A result is read once, from the start: each match goes to the iteration, or to a table. Nothing is
+read before the first match is asked for. Tables are built without an object for a match where
+compiled code can build their rows (spaseq/io/typed_rows.py). pyarrow, pandas and polars are
+imported when they are used.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from spaseq.engine.compiled import in_short
+from spaseq.errors import ArgumentError, SpaseqError
+from spaseq.io.python_words import python_words
+from spaseq.pipeline import answered, shapes
+from spaseq.rdf.ahead import close_generator
+from spaseq.rdf.event import Event
+from spaseq.results import Match
+from spaseq.results.values import cells_of, time_text
+from spaseq.runs import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from spaseq.io.typed_rows import Part, TypedRows
+
+ROWS = 1 << 16
+"""The rows of a batch by default."""
+SHOWN = 10
+"""The matches that a notebook shows."""
+_NOT_BY_DEFAULT = ("id", "bindings", "events")
+
+
+class Result:
+    """The matches of one call of `spaseq.run`.
+
+    Iterating yields each `Match` as soon as it is certain. `to_arrow`, `to_pandas`, `to_polars` and
+    `to_batches` return the matches that have not been read as tables. A result is also an Arrow
+    stream, which polars, DuckDB and others read directly. Use it in a `with` block, or call
+    `close`, if you do not read it to the end.
+
+    In a table, a match is a row. Its columns are `query` (if there are several queries), `start`
+    and `end`; a column for each variable of the SELECT; `graph` (N-Triples) for a CONSTRUCT,
+    `boolean` for an ASK, and `results` for a query with GROUP. With `columns` you choose among
+    these and `id`, `events` and `bindings`. A variable whose name another column has gets an
+    underscore behind it. docs/python.md shows the types.
+
+    Example:
+        >>> with spaseq.run(query, streams={"trades": "trades.nq"}) as result:
+        ...     table = result.to_polars()
+    """
+
+    def __init__(self, run: Run, events: Iterable[Event], batch: int, close: bool):
+        self._run = run
+        self._events = events
+        self._batch = batch
+        self._close = close
+        self._answers: Iterator[Any] | None = None
+        self._matches: Iterator[Match | None] = iter(())
+        self._peeked: deque[Match] = deque()
+        self._read = 0
+        self._is_finished = False
+
+    # ------------------------------------------------------------------ one by one
+
+    def __iter__(self) -> Result:
+        return self
+
+    def __next__(self) -> Match:
+        if self._peeked:
+            self._read += 1
+            return self._peeked.popleft()
+        match = self._following()
+        self._read += 1
+        return match
+
+    def _following(self) -> Match:
+        """The next match of the run.
+
+        Raises:
+            StopIteration: at the end.
+        """
+        if self._is_finished:
+            raise StopIteration
+        try:
+            for match in self._all():
+                if match is not None:
+                    return match
+        except BaseException:
+            self._end()
+            raise
+        self._end()
+        raise StopIteration
+
+    def _all(self) -> Iterator[Match | None]:
+        """The matches of the run, and None after each batch of events.
+
+        The next call continues where this one stopped.
+        """
+        if self._answers is None:
+            self._answers = answered(self._run, self._events, self._batch, self._close)
+            self._matches = _marked(self._answers)
+        return self._matches
+
+    def close(self) -> None:
+        """Stop reading: close the sources, and the connections of the run.
+
+        A result that is read to the end is closed. Closing it again does nothing.
+        """
+        self._peeked.clear()
+        self._end()
+        self._run.close()
+
+    def _end(self) -> None:
+        """Close the sources. The run remains as it is, so that it can be saved."""
+        self._is_finished = True
+        if self._answers is not None:
+            close_generator(self._answers)
+
+    def __enter__(self) -> Result:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ reports
+
+    @property
+    def run(self) -> Run:
+        """The run that makes the matches."""
+        return self._run
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """The counters of the run so far; see `Run.stats`."""
+        return self._run.stats
+
+    def why_not(self, query: str | None = None) -> str:
+        """How far each pattern got so far, and why places did not advance; see `Run.why_not`.
+
+        Args:
+            query: The name of a query; None for all.
+
+        Raises:
+            ValueError: if no query has the name.
+
+        Example:
+            >>> print(result.why_not())
+        """
+        return self._run.why_not(query)
+
+    def __repr__(self) -> str:
+        count = f"{self._read} match{'' if self._read == 1 else 'es'}"
+        state = "not read yet" if self._answers is None else f"{count} read"
+        end = ", finished" if self._is_finished and not self._peeked else ""
+        return f"<Result of {in_short(self._run.program)}; {state}{end}>"
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
+    def _repr_html_(self) -> str:
+        """The next matches as a table, for notebooks. They remain to be read."""
+        while len(self._peeked) <= SHOWN:
+            try:
+                self._peeked.append(self._following())
+            except StopIteration:
+                break
+        shown = list(self._peeked)[:SHOWN]
+        more = len(self._peeked) > SHOWN
+        several = len(self._run.program.queries) > 1
+        names = dict.fromkeys(name for match in shown for name in cells_of(match))
+        heads = [*(["query"] if several else []), "start", "end", *names]
+        rows = []
+        for match in shown:
+            cells = cells_of(match)
+            start = [match.query] if several else []
+            texts = [*start, time_text(match.start), time_text(match.end)]
+            texts += [cells.get(name, "") for name in names]
+            rows.append("".join(f"<td>{escape(text)}</td>" for text in texts))
+        head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        count = f"{len(shown)} match{'' if len(shown) == 1 else 'es'}"
+        caption = f"the next {count}; there are more" if more else count
+        return (
+            f"<table><caption>{escape(in_short(self._run.program))}: {caption}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    # ------------------------------------------------------------------ tables
+
+    def to_batches(
+        self,
+        size: int = ROWS,
+        *,
+        columns: Sequence[str] | None = None,
+        types: Mapping[str, pa.DataType] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The matches as record batches of pyarrow, while they are found.
+
+        The columns of variables have the types that fit the first batch, so that all batches have
+        one schema. Memory: one batch.
+
+        Args:
+            size: The number of rows of a batch; only the last one has fewer.
+            columns: The columns, in order; by default those that the class names.
+            types: The types of some columns, instead of those of the first batch.
+
+        Raises:
+            ArgumentError: immediately, for a size that is no positive number.
+            SpaseqError: immediately, for an unknown column, without pyarrow, and if the result has
+                been read; while iterating, for a value that its column cannot represent. And all
+                errors of iterating over the matches, after the rows before them.
+
+        Example:
+            >>> for batch in spaseq.run(query, streams).to_batches(10_000):
+            ...     writer.write_batch(batch)
+        """
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise ArgumentError(f"size: a batch has a positive number of rows, not {size!r}")
+        rows = self._rows(columns, types)
+        return self._batches(rows, size, dict(types or {}))
+
+    def _batches(
+        self, rows: TypedRows, size: int, types: Mapping[str, pa.DataType]
+    ) -> Iterator[pa.RecordBatch]:
+        schema: pa.Schema | None = None
+        held: list[pa.RecordBatch] = []
+        failure: Exception | None = None
+        taking = self._taking(rows, size)
+        while failure is None:
+            try:
+                next(taking)
+                ended = False
+            except StopIteration:
+                ended = True
+            except Exception as error:
+                failure, ended = error, True
+            parts = rows.take()
+            if schema is None and parts:
+                schema = rows.schema(parts, types)
+            held += [rows.typed(part, schema) for part in parts]
+            count = sum(batch.num_rows for batch in held)
+            while count >= size or (ended and count):
+                batch, held = _cut(held, size)
+                count -= batch.num_rows
+                yield batch
+            if ended:
+                break
+        if failure is not None:
+            raise failure
+
+    def _taking(self, rows: TypedRows, size: int) -> Iterator[None]:
+        """Add all matches to rows; yields when there are `size` rows to be taken."""
+        while self._peeked:
+            rows.add(self._peeked.popleft())
+        try:
+            for match in self._all():
+                rows.add(match)
+                if len(rows) >= size:
+                    yield
+        finally:
+            self._end()
+
+    def _rows(
+        self, columns: Sequence[str] | None, types: Mapping[str, pa.DataType] | None
+    ) -> TypedRows:
+        """Where the rows of the rest of the matches are collected."""
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            raise SpaseqError(
+                f"tables need the package pyarrow: pip install 'spaseq[arrow]' ({error})"
+            ) from error
+        from spaseq.io.arrow_columns import columns_of_shapes, select_columns
+        from spaseq.io.typed_rows import TypedRows
+
+        if isinstance(columns, str):
+            raise ArgumentError(f"columns: a sequence of names, as in [{columns!r}]")
+        program = self._run.program
+        whole = columns_of_shapes(shapes(program), "timestamp")
+        if columns is None:
+            left_out = {*_NOT_BY_DEFAULT, *(["query"] if len(program.queries) == 1 else [])}
+            columns = [name for name in whole.names() if name not in left_out]
+        try:
+            (chosen,) = select_columns([whole], list(columns))
+        except ValueError as error:
+            raise SpaseqError(str(error)) from None
+        for name in types or {}:
+            if name not in (chosen.wanted or ()):
+                raise SpaseqError(
+                    f"types names {name}, but the columns are {', '.join(chosen.wanted or ())}"
+                )
+        if self._is_finished and not self._peeked:
+            raise SpaseqError(
+                "the matches of this result have been read: call spaseq.run again, or keep the "
+                "table that was made first"
+            )
+        rows = TypedRows(chosen, self._run.evaluation)
+        if self._answers is None:
+            rows.attach()
+        return rows
+
+    def to_arrow(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        types: Mapping[str, pa.DataType] | None = None,
+    ) -> pa.Table:
+        """The matches as a table of pyarrow, whose types fit all of them.
+
+        Args:
+            columns: The columns, in order; by default those that the class names.
+            types: The types of some columns, instead of those that fit the values.
+
+        Raises:
+            SpaseqError: as for `to_batches`. A failure while the matches are found leaves no table.
+
+        Cost: the memory of the table twice.
+
+        Example:
+            >>> spaseq.run(query, streams).to_arrow(columns=["end", "price"])
+        """
+        import pyarrow as pa
+
+        rows = self._rows(columns, types)
+        parts: list[Part] = []
+        for _ in self._taking(rows, ROWS):
+            parts += rows.take()
+        parts += rows.take()
+        schema = rows.schema(parts, dict(types or {}))
+        return pa.Table.from_batches([rows.typed(part, schema) for part in parts], schema)
+
+    def to_reader(
+        self,
+        size: int = ROWS,
+        *,
+        columns: Sequence[str] | None = None,
+        types: Mapping[str, pa.DataType] | None = None,
+    ) -> pa.RecordBatchReader:
+        """The matches as a reader of pyarrow; the arguments are those of `to_batches`.
+
+        The first batch is computed at once, since a reader has a schema.
+
+        Raises:
+            SpaseqError: as for `to_batches`.
+
+        Example:
+            >>> duckdb.from_arrow(spaseq.run(query, streams).to_reader())
+        """
+        import pyarrow as pa
+
+        rows = self._rows(columns, types)
+        given = dict(types or {})
+        batches = self._batches(rows, size, given)
+        first = next(batches, None)
+        if first is None:
+            return pa.RecordBatchReader.from_batches(rows.schema([], given), [])
+        return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The matches by the Arrow PyCapsule interface, as those of `to_reader`."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def to_polars(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        types: Mapping[str, pa.DataType] | None = None,
+    ) -> pl.DataFrame:
+        """The matches as a data frame of polars; the arguments are those of `to_arrow`.
+
+        Raises:
+            SpaseqError: as for `to_arrow`, and without polars.
+
+        Example:
+            >>> spaseq.run(query, streams).to_polars().group_by("room").len()
+        """
+        polars = _imported("polars")
+        frame: pl.DataFrame = polars.from_arrow(self.to_arrow(columns=columns, types=types))
+        return frame
+
+    def to_pandas(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        types: Mapping[str, pa.DataType] | None = None,
+    ) -> pd.DataFrame:
+        """The matches as a data frame of pandas; the arguments are those of `to_arrow`.
+
+        Integers and booleans are pandas' `Int64` and `boolean`, so that unbound variables are `NA`
+        and do not change the type.
+
+        Raises:
+            SpaseqError: as for `to_arrow`, and without pandas.
+
+        Example:
+            >>> spaseq.run(query, streams).to_pandas().set_index("end")
+        """
+        import pyarrow as pa
+
+        pandas = _imported("pandas")
+        nullable = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
+        table = self.to_arrow(columns=columns, types=types)
+        frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
+        return frame
+
+
+def _marked(answers: Iterable[tuple[Iterable[Match | None], object]]) -> Iterator[Match | None]:
+    """The matches of all batches of events, and None after each batch."""
+    with python_words():
+        for found, _ in answers:
+            yield from found
+            yield None
+
+
+def _imported(name: str) -> Any:
+    """A library of data frames.
+
+    Raises:
+        SpaseqError: if it is not installed.
+    """
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise SpaseqError(f"data frames of {name} need it: pip install {name} ({error})") from error
+
+
+def _cut(batches: list[pa.RecordBatch], size: int) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+    """The first rows of some batches as one batch, at most `size`, and the rest."""
+    import pyarrow as pa
+
+    first, missing = list[pa.RecordBatch](), size
+    rest = deque(batches)
+    while missing and rest:
+        batch = rest.popleft()
+        first.append(batch.slice(0, missing))
+        if batch.num_rows > missing:
+            rest.appendleft(batch.slice(missing))
+        missing -= first[-1].num_rows
+    joined = first[0] if len(first) == 1 else pa.concat_batches(first)
+    return joined, list(rest)
