@@ -101,7 +101,11 @@ class AsyncRun:
         return await self._call(self.run.save)
 
     async def stats(self) -> dict[str, Any]:
-        """As `Run.stats`."""
+        """The counters of the run; see `Run.stats`.
+
+        Example:
+            >>> (await run.stats())["events"]
+        """
         return await self._call(lambda: self.run.stats)
 
     async def _call(self, function: Callable[[], _T]) -> _T:

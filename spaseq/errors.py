@@ -90,14 +90,17 @@ class QueryError(SpaseqError):
 
     @property
     def line(self) -> int:
+        """The line of the first finding, from 1."""
         return self.diagnostics[0].span.line
 
     @property
     def column(self) -> int:
+        """The column of the first finding, from 1."""
         return self.diagnostics[0].span.column
 
     @property
     def hint(self) -> str:
+        """What to do about the first finding; empty if there is no advice."""
         return self.diagnostics[0].hint
 
 

@@ -90,7 +90,7 @@ def run(
             `dataset`, `member` or `triples:N` (docs/formats.md).
         syntax: The syntax of files, such as `trig` or `csv`, instead of that of the extension.
         time_predicate: The IRI of the predicate of timestamps, or a path of predicates.
-        unit: The unit of times that are plain numbers: `s`, `ms`, `us` or `ns`.
+        unit: The unit of times that are plain numbers: `s`, `ms` or `us`.
         time_precision: How to treat a time finer than a microsecond: `error`, `truncate`, `round`.
         lateness: How late an event may be and still be put in order: a timedelta, a text such as
             `"10s"`, or a number of seconds. Later events are counted and left out. By default

@@ -66,6 +66,9 @@ class Program(CompiledQueries):
 
         Raises:
             ValueError: if no query uses a name as a free variable.
+
+        Example:
+            >>> program.bind({"threshold": 20})
         """
         if not values:
             return self
@@ -121,6 +124,9 @@ class Program(CompiledQueries):
         Raises:
             KbError: if the knowledge base cannot be read.
             ValueError: if `bind` names a variable that no query uses.
+
+        Example:
+            >>> run = program.start(kb={"http://example.org/house": "house.ttl"})
         """
         limits = limits_of(max_groups, max_steps, max_memory, on_limit)
         run = Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits, prune)
@@ -135,6 +141,10 @@ class Program(CompiledQueries):
 
         Args:
             options: The arguments of `start`.
+
+        Example:
+            >>> async with program.astart() as run:
+            ...     await run.push("sensors", now, triples)
         """
         return AsyncRun(lambda: self.start(**options))
 
@@ -156,8 +166,21 @@ class Program(CompiledQueries):
         queries of the saved run were changed, the program must have them in the order of
         `Run.program`: those that were added come last.
 
+        Args:
+            blob: What `Run.save` returned.
+            kb: As for `start`.
+            max_groups: As for `start`.
+            max_steps: As for `start`.
+            max_memory: As for `start`.
+            on_limit: As for `start`.
+            time_precision: As for `start`.
+            prune: As for `start`.
+
         Raises:
             StateError: if the blob is damaged, or of another version or program.
+
+        Example:
+            >>> run = program.resume(Path("run.state").read_bytes())
         """
         saved = SavedState(blob)
         program = self if saved.fits(self) else self._as_bound(saved)
@@ -190,6 +213,13 @@ class Program(CompiledQueries):
         """The plan as text: GPMs, places, registers, indexes.
 
         With `entail`, it also shows how the schema of `kb` widens patterns.
+
+        Args:
+            kb: As for `start`; read only with `entail`.
+            entail: As for `start`.
+
+        Example:
+            >>> print(program.explain())
         """
         from spaseq.explain.report import explain
 
@@ -198,19 +228,35 @@ class Program(CompiledQueries):
     def to_dict(
         self, kb: Mapping[str, Any] | Any = None, entail: str | None = None
     ) -> dict[str, Any]:
-        """The plan as plain data; the arguments are those of `explain`."""
+        """The plan as plain data; the arguments are those of `explain`.
+
+        Args:
+            kb: As for `explain`.
+            entail: As for `explain`.
+
+        Example:
+            >>> program.to_dict()["queries"]
+        """
         from spaseq.explain.report import to_dict
 
         return to_dict(self, widened=self._widened(kb, entail))
 
     def to_dot(self) -> str:
-        """The automata in Graphviz's DOT language."""
+        """The automata in Graphviz's DOT language.
+
+        Example:
+            >>> Path("query.dot").write_text(program.to_dot())
+        """
         from spaseq.explain.svg import to_dot
 
         return to_dot(self)
 
     def to_svg(self) -> str:
-        """The automata as an SVG image."""
+        """The automata as an SVG image.
+
+        Example:
+            >>> Path("query.svg").write_text(program.to_svg())
+        """
         from spaseq.explain.svg import to_svg
 
         return to_svg(self)

@@ -113,6 +113,9 @@ class Result:
         """Stop reading: close the sources, and the connections of the run.
 
         A result that is read to the end is closed. Closing it again does nothing.
+
+        Example:
+            >>> result.close()
         """
         self._peeked.clear()
         self._end()
@@ -122,6 +125,7 @@ class Result:
         """Close the sources. The run remains as it is, so that it can be saved."""
         self._is_finished = True
         if self._answers is not None:
+            close_generator(self._matches)
             close_generator(self._answers)
 
     def __enter__(self) -> Result:
@@ -347,6 +351,11 @@ class Result:
         """The matches as a reader of pyarrow; the arguments are those of `to_batches`.
 
         The first batch is computed at once, since a reader has a schema.
+
+        Args:
+            size: The number of rows of a batch.
+            columns: The columns, in order.
+            types: The types of some columns.
 
         Raises:
             SpaseqError: as for `to_batches`.

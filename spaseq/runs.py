@@ -15,25 +15,31 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from spaseq.engine._alone import Alone, alone
-from spaseq.engine.changes import Change, StatePolicy, added, entries_of, removed, replaced
+from spaseq.engine.changes import (
+    Change,
+    StatePolicy,
+    added,
+    bound_program,
+    rebound,
+    removed,
+    replaced,
+)
 from spaseq.engine.checkpoint import save
 from spaseq.engine.compiled import CompiledQueries, in_short
-from spaseq.engine.entailment import widened_patterns
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._group_matches import GroupedMatches
 from spaseq.engine.native._matches import Matches
 from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native._push import Pushing
-from spaseq.engine.parameters import parameter_terms, variables_of
+from spaseq.engine.parameters import variables_of
 from spaseq.engine.python_graphs import facts_of, name_of
 from spaseq.engine.stream_clock import timestamp_of
 from spaseq.engine.stream_names import iris_of, text_of_stream
 from spaseq.errors import ChangeError, EventError
-from spaseq.parser import ast
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
@@ -47,12 +53,6 @@ from spaseq.results import Match
 
 if TYPE_CHECKING:
     from spaseq.explain.diagnosis import Sample
-
-
-class _Bindable(Protocol):
-    """The part of `Program` that compiles a query with other values of its variables."""
-
-    def bind(self, values: Mapping[str, object]) -> CompiledQueries: ...
 
 
 _Feed: TypeAlias = tuple[
@@ -255,6 +255,9 @@ class Run:
         Returns:
             An iterator over the matches. Matches of an event of an encoded batch must be consumed
             before another call advances the run; after that the iterator raises `RuntimeError`.
+
+        Example:
+            >>> matches = list(run.push_batch(source))
         """
         if isinstance(events, EventBatch):
             if self.evaluation.is_single(events.stream):
@@ -412,8 +415,17 @@ class Run:
     def advance(self, timestamp: Time) -> list[Match]:
         """A watermark: no stream has further events before `timestamp`.
 
+        Args:
+            timestamp: As for `push`.
+
         Returns:
             The matches that become certain.
+
+        Raises:
+            EventError: for a time that is none, or of another kind than those of the events.
+
+        Example:
+            >>> run.advance("2026-01-05T13:00:00Z")
         """
         self.settle()
         clock = self.clock
@@ -450,6 +462,9 @@ class Run:
 
         Returns:
             The matches that become certain.
+
+        Example:
+            >>> last = run.finish()
         """
         if self.clock.finished:
             return []
@@ -501,9 +516,12 @@ class Run:
                 those below leave the run unchanged.
             KbError: if the knowledge base lacks what the query needs.
             LimitExceeded: if the limits of the run do not allow the query.
+
+        Example:
+            >>> run.add("hot", spaseq.compile(query))
         """
         self._begin_change()
-        bound, unbound = self._bound(program)
+        bound, unbound = bound_program(self.evaluation, program)
         self._change(added(self.evaluation, name, bound, unbound, new_streams))
 
     @alone
@@ -532,9 +550,13 @@ class Run:
             ChangeError: as for `add`; if there is no query of the name; and if the new query cannot
                 continue the state of the old one. The message names the difference.
             KbError, LimitExceeded: as for `add`.
+
+        Example:
+            >>> run.replace("hot", spaseq.compile(query), "keep")
         """
         self._begin_change()
-        self._change(replaced(self.evaluation, {name: self._bound(program)}, state, new_streams))
+        bound = bound_program(self.evaluation, program)
+        self._change(replaced(self.evaluation, {name: bound}, state, new_streams))
 
     @alone
     def remove(self, name: str, *, drain: bool = False) -> None:
@@ -553,6 +575,9 @@ class Run:
             ChangeError: if there is no such query, if it is the only one, or if another one reads
                 the stream that it registers. With `drain`, also if it registers a stream or reads a
                 registered one, or drains already.
+
+        Example:
+            >>> run.remove("hot")
         """
         self._begin_change()
         self._change(removed(self.evaluation, name, drain))
@@ -579,36 +604,16 @@ class Run:
         Raises:
             ValueError: if no query uses a name as a free variable.
             ChangeError: if a query cannot keep its state, as for `replace`.
+
+        Example:
+            >>> run.bind(threshold=30)
         """
         self._begin_change()
-        evaluation = self.evaluation
-        known = variables_of(evaluation.unbound)
-        for name in values:
-            if name not in known:
-                shown = ", ".join(f"?{each}" for each in sorted(known)) or "none"
-                raise ValueError(f"no query uses the variable ?{name}; their variables are {shown}")
-        before = evaluation.bound
-        evaluation.bound = before | parameter_terms(values)
+        before = self.evaluation.bound
         try:
-            programs = {}
-            for entry in entries_of(evaluation):
-                assert entry.run is not None
-                if entry.run.drains:
-                    continue
-                if not values.keys().isdisjoint(variables_of([entry.unbound])):
-                    alone = replace(
-                        self._like,
-                        queries=(),
-                        tasks=(),
-                        asked=(),
-                        sources=(entry.unbound,),
-                        names=(entry.name,),
-                    )
-                    programs[entry.compiled.plan.name] = self._bound(alone)
-            instead = "bind the variable where the query is compiled, and replace the query"
-            self._change(replaced(evaluation, programs, "keep", False, instead))
+            self._change(rebound(self.evaluation, self._like, values))
         except BaseException:
-            evaluation.bound = before
+            self.evaluation.bound = before
             raise
 
     def _begin_change(self) -> None:
@@ -617,20 +622,6 @@ class Run:
         if self.clock.finished:
             raise ChangeError("the run is finished")
         self._stop_feed()
-
-    def _bound(self, program: CompiledQueries) -> tuple[CompiledQueries, ast.Query]:
-        """A program of one query with the variables bound that are bound in the run.
-
-        Also returns the source before.
-        """
-        if not isinstance(program, CompiledQueries):
-            raise TypeError(f"{type(program).__name__} is no program: spaseq.compile makes one")
-        (source, *_) = program.sources
-        used = variables_of(program.sources)
-        values = {name: term for name, term in self.evaluation.bound.items() if name in used}
-        if values or not program.queries:
-            program = cast(_Bindable, program).bind(values)
-        return program, source
 
     def _change(self, change: Change) -> None:
         change.apply()
@@ -645,6 +636,9 @@ class Run:
 
         The end of a `with` block does this. Matches that wait for their windows are not returned;
         `finish` returns them. Closing a run that has ended does nothing.
+
+        Example:
+            >>> run.close()
         """
         if self.clock.finished or self.clock.failure:
             return
@@ -668,6 +662,9 @@ class Run:
 
         Raises:
             RunFailed: if the run has failed.
+
+        Example:
+            >>> Path("run.state").write_bytes(run.save())
         """
         self.settle()
         self.evaluation.sync()
@@ -688,21 +685,16 @@ class Run:
 
     @alone
     def explain(self) -> str:
-        """The plan as text, with the observed cost and results of each graph pattern so far."""
-        from spaseq.explain.joining import joined_so_far
-        from spaseq.explain.report import explain
+        """The plan as text, with the observed cost and results of each graph pattern so far.
+
+        Example:
+            >>> print(run.explain())
+        """
+        from spaseq.explain.report import explain_run
 
         self.settle()
         self.evaluation.sync()
-        matchers = self.rows.matchers
-        entailed = self.evaluation.entailed
-        program, tasks = self._as_program()
-        return explain(
-            program,
-            [matchers.observed(task) for task in tasks],
-            widened_patterns(program, {seen: each.rules for seen, each in entailed.items()}),
-            [joined_so_far(query.native) for query in self.queries],
-        )
+        return explain_run(self.evaluation, *self._as_program())
 
     @alone
     def why_not(self, query: str | None = None, events: Iterable[Any] | Sample = ()) -> str:
@@ -717,6 +709,9 @@ class Run:
         Raises:
             EventError: for an item of `events` that is no event.
             ValueError: if no query has the name.
+
+        Example:
+            >>> print(run.why_not())
         """
         from spaseq.explain.diagnosis import sampled
         from spaseq.explain.why_not import why_not

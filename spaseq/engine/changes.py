@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, Protocol, TypeAlias, cast, get_args
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order
 from spaseq.engine.continuing import difference
 from spaseq.engine.evaluation import Begin, Evaluation
 from spaseq.engine.instants import QueryRun
-from spaseq.errors import ChangeError
+from spaseq.engine.parameters import parameter_terms, variables_of
+from spaseq.errors import ArgumentError, ChangeError, kind_of
 from spaseq.gpm.pattern import Pattern, canonical
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
@@ -369,3 +370,61 @@ def _asked(compiled: CompiledQuery) -> list[int]:
 def _used(entries: Collection[Entry]) -> set[int]:
     """The numbers of the patterns that queries have."""
     return {n for entry in entries for n in (*entry.compiled.tasks, *_asked(entry.compiled))}
+
+
+class _Bindable(Protocol):
+    """The part of `Program` that compiles a query with other values of its variables."""
+
+    def bind(self, values: Mapping[str, object]) -> CompiledQueries: ...
+
+
+def bound_program(
+    evaluation: Evaluation, program: CompiledQueries
+) -> tuple[CompiledQueries, ast.Query]:
+    """A program of one query with the variables bound that are bound in the run.
+
+    Also returns the source before.
+
+    Raises:
+        ArgumentError: for anything but a program.
+    """
+    if not isinstance(program, CompiledQueries):
+        raise ArgumentError(f"{kind_of(program)} is no program: spaseq.compile makes one")
+    (source, *_) = program.sources
+    used = variables_of(program.sources)
+    values = {name: term for name, term in evaluation.bound.items() if name in used}
+    if values or not program.queries:
+        program = cast(_Bindable, program).bind(values)
+    return program, source
+
+
+def rebound(evaluation: Evaluation, like: CompiledQueries, values: Mapping[str, object]) -> Change:
+    """The change that gives bound variables other values, which the run then remembers.
+
+    Args:
+        evaluation: The run; the caller restores `bound` if the change fails.
+        like: A program, of the class of those to compile.
+        values: Variable name → term or plain Python value.
+
+    Raises:
+        ValueError: if no query uses a name as a free variable.
+        ChangeError: as for `replaced`.
+    """
+    known = variables_of(evaluation.unbound)
+    for name in values:
+        if name not in known:
+            shown = ", ".join(f"?{each}" for each in sorted(known)) or "none"
+            raise ValueError(f"no query uses the variable ?{name}; their variables are {shown}")
+    evaluation.bound = evaluation.bound | parameter_terms(values)
+    programs = {}
+    for entry in entries_of(evaluation):
+        assert entry.run is not None
+        if entry.run.drains:
+            continue
+        if not values.keys().isdisjoint(variables_of([entry.unbound])):
+            alone = replace(
+                like, queries=(), tasks=(), asked=(), sources=(entry.unbound,), names=(entry.name,)
+            )
+            programs[entry.compiled.plan.name] = bound_program(evaluation, alone)
+    instead = "bind the variable where the query is compiled, and replace the query"
+    return replaced(evaluation, programs, "keep", False, instead)

@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, limit_clause, selection_clause
+from spaseq.engine.entailment import widened_patterns
+from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.native.dispatch_keys import Requirement, rarest, requirement_text
 from spaseq.engine.native_groups import left_to_python as left_to_python_groups
 from spaseq.engine.place_names import STRATEGIES, Notation, skip_text, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
 from spaseq.explain.applied_rules import applied_rules, rules_text
 from spaseq.explain.cost import conditions, guarantee
-from spaseq.explain.joining import joining, joining_text
+from spaseq.explain.joining import joined_so_far, joining, joining_text
 from spaseq.gpm.pattern import Pattern
 from spaseq.gpm.plan_text import Observed, plan_lines, renamed, views
 from spaseq.gpm.python.functions import by_reference
@@ -271,6 +273,19 @@ def explain(
         lines += _query_text(query)
         lines.append("")
     return "\n".join(lines[:-1]) + "\n"
+
+
+def explain_run(run: Evaluation, program: CompiledQueries, tasks: Iterable[int]) -> str:
+    """The plan of a run as text, with what has been observed so far.
+
+    Args:
+        run: The run.
+        program: Its queries.
+        tasks: The numbers of the program's graph patterns in the run.
+    """
+    observed = [run.rows.matchers.observed(task) for task in tasks]
+    widened = widened_patterns(program, {kbs: each.rules for kbs, each in run.entailed.items()})
+    return explain(program, observed, widened, [joined_so_far(q.native) for q in run.queries])
 
 
 def _query_text(query: Data) -> Iterator[str]:

@@ -94,7 +94,12 @@ class Endpoint:
             raise KbError("the endpoint's refresh must be more than 0 seconds")
 
     def request_headers(self) -> dict[str, str]:
-        """The HTTP headers, with authorisation from the endpoint or else from the environment."""
+        """The HTTP headers, with authorisation from the endpoint or else from the environment.
+
+        Example:
+            >>> spaseq.Endpoint("https://example.org/sparql").request_headers()
+            {}
+        """
         given = dict(self.headers)
         if self.token is not None:
             given["Authorization"] = f"Bearer {self.token}"

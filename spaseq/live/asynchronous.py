@@ -70,7 +70,11 @@ class AsyncResult:
         return cast(Match, await anext(self._steps))
 
     async def aclose(self) -> None:
-        """Stop reading: close the sources, and the connections of the run."""
+        """Stop reading: close the sources, and the connections of the run.
+
+        Example:
+            >>> await result.aclose()
+        """
         if self._steps is None:
             self._steps = _nothing()
         await self._steps.aclose()

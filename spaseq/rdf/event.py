@@ -81,7 +81,12 @@ class Event:
         return len(self.facts)
 
     def bare(self) -> Event:
-        """The event without its facts, for use after the facts have been matched."""
+        """The event without its facts, for use after the facts have been matched.
+
+        Example:
+            >>> event.bare().size
+            0
+        """
         return replace(self, facts=())
 
     @property

@@ -137,11 +137,19 @@ cdef class Match:
         return self.found_events
 
     def to_dict(self) -> dict:
-        """The match as plain data, with keys in the order of the JSON output."""
+        """The match as plain data, with keys in the order of the JSON output.
+
+        Example:
+            >>> match.to_dict()["bindings"]
+        """
         return match_to_dict(self)
 
     def to_json(self) -> str:
-        """The match as one line of JSON."""
+        """The match as one line of JSON.
+
+        Example:
+            >>> print(match.to_json(), file=out)
+        """
         return json.dumps(match_to_dict(self), ensure_ascii=False)
 
     def __eq__(self, other):

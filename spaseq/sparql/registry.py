@@ -60,6 +60,11 @@ def function(iri: str, *, terms: bool = False, vectorized: bool = False) -> Call
     Raises:
         ValueError: for an IRI that is not absolute or belongs to a built-in function, or a callable
             without a signature of positional arguments.
+
+    Example:
+        >>> @spaseq.function("http://example.org/fn#double")
+        ... def double(number):
+        ...     return 2 * number
     """
     if not _IRI.fullmatch(iri):
         raise ValueError(f"a function needs an absolute IRI, not {iri!r}")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -442,3 +443,39 @@ def test_tables_for_asyncio() -> None:
 def test_arguments_are_checked_at_once() -> None:
     with pytest.raises(ArgumentError, match=r"no argument latenes \(did you mean `lateness`\?\)"):
         spaseq.arun(ONE, {"s": []}, latenes="10s")
+
+
+DRAWN = {
+    "integer": lambda draw: str(draw.randint(-(2**64), 2**64) >> draw.randint(0, 64)),
+    "decimal": lambda draw: f"{draw.randint(-(10**20), 10**20)}.{draw.randint(0, 10**9)}",
+    "double": lambda draw: repr(draw.uniform(-1e9, 1e9) * 10.0 ** draw.randint(-20, 20)),
+    "float": lambda draw: repr(draw.uniform(-10, 10)),
+    "boolean": lambda draw: draw.choice(["true", "false", "1", "0"]),
+    "dateTime": lambda draw: (
+        f"{draw.randint(1, 9999):04}-0{draw.randint(1, 9)}-{draw.randint(10, 28)}"
+        f"T1{draw.randint(0, 9)}:00:00.{draw.randint(0, 10**7)}{draw.choice(['Z', '+01:30', ''])}"
+    ),
+    "date": lambda draw: f"{draw.randint(1, 9999):04}-0{draw.randint(1, 9)}-01",
+    "dayTimeDuration": lambda draw: f"P{draw.randint(0, 10**4)}DT{draw.randint(0, 10**6)}.5S",
+    "string": lambda draw: draw.choice(["", "7", "2026-01-05", "é"]),
+    "byte": lambda draw: str(draw.randint(-200, 200)),
+}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_drawn_columns_have_the_values_of_matches(seed: int, tmp_path: Path) -> None:
+    """A column is as it would be from `match.values`, or the texts of the terms."""
+    draw = Random(seed)
+    names = draw.sample(sorted(DRAWN), draw.choice([1, 1, 2, 3]))
+    kinds = [draw.choice(names) for _ in range(draw.randint(1, 12))]
+    terms = [literal(DRAWN[kind](draw), kind) for kind in kinds]
+    matches = list(spaseq.run(ONE, {"s": values(*terms)}))
+    made = [match["v"] for match in matches]
+    for stream in (values(*terms), written(tmp_path, terms)):
+        column = spaseq.run(ONE, {"s": stream}).to_arrow().column("v")
+        if column.type == pa.string():
+            assert column.to_pylist() == [term.value for term in terms]
+        elif column.type == pa.float64():
+            assert column.to_pylist() == [float(value) for value in made]
+        else:
+            assert column.to_pylist() == made

@@ -52,7 +52,7 @@ def cause(text: str, events: list[str], kb: dict[str, object] | None = None) -> 
     for stream, at, triples in given:
         assert not run.push(stream, at, triples)
     assert not run.finish()
-    found = first_obstacle(run.evaluation, sampled(given, run.evaluation))
+    found = first_obstacle(run.evaluation, sampled(given, str, run.clock))
     assert found is not None
     # The report says all that the line says.
     assert found in run.why_not(events=given)

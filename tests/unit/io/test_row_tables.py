@@ -754,7 +754,7 @@ def test_rows_are_merged_with_other_streams(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "maps", "message"),
     [
-        (TABLE, {}, r"has rows \(a Table\), which need a mapping: --map NAME=MAPPING.rq"),
+        (TABLE, {}, r"has rows \(a Table\), which need a mapping: map"),
         ("x.csv", {}, r"has rows \(x.csv\).*; spaseq map --suggest x.csv writes one"),
         ([(1, "")], {"s": MAPPING}, "has a mapping, but a list is no file, Arrow table or data"),
         (TABLE, {"s": MAPPING, "u": MAPPING}, "no query reads the stream u"),
