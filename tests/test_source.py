@@ -44,7 +44,7 @@ ORDER = [
     {"live"},
     {"frames"},
     {"generate"},
-    {"spark", "server"},
+    {"spark", "server", "client"},
     {"cli"},
 ]
 RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}

@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -80,11 +80,10 @@ def make_app(context: Context, folder: QueryFolder | None = None) -> Starlette:
         exception_handlers={
             Problem: _problem,
             HTTPException: _http_problem,
-            Exception: _unexpected,
         },
     )
     app.state.context = context
-    app.add_middleware(_Headers, origins=context.access.origins)
+    app.add_middleware(_Edge, origins=context.access.origins)
     return app
 
 
@@ -95,8 +94,10 @@ async def _watch(folder: QueryFolder) -> None:
         await asyncio.sleep(POLL_SECONDS)
 
 
-class _Headers:
-    """Adds the headers of security, and those for the origins that are allowed."""
+class _Edge:
+    """The outermost layer: the headers of security, those for the origins that are allowed, and the
+    answer to an error nobody expected.
+    """
 
     def __init__(self, app: ASGIApp, origins: frozenset[str]):
         self._app = app
@@ -112,8 +113,12 @@ class _Headers:
             await _preflight(origin)(scope, receive, send)
             return
 
+        has_begun = False
+
         async def with_headers(message: Message) -> None:
+            nonlocal has_begun
             if message["type"] == "http.response.start":
+                has_begun = True
                 headers = [*message.get("headers", ()), *HEADERS]
                 if not any(name == API_POLICY[0] for name, _ in headers):
                     headers.append(API_POLICY)
@@ -126,7 +131,15 @@ class _Headers:
                 message["headers"] = headers
             await send(message)
 
-        await self._app(scope, receive, with_headers)
+        try:
+            await self._app(scope, receive, with_headers)
+        except Exception as error:
+            # The log has it, the client does not.
+            LOG.error("%s %s: %r", scope["method"], scope["path"], error, exc_info=error)
+            if has_begun:
+                raise
+            problem = Problem(500, "an error of the server; its log says more", "internal")
+            await _answer(problem)(scope, receive, with_headers)
 
 
 def _preflight(origin: str) -> Response:
@@ -160,9 +173,3 @@ async def _http_problem(connection: HTTPConnection, error: Exception) -> Any:
     headers = dict(error.headers or {})
     problem = Problem(error.status_code, error.detail, "http", headers)
     return await _problem(connection, problem)
-
-
-async def _unexpected(request: Request, error: Exception) -> Response:
-    """An error nobody expected: the log has it, the client does not."""
-    LOG.error("%s %s: %r", request.method, request.url.path, error, exc_info=error)
-    return _answer(Problem(500, "an error of the server; its log says more", "internal"))

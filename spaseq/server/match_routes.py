@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import Send
+from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from spaseq.server import context
@@ -33,7 +32,18 @@ MAX_LIMIT = 10**9
 
 
 class _Stream(StreamingResponse):
-    """An answer without end, which ends when the client does not take it."""
+    """An answer without end, which ends when the client leaves or does not take it."""
+
+    def __init__(self, subscription: Subscription, format: Format):
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(subscription.chunks(format), 200, headers, format.media_type)
+        self._subscription = subscription
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._subscription.close()
 
     async def stream_response(self, send: Send) -> None:
         headers = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
@@ -51,14 +61,7 @@ async def matches(request: Request) -> Response:
     wanted = context.accepted(request, tuple(FORMATS))
     format = FORMATS[wanted]
     _check_format(server, name, format)
-    subscription = _subscription(request, server, name)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return _Stream(_bytes(subscription, format), 200, headers, format.media_type)
-
-
-async def _bytes(subscription: Subscription, format: Format) -> AsyncIterator[bytes]:
-    async for chunk in subscription.chunks(format):
-        yield chunk
+    return _Stream(_subscription(request, server, name), format)
 
 
 async def socket(websocket: WebSocket) -> None:
@@ -68,6 +71,14 @@ async def socket(websocket: WebSocket) -> None:
     )
     server = context.allow(websocket, "read")
     subscription = _subscription(websocket, server, websocket.path_params["name"])
+    try:
+        await _converse(websocket, subscription, protocol)
+    finally:
+        subscription.close()
+
+
+async def _converse(websocket: WebSocket, subscription: Subscription, protocol: str | None) -> None:
+    """Send until the subscription ends, or the client leaves."""
     await websocket.accept(protocol)
     sender = asyncio.create_task(_send(websocket, subscription))
     listener = asyncio.create_task(_listen(websocket))

@@ -167,12 +167,20 @@ class Subscription:
         self._noticed = channel.noticed
         self._shown: Any = None
         self._shown_at = 0.0
+        self._event: asyncio.Event | None = hub.join(channel)
+
+    def close(self) -> None:
+        """Leave the channel; whoever made the subscription calls this."""
+        if self._event is not None:
+            self._hub.leave(self._channel, self._event)
+            self._event = None
 
     async def items(self) -> AsyncIterator[tuple[str, Any]]:
         """(`match`, (cursor before, lines)), (`progress`, …), (`late`, …), (`error`, …), or
         (`heartbeat`, None), without end.
         """
-        event = self._hub.join(self._channel)
+        event = self._event
+        assert event is not None
         try:
             while True:
                 event.clear()
@@ -216,7 +224,7 @@ class Subscription:
                     if wait == HEARTBEAT_SECONDS:
                         yield "heartbeat", None
         finally:
-            self._hub.leave(self._channel, event)
+            self.close()
 
     async def chunks(self, format: Format) -> AsyncIterator[bytes]:
         """The items in a format."""

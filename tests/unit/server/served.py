@@ -48,6 +48,7 @@ class Served:
     """A running server and a client of it."""
 
     def __init__(self, folder: Path, options: Options):
+        self.folder = folder
         self.logged: list[str] = []
         log = self.logged.append
         self.context = context_for(options, folder, log)

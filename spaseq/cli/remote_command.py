@@ -1,0 +1,243 @@
+"""`spaseq remote`: the queries of a running server, from the shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from spaseq.errors import SpaseqError
+
+if TYPE_CHECKING:
+    from spaseq.client import Client
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+STDIN = "-"
+CHUNK_BYTES = 1 << 20
+"""The size of a body when lines are pushed from a large file."""
+_TYPES = {
+    ".nq": "application/n-quads", ".nt": "application/n-triples", ".trig": "application/trig",
+    ".ttl": "text/turtle", ".jsonld": "application/ld+json", ".ndjson": "application/x-ndjson",
+    ".rdf": "application/rdf+xml", ".jelly": "application/x-jelly-rdf",
+}  # fmt: skip
+
+
+def _at_server(command: _F) -> _F:
+    """Add the options that say which server."""
+
+    @click.option(
+        "--server",
+        default=lambda: os.environ.get("SPASEQ_SERVER", "http://127.0.0.1:8642"),
+        metavar="URL",
+        help="The server; by default SPASEQ_SERVER, or http://127.0.0.1:8642.",
+    )
+    @click.option(
+        "--token-env",
+        default="SPASEQ_TOKEN",
+        show_default=True,
+        metavar="NAME",
+        help="The environment variable with the token.",
+    )
+    @wraps(command)
+    def wrapped(server: str, token_env: str, **given: Any) -> None:
+        with _connected(server, os.environ.get(token_env) or None) as client:
+            command(client, **given)
+
+    return wrapped  # type: ignore[return-value]
+
+
+@contextmanager
+def _connected(server: str, token: str | None) -> Iterator[Client]:
+    import httpx
+
+    from spaseq.client import Client
+
+    try:
+        with Client(server, token) as client:
+            yield client
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise SpaseqError(f"{server}: {error or type(error).__name__}") from error
+
+
+@click.group()
+def remote() -> None:
+    """Use a running server: spaseq serve."""
+
+
+@remote.command()
+@click.argument("files", nargs=-1, required=True, metavar="QUERY.rq...")
+@click.option("--name", help="The name of the query; by default that of the file.")
+@click.option(
+    "--replace",
+    "state",
+    type=click.Choice(("fresh", "keep")),
+    default="fresh",
+    show_default=True,
+    help="What becomes of the partial matches of a query of this name.",
+)
+@click.option("--bind", "bound", multiple=True, metavar="NAME=VALUE", help="A query variable.")
+@_at_server
+def add(
+    client: Client, files: Sequence[str], name: str | None, state: Any, bound: Sequence[str]
+) -> None:
+    """Register queries, or replace those of these names."""
+    if name is not None and len(files) > 1:
+        raise click.UsageError("--name is for one query")
+    if name is None and STDIN in files:
+        raise click.UsageError("a query from standard input needs --name")
+    values = dict(_bound(text) for text in bound)
+    for file in files:
+        own = name or Path(file).stem
+        client.put_query(own, _read(file).decode(), state, values)
+        click.echo(own)
+
+
+def _bound(text: str) -> tuple[str, Any]:
+    """`NAME=VALUE`; the value is JSON, or a plain text."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--bind {text}: write NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+@remote.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@_at_server
+def list_queries(client: Client, as_json: bool) -> None:
+    """List the queries: name, status, matches."""
+    queries = client.queries()
+    width = max((len(one["name"]) for one in queries), default=0)
+    for one in queries:
+        if as_json:
+            click.echo(json.dumps(one, ensure_ascii=False))
+        else:
+            failure = f"  {one['failure']}" if "failure" in one else ""
+            click.echo(f"{one['name']:<{width}}  {one['status']:<7}  {one['matches']}{failure}")
+
+
+@remote.command("rm")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@_at_server
+def remove(client: Client, names: Sequence[str]) -> None:
+    """Remove queries with their partial matches."""
+    for name in names:
+        client.remove_query(name)
+
+
+@remote.command()
+@click.argument("stream")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--type", "media_type", help="The media type; by default that of the extension.")
+@click.option("--on-error", type=click.Choice(("stop", "skip")), default="stop", show_default=True,
+              help="What is done with malformed statements (N-Quads, N-Triples).")  # fmt: skip
+@_at_server
+def push(
+    client: Client, stream: str, files: Sequence[str], media_type: str | None, on_error: str
+) -> None:
+    """Push the events of files, or of standard input (-), to a stream."""
+    accepted = late = rejected = 0
+    for file in files:
+        kind = media_type or _TYPES.get(Path(file).suffix, "application/n-quads")
+        for body in _bodies(_read(file), kind):
+            done = client.push(stream, body, kind, on_error == "skip")
+            accepted += done.accepted
+            late += done.late
+            rejected += done.rejected
+    click.echo(f"accepted {accepted}, late {late}, rejected {rejected}")
+
+
+def _bodies(data: bytes, media_type: str) -> Iterator[bytes]:
+    """A file in bodies; N-Quads are cut between two graphs, everything else is one body."""
+    if media_type != "application/n-quads" or b"MESSAGE" in data:
+        yield data
+        return
+    start, at, graph = 0, 0, b""
+    for line in data.splitlines(keepends=True):
+        own = _graph_of(line)
+        if own and own != graph:
+            if at - start >= CHUNK_BYTES:
+                yield data[start:at]
+                start = at
+            graph = own
+        at += len(line)
+    if start < len(data):
+        yield data[start:]
+
+
+def _graph_of(line: bytes) -> bytes:
+    """The graph that a line of N-Quads is about: its name, or the subject that has the time."""
+    words = line.split()
+    if len(words) < 4 or words[0].startswith(b"#"):
+        return b""
+    return words[0] if b"generatedAtTime>" in words[1] else words[-2]
+
+
+@remote.command()
+@click.argument("name")
+@click.option(
+    "--from",
+    "start",
+    type=click.Choice(("now", "oldest")),
+    default="now",
+    show_default=True,
+    help="Where to begin: oldest is the whole replay buffer.",
+)
+@click.option("--after", default="", metavar="ID", help="Continue after this match.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="End after so many matches.")
+@click.option("--progress", is_flag=True, help="Show watermarks and late events too.")
+@_at_server
+def watch(
+    client: Client, name: str, start: Any, after: str, limit: int | None, progress: bool
+) -> None:
+    """Print the matches of a query as JSON lines, until Ctrl-C."""
+    from spaseq.client import ServedMatch
+
+    for item in client.subscribe(name, start, after, limit):
+        if isinstance(item, ServedMatch):
+            click.echo(json.dumps({"id": item.id, **item.data}, ensure_ascii=False))
+        elif progress or item.kind == "error":
+            line = json.dumps({item.kind: dict(item.data)}, ensure_ascii=False)
+            click.echo(line, err=item.kind == "error")
+        sys.stdout.flush()
+
+
+@remote.command()
+@click.argument("name")
+@click.option("--event", metavar="FILE", help="Explain one event: a graph in Turtle, or -.")
+@click.option("--at", metavar="TIME", help="The time of that event.")
+@_at_server
+def why(client: Client, name: str, event: str | None, at: str | None) -> None:
+    """Say how far a query got and what stopped it, or why one event fits or not."""
+    if event is None:
+        click.echo(client.why(name), nl=False)
+        return
+    moment: Any = at
+    if at is not None:
+        try:
+            moment = float(at) if "." in at else int(at)
+        except ValueError:
+            moment = at
+    for pattern in client.why_event(name, _read(event).decode(), moment)["patterns"]:
+        click.echo(f"{pattern['gpm']}: {'matches' if pattern['matches'] else 'does not match'}")
+        for reason in pattern["because"]:
+            click.echo(f"  {reason}")
+        for place in pattern.get("places", ()):
+            if place["place"].split(": ", 1)[-1].startswith("^"):
+                continue  # where every match begins
+            click.echo(f"  {place['place']}: fits {place['fitting']} of {place['waiting']} groups")
+            for reason in place["because"]:
+                click.echo(f"    {reason}")
+
+
+def _read(file: str) -> bytes:
+    return sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()

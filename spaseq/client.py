@@ -1,0 +1,547 @@
+"""A client of `spaseq serve`: `Client` and `AsyncClient`.
+
+    with Client("http://127.0.0.1:8642") as server:
+        server.put_query("rise", text)
+        server.push("trades", data, "application/trig")
+        for match in server.matches("rise", start="oldest"):
+            print(match.id, match.bindings["p1"]["value"])
+
+A subscription that breaks is made again after the last match that arrived, so no match is missing
+or doubled while the replay buffer has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+from urllib.parse import quote
+
+import httpx
+
+from spaseq.errors import SpaseqError
+
+Json: TypeAlias = dict[str, Any]
+State: TypeAlias = Literal["fresh", "keep"]
+Start: TypeAlias = Literal["now", "oldest"]
+
+RETRY_SECONDS = 1.0
+"""The pause before a subscription is made again."""
+QUIET_SECONDS = 60.0
+"""A subscription without even a heartbeat for so long is broken."""
+_BUSY = (429, 503)
+
+
+class ServerError(SpaseqError):
+    """The server refused a request.
+
+    `status` is that of HTTP, `problem` the whole answer (RFC 9457); `diagnostics` are the findings
+    about a query that does not compile.
+    """
+
+    def __init__(self, status: int, problem: Json):
+        self.status = status
+        self.problem = problem
+        super().__init__(str(problem.get("text") or problem.get("detail") or f"status {status}"))
+
+    @property
+    def diagnostics(self) -> list[Json]:
+        return list(self.problem.get("diagnostics", ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What became of pushed events; `token` is the place of the body in the server's journal."""
+
+    accepted: int
+    late: int
+    rejected: int
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServedMatch:
+    """A match: its id, which is always the same, and its JSON (docs/formats.md)."""
+
+    id: str
+    data: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def query(self) -> str:
+        return str(self.data["query"])
+
+    @property
+    def start(self) -> str | int | float | None:
+        return cast("str | int | float | None", self.data.get("start"))
+
+    @property
+    def end(self) -> str | int | float:
+        return cast("str | int | float", self.data["end"])
+
+    @property
+    def bindings(self) -> Mapping[str, Json]:
+        """Variable → term, as in SPARQL JSON results."""
+        return cast("Mapping[str, Json]", self.data.get("bindings", {}))
+
+    @property
+    def events(self) -> list[Json]:
+        return list(self.data.get("events", ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a subscription says beside matches: `progress`, `late` or `error`."""
+
+    kind: Literal["progress", "late", "error"]
+    data: Mapping[str, Any]
+
+
+Item: TypeAlias = ServedMatch | Notice
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request, for either client."""
+
+    method: str
+    path: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _query_path(name: str, rest: str = "") -> str:
+    return f"/v1/queries/{quote(name, safe='')}{rest}"
+
+
+def _put_query(
+    name: str,
+    text: str,
+    state: State,
+    bind: Mapping[str, Any] | None,
+    kb: Mapping[str, str] | None,
+    paused: bool,
+) -> _Request:
+    body = {"text": text, "state": state, "bind": dict(bind or {}), "kb": dict(kb or {})}
+    return _Request("PUT", _query_path(name), {"json": body | {"paused": paused}})
+
+
+def _push(stream: str, data: bytes | str, media_type: str, skip: bool) -> _Request:
+    return _Request(
+        "POST",
+        f"/v1/streams/{quote(stream, safe='')}/events",
+        {
+            "content": data,
+            "headers": {"Content-Type": media_type},
+            "params": {"on-error": "skip"} if skip else {},
+        },
+    )
+
+
+def _watermark(stream: str, moment: float | str) -> _Request:
+    path = f"/v1/streams/{quote(stream, safe='')}/watermark"
+    return _Request("POST", path, {"json": {"time": moment}})
+
+
+def _put_kb(iri: str, data: bytes | str, media_type: str) -> _Request:
+    return _Request(
+        "PUT", _kb_path(iri), {"content": data, "headers": {"Content-Type": media_type}}
+    )
+
+
+def _kb_path(iri: str) -> str:
+    return f"/v1/kb/{quote(iri, safe='')}"
+
+
+def _why(query: str, graph: str | None, at: float | str | None) -> _Request:
+    if graph is None:
+        return _Request("GET", _query_path(query, "/why"))
+    return _Request("POST", _query_path(query, "/why"), {"json": {"graph": graph, "at": at}})
+
+
+def _subscription(query: str, start: Start, last: str, limit: int | None) -> _Request:
+    headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
+    parameters: dict[str, str] = {"from": start}
+    if limit is not None:
+        parameters["limit"] = str(limit)
+    timeout = httpx.Timeout(10, read=QUIET_SECONDS)
+    options = {"headers": headers, "params": parameters, "timeout": timeout}
+    return _Request("GET", _query_path(query, "/matches"), options)
+
+
+def _error(answer: httpx.Response) -> ServerError:
+    try:
+        problem = answer.json()
+    except ValueError:
+        problem = {"detail": answer.text[:500]}
+    return ServerError(answer.status_code, problem if isinstance(problem, dict) else {})
+
+
+def _checked(answer: httpx.Response) -> httpx.Response:
+    if answer.status_code >= 400:
+        raise _error(answer)
+    return answer
+
+
+class _Events:
+    """The lines of an SSE answer → items."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, str] = {}
+
+    def take(self, line: str) -> Item | None:
+        """The item that a line completes."""
+        if line:
+            name, _, value = line.partition(":")
+            self._fields[name] = value.removeprefix(" ")
+            return None
+        fields, self._fields = self._fields, {}
+        kind = fields.get("event")
+        if kind == "match":
+            return ServedMatch(fields["id"], json.loads(fields["data"]))
+        if kind in ("progress", "late", "error"):
+            return Notice(kind, json.loads(fields["data"]))  # type: ignore[arg-type]
+        return None
+
+
+def _is_end(item: Item) -> bool:
+    """Whether a subscription ends for good with an item."""
+    return isinstance(item, Notice) and item.kind == "error" and "removed" in item.data
+
+
+def _headers(token: str | None) -> dict[str, str]:
+    found = {"User-Agent": "spaseq"}
+    return found if token is None else found | {"Authorization": f"Bearer {token}"}
+
+
+class Client:
+    """A client that waits for each answer.
+
+    Args:
+        url: Where the server listens.
+        token: A bearer token.
+        verify: As for httpx: whether, or by which certificates, the server is verified.
+
+    All methods raise `ServerError` if the server refuses, and httpx's errors without a connection.
+    """
+
+    def __init__(self, url: str, token: str | None = None, verify: Any = True):
+        self._http = httpx.Client(
+            base_url=url.rstrip("/"), headers=_headers(token), verify=verify, timeout=30
+        )
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _ask(self, request: _Request) -> httpx.Response:
+        return _checked(self._http.request(request.method, request.path, **request.options))
+
+    def _json(self, request: _Request) -> Json:
+        return cast(Json, self._ask(request).json())
+
+    def queries(self) -> list[Json]:
+        """All queries."""
+        return _items(self._json(_Request("GET", "/v1/queries", {"params": {"limit": 10_000}})))
+
+    def query(self, name: str) -> Json:
+        """One query."""
+        return self._json(_Request("GET", _query_path(name)))
+
+    def put_query(
+        self,
+        name: str,
+        text: str,
+        state: State = "fresh",
+        bind: Mapping[str, Any] | None = None,
+        kb: Mapping[str, str] | None = None,
+        paused: bool = False,
+    ) -> Json:
+        """Register a query, or replace the one of this name.
+
+        Args:
+            name: Its name.
+            text: The query.
+            state: What becomes of the partial matches of the one before.
+            bind: Values of its variables.
+            kb: IRI of a KB graph → URL of an endpoint.
+            paused: Whether it waits for `change`.
+        """
+        return self._json(_put_query(name, text, state, bind, kb, paused))
+
+    def change(self, name: str, **changes: Any) -> Json:
+        """Pause or continue a query (`paused=`), or bind its variables (`bind=`)."""
+        return self._json(_Request("PATCH", _query_path(name), {"json": changes}))
+
+    def remove_query(self, name: str) -> None:
+        """Remove a query."""
+        self._ask(_Request("DELETE", _query_path(name)))
+
+    def push(
+        self,
+        stream: str,
+        data: bytes | str,
+        media_type: str = "application/n-quads",
+        skip: bool = False,
+    ) -> Accepted:
+        """Push events.
+
+        Args:
+            stream: The name or the IRI of the stream.
+            data: The events in an RDF syntax.
+            media_type: The syntax.
+            skip: Whether malformed statements are left out (N-Quads, N-Triples).
+
+        Returns:
+            What became of them: they are durable. While the server is busy, this waits.
+        """
+        while True:
+            try:
+                return _accepted(self._json(_push(stream, data, media_type, skip)))
+            except ServerError as error:
+                if error.status not in _BUSY:
+                    raise
+            time.sleep(RETRY_SECONDS)
+
+    def watermark(self, stream: str, moment: float | str) -> None:
+        """Say that no event of a stream comes before a time: seconds, or a date."""
+        self._ask(_watermark(stream, moment))
+
+    def streams(self) -> list[Json]:
+        """All streams."""
+        return _items(self._json(_Request("GET", "/v1/streams", {"params": {"limit": 10_000}})))
+
+    def put_kb(self, iri: str, data: bytes | str, media_type: str = "text/turtle") -> Json:
+        """Set the content of a KB graph."""
+        return self._json(_put_kb(iri, data, media_type))
+
+    def remove_kb(self, iri: str) -> None:
+        """Remove a KB graph."""
+        self._ask(_Request("DELETE", _kb_path(iri)))
+
+    def checkpoint(self) -> int:
+        """Make a checkpoint. Returns its number."""
+        return int(self._json(_Request("POST", "/v1/checkpoints"))["number"])
+
+    def explain(self, query: str) -> str:
+        """The plan of a query."""
+        request = _Request(
+            "GET", _query_path(query, "/explain"), {"headers": {"Accept": "text/plain"}}
+        )
+        return self._ask(request).text
+
+    def why(self, query: str) -> str:
+        """How far the pattern of a query got, and what stopped it."""
+        return self._ask(_why(query, None, None)).text
+
+    def why_event(self, query: str, graph: str, at: float | str | None = None) -> Json:
+        """Why one event, in Turtle, advances a query or not; it is not pushed."""
+        return self._json(_why(query, graph, at))
+
+    def subscribe(
+        self, query: str, start: Start = "now", after: str = "", limit: int | None = None
+    ) -> Iterator[Item]:
+        """Matches and notices, without end.
+
+        Args:
+            query: The query.
+            start: `now`, or `oldest`: with the replay buffer.
+            after: The id of the last match that is known.
+            limit: The number of matches after which it ends.
+        """
+        last, left = after, limit
+        while True:
+            request = _subscription(query, start, last, left)
+            try:
+                with self._http.stream(request.method, request.path, **request.options) as answer:
+                    if answer.status_code >= 400:
+                        answer.read()
+                        raise _error(answer)
+                    events = _Events()
+                    for line in answer.iter_lines():
+                        item = events.take(line)
+                        if item is None:
+                            continue
+                        yield item
+                        if isinstance(item, ServedMatch):
+                            last = item.id
+                            left = None if left is None else left - 1
+                        if left == 0 or _is_end(item):
+                            return
+            except ServerError as error:
+                if error.status not in _BUSY:
+                    raise
+            except httpx.TransportError:
+                if not last and start == "now":
+                    raise  # matches might be missing
+            time.sleep(RETRY_SECONDS)
+
+    def matches(
+        self, query: str, start: Start = "now", after: str = "", limit: int | None = None
+    ) -> Iterator[ServedMatch]:
+        """The matches of `subscribe`."""
+        for item in self.subscribe(query, start, after, limit):
+            if isinstance(item, ServedMatch):
+                yield item
+
+
+class AsyncClient:
+    """A client for asyncio; the arguments and the methods are those of `Client`."""
+
+    def __init__(self, url: str, token: str | None = None, verify: Any = True):
+        self._http = httpx.AsyncClient(
+            base_url=url.rstrip("/"), headers=_headers(token), verify=verify, timeout=30
+        )
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _ask(self, request: _Request) -> httpx.Response:
+        return _checked(await self._http.request(request.method, request.path, **request.options))
+
+    async def _json(self, request: _Request) -> Json:
+        return cast(Json, (await self._ask(request)).json())
+
+    async def queries(self) -> list[Json]:
+        """As `Client.queries`."""
+        request = _Request("GET", "/v1/queries", {"params": {"limit": 10_000}})
+        return _items(await self._json(request))
+
+    async def query(self, name: str) -> Json:
+        """As `Client.query`."""
+        return await self._json(_Request("GET", _query_path(name)))
+
+    async def put_query(
+        self,
+        name: str,
+        text: str,
+        state: State = "fresh",
+        bind: Mapping[str, Any] | None = None,
+        kb: Mapping[str, str] | None = None,
+        paused: bool = False,
+    ) -> Json:
+        """As `Client.put_query`."""
+        return await self._json(_put_query(name, text, state, bind, kb, paused))
+
+    async def change(self, name: str, **changes: Any) -> Json:
+        """As `Client.change`."""
+        return await self._json(_Request("PATCH", _query_path(name), {"json": changes}))
+
+    async def remove_query(self, name: str) -> None:
+        """As `Client.remove_query`."""
+        await self._ask(_Request("DELETE", _query_path(name)))
+
+    async def push(
+        self,
+        stream: str,
+        data: bytes | str,
+        media_type: str = "application/n-quads",
+        skip: bool = False,
+    ) -> Accepted:
+        """As `Client.push`."""
+        while True:
+            try:
+                return _accepted(await self._json(_push(stream, data, media_type, skip)))
+            except ServerError as error:
+                if error.status not in _BUSY:
+                    raise
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def watermark(self, stream: str, moment: float | str) -> None:
+        """As `Client.watermark`."""
+        await self._ask(_watermark(stream, moment))
+
+    async def streams(self) -> list[Json]:
+        """As `Client.streams`."""
+        request = _Request("GET", "/v1/streams", {"params": {"limit": 10_000}})
+        return _items(await self._json(request))
+
+    async def put_kb(self, iri: str, data: bytes | str, media_type: str = "text/turtle") -> Json:
+        """As `Client.put_kb`."""
+        return await self._json(_put_kb(iri, data, media_type))
+
+    async def remove_kb(self, iri: str) -> None:
+        """As `Client.remove_kb`."""
+        await self._ask(_Request("DELETE", _kb_path(iri)))
+
+    async def checkpoint(self) -> int:
+        """As `Client.checkpoint`."""
+        return int((await self._json(_Request("POST", "/v1/checkpoints")))["number"])
+
+    async def explain(self, query: str) -> str:
+        """As `Client.explain`."""
+        request = _Request(
+            "GET", _query_path(query, "/explain"), {"headers": {"Accept": "text/plain"}}
+        )
+        return (await self._ask(request)).text
+
+    async def why(self, query: str) -> str:
+        """As `Client.why`."""
+        return (await self._ask(_why(query, None, None))).text
+
+    async def why_event(self, query: str, graph: str, at: float | str | None = None) -> Json:
+        """As `Client.why_event`."""
+        return await self._json(_why(query, graph, at))
+
+    async def subscribe(
+        self, query: str, start: Start = "now", after: str = "", limit: int | None = None
+    ) -> AsyncIterator[Item]:
+        """As `Client.subscribe`."""
+        last, left = after, limit
+        while True:
+            request = _subscription(query, start, last, left)
+            try:
+                async with self._http.stream(
+                    request.method, request.path, **request.options
+                ) as answer:
+                    if answer.status_code >= 400:
+                        await answer.aread()
+                        raise _error(answer)
+                    events = _Events()
+                    async for line in answer.aiter_lines():
+                        item = events.take(line)
+                        if item is None:
+                            continue
+                        yield item
+                        if isinstance(item, ServedMatch):
+                            last = item.id
+                            left = None if left is None else left - 1
+                        if left == 0 or _is_end(item):
+                            return
+            except ServerError as error:
+                if error.status not in _BUSY:
+                    raise
+            except httpx.TransportError:
+                if not last and start == "now":
+                    raise  # matches might be missing
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def matches(
+        self, query: str, start: Start = "now", after: str = "", limit: int | None = None
+    ) -> AsyncIterator[ServedMatch]:
+        """As `Client.matches`."""
+        async for item in self.subscribe(query, start, after, limit):
+            if isinstance(item, ServedMatch):
+                yield item
+
+
+def _items(page: Json) -> list[Json]:
+    return list(page["items"])
+
+
+def _accepted(data: Json) -> Accepted:
+    return Accepted(data["accepted"], data["late"], data["rejected"], data["token"])

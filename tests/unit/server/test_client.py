@@ -1,0 +1,170 @@
+"""The client, sync and async, and the same from the shell."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from served import RISE, Served, served, trade, trades
+
+from spaseq import client as clients
+from spaseq.cli import main
+from spaseq.cli.remote_command import _bodies
+from spaseq.client import AsyncClient, Client, Notice, ServedMatch, ServerError
+
+TRIG = "application/trig"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path / "state") as running:
+        yield running
+
+
+def test_a_client_does_what_the_server_does(server: Served) -> None:
+    with Client(server.url) as client:
+        shown = client.put_query("rise", RISE.replace("?p1)", "?p1 + ?d)"), bind={"d": 1})
+        assert (shown["status"], shown["bind"]) == ("running", {"d": 1})
+        accepted = client.push("trades", trades((1, 10), (2, 12)), TRIG)
+        assert (accepted.accepted, accepted.late) == (2, 0)
+        (match,) = client.matches("rise", "oldest", limit=1)
+        assert match.query == "rise"
+        assert (match.start, match.end) == (1, 2)
+        assert match.bindings["p2"]["value"] == "12"
+        assert [event["gpm"] for event in match.events] == ["A", "B"]
+        assert client.change("rise", paused=True)["paused"]
+        assert client.change("rise", paused=False)["status"] == "running"
+        assert "A : B" in client.explain("rise")
+        assert "query rise" in client.why("rise")
+        why = client.why_event("rise", "<http://example.org/a> <http://example.org/b> 1 .", 3)
+        assert [pattern["matches"] for pattern in why["patterns"]] == [False, False]
+        client.watermark("trades", 9)
+        (stream,) = client.streams()
+        assert stream["watermark"] == 9
+        assert client.put_kb("http://e.org/kb", "<http://a> a <http://b> .")["triples"] == 1
+        client.remove_kb("http://e.org/kb")
+        assert client.checkpoint() >= 1
+        client.remove_query("rise")
+        assert client.queries() == []
+        with pytest.raises(ServerError, match="no query rise") as refused:
+            client.query("rise")
+        assert refused.value.status == 404
+        with pytest.raises(ServerError) as mistaken:
+            client.put_query("rise", "SELECT ?x")
+        assert mistaken.value.diagnostics[0]["line"] == 1
+        assert "^" in str(mistaken.value)
+
+
+def test_a_subscription_continues_over_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "RETRY_SECONDS", 0.05)
+    found: list[ServedMatch] = []
+    with served(tmp_path) as server:
+        server.put("rise")
+        port = int(server.url.rpartition(":")[2])
+        url = server.url
+        seen = threading.Event()
+
+        def follow() -> None:
+            with Client(url) as client:
+                for match in client.matches("rise", "oldest", limit=3):
+                    found.append(match)
+                    seen.set()
+
+        thread = threading.Thread(target=follow)
+        thread.start()
+        server.push((1, 10), (2, 12))
+        assert seen.wait(20)
+    from dataclasses import replace
+
+    from served import Options
+
+    options = replace(Options(), port=port, state=str(tmp_path), manages=True)
+    again = Served(tmp_path, options)
+    again.push((3, 11))
+    again.push((4, 5), (5, 6))
+    thread.join(30)
+    again.stop()
+    prices = [(m.bindings["p1"]["value"], m.bindings["p2"]["value"]) for m in found]
+    assert prices == [("10", "12"), ("10", "11"), ("5", "6")]
+    assert len({match.id for match in found}) == 3
+
+
+def test_the_asynchronous_client(server: Served) -> None:
+    async def use() -> list[clients.Item]:
+        async with AsyncClient(server.url) as client:
+            await client.put_query("rise", RISE)
+            await client.push("trades", trades((1, 10), (2, 12)), TRIG)
+            items = [item async for item in client.subscribe("rise", "oldest", limit=1)]
+            assert [q["name"] for q in await client.queries()] == ["rise"]
+            assert (await client.query("rise"))["matches"] == 1
+            assert "A : B" in await client.explain("rise")
+            await client.watermark("trades", 9)
+            await client.remove_query("rise")
+            with pytest.raises(ServerError):
+                await client.why("rise")
+        return items
+
+    (match,) = [item for item in asyncio.run(use()) if isinstance(item, ServedMatch)]
+    assert match.bindings["p1"]["value"] == "10"
+
+
+def test_notices(server: Served) -> None:
+    with Client(server.url) as client:
+        client.put_query("rise", RISE)
+        items = client.subscribe("rise", "oldest")
+        client.push("trades", trade(5, 10), TRIG)
+        assert next(items) == Notice("progress", {"watermark": 5})
+        client.push("trades", trade(1, 10), TRIG)
+        late = next(items)
+        assert isinstance(late, Notice)
+        assert late.kind == "late"
+        client.remove_query("rise")
+        assert list(items) == [Notice("error", {"removed": "rise"})]
+
+
+def test_from_the_shell(server: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rise.rq").write_text(RISE)
+    (tmp_path / "wrong.rq").write_text(RISE + "}")
+    (tmp_path / "trades.trig").write_bytes(trades((1, 10), (2, 12)))
+    (tmp_path / "event.ttl").write_text("<http://example.org/eBay> <http://example.org/price> 9 .")
+    at = ["--server", server.url]
+
+    def remote(*arguments: str) -> str:
+        assert main(["remote", *arguments, *at]) == 0
+        return capsys.readouterr().out
+
+    assert remote("add", str(tmp_path / "rise.rq")) == "rise\n"
+    assert main(["remote", "add", str(tmp_path / "wrong.rq"), *at]) == 2
+    assert "wrong:10:1: error" in capsys.readouterr().err
+    pushed = remote("push", "trades", str(tmp_path / "trades.trig"))
+    assert pushed == "accepted 2, late 0, rejected 0\n"
+    assert remote("list").split() == ["rise", "running", "1"]
+    match = json.loads(remote("watch", "rise", "--from", "oldest", "--limit", "1"))
+    assert match["bindings"]["p2"]["value"] == "12"
+    assert "query rise: 1 match" in remote("why", "rise")
+    why = remote("why", "rise", "--event", str(tmp_path / "event.ttl"), "--at", "3")
+    assert "fits 0 of 2 groups" in why
+    assert "FILTER" in why
+    assert remote("rm", "rise") == ""
+    assert main(["remote", "rm", "rise", *at]) == 2
+    assert main(["remote", "list", "--server", "http://127.0.0.1:1"]) == 2
+
+
+def test_large_files_are_cut_between_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spaseq.cli.remote_command.CHUNK_BYTES", 300)
+    prov = b"<http://www.w3.org/ns/prov#generatedAtTime>"
+    data = b"".join(
+        b'<http://e.org/%d> %b "%d" .\n<http://e.org/s> <http://e.org/p> "x" <http://e.org/%d> .\n'
+        % (n, prov, n, n)
+        for n in range(20)
+    )
+    bodies = list(_bodies(data, "application/n-quads"))
+    assert len(bodies) > 3
+    assert b"".join(bodies) == data
+    assert all(prov in body.splitlines()[0] for body in bodies)
