@@ -16,6 +16,7 @@ import pyoxigraph as ox
 import pytest
 from bounds import bounded
 from choosing import skip_to
+from combined import combined
 from deadlines import timed
 from drawn_terms import starred
 from hypothesis import HealthCheck, given, settings
@@ -277,6 +278,15 @@ def test_skips_to_a_start_equal_the_reference(first: int) -> None:
         case = skip_to(seed)
         found = objection(case)
         assert not found, f"seed {seed}: {report(case, found)}"
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES // 2, CHUNK))
+def test_clauses_together_equal_the_reference(first: int) -> None:
+    for seed in range(first, min(first + CHUNK, SEED + EXAMPLES // 2)):
+        case = combined(seed)
+        if case is not None:
+            found = (resumed(case) if seed % 4 == 0 else "") or objection(case)
+            assert not found, f"seed {seed}: {report(case, found)}"
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))

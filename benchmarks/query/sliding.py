@@ -70,7 +70,7 @@ def match(path: Path, program: spaseq.Program, part: float, native: bool) -> tup
     run = program.start()
     groups = run.queries[0].output.groups
     if groups is not None and not native:
-        groups.native = None
+        run.queries[0].group_in_python()
     batches = list(Source(STREAM, [str(path)], relevance=run.relevance).batches())
     batches = batches[: max(1, round(part * len(batches)))]
     found = held = 0

@@ -19,11 +19,12 @@ from spaseq.engine.continuing import same_solutions
 from spaseq.engine.formatting import Make
 from spaseq.engine.limit_errors import exceeded
 from spaseq.engine.native._group_matches import GroupedMatches
+from spaseq.engine.native._group_results import ResultReader
 from spaseq.engine.native._matches import Matches, MatchMaker
 from spaseq.engine.native.check import check
 from spaseq.engine.native.query_run import NativeRun, native_run
 from spaseq.engine.native.snapshot import add_counters, restore_automaton, save_automaton
-from spaseq.engine.native_groups import match_columns
+from spaseq.engine.native_groups import match_columns, read_in_python, result_reader
 from spaseq.engine.output import OutputStage
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.place_names import Notation
@@ -101,6 +102,8 @@ class QueryRun:
             plan, self._registers, self._occurrences, kb, compiled.automaton, matchers.calls
         )
         self._waits = self.output.waits
+        self._reader = self._result_reader()
+        """Reads the results of groups in the core; None if Python reads them."""
         self._set_deadline()
         self.time: Timestamp | None = None
         """The open timestamp; None before the first event and after the timestamp has closed."""
@@ -115,11 +118,9 @@ class QueryRun:
         """The number of queued events."""
         self.domain = ""
         """The kind of timestamps; empty before the first event."""
-        self._group_columns = match_columns(plan, compiled.automaton)
+        self._group_columns = match_columns(compiled)
         self._solutions: GroupedMatches | None = None
         """The last iterator over solutions of groups in the core."""
-        self._grouping: tuple[NativeRun, MatchMaker] | None = None
-        """What makes the matches of groups in the core, for the present automaton."""
         self.emitted = 0
         """The number of matches so far, without the ones that `native.matches` makes."""
         self.ended: dict[str, int] = {}
@@ -257,6 +258,7 @@ class QueryRun:
         """Continue from the state of an automaton; call it after all other fields are restored."""
         self.behind = sum(map(len, self.queued.values()))
         restore_automaton(self.native, state)
+        self._reader = self._result_reader()
         self._set_deadline()
 
     def renew(self, matchers: Matchers) -> None:
@@ -407,6 +409,37 @@ class QueryRun:
             if before is not None:
                 groups.expire(before)
 
+    def _result_reader(self) -> ResultReader | None:
+        groups = self.output.groups
+        if groups is None or groups.native is None or read_in_python(self.compiled) is not None:
+            return None
+        reader, native = result_reader(self.native, self.compiled, groups.native), self.native
+        groups.shown = lambda number: native.witnesses_of(reader.shown(number)) or None
+        return reader
+
+    def group_in_python(self, without: int = 0) -> None:
+        """Have Python read the results and keep the groups, without the newest results."""
+        assert self.output.groups is not None
+        self.output.groups.leave_core(without)
+        self._reader = None
+
+    def _grouped_now(self, reader: ResultReader, end: Timestamp) -> list[Match]:
+        """The matches of the results that the core has added to groups in this instant."""
+        groups = self.output.groups
+        assert groups is not None
+        if groups.tumbling:
+            if groups.due == NEVER and groups.held_count:
+                groups.begin(end.micros)
+                self._set_deadline()
+            return []
+        listed = reader.solutions()
+        if not listed:
+            return []
+        newest = ((number, self.native.witnesses_at(labels)) for number, labels in listed)
+        matches = self.output.group_matches(newest, end)
+        self.emitted += len(matches)
+        return matches
+
     def _set_deadline(self) -> None:
         """Make the core stop where the present window of groups ends."""
         groups = self.output.groups
@@ -448,11 +481,10 @@ class QueryRun:
         """
         self.domain = self.domain or batch.time(first).domain
         numbers = self.native.numbers_of(batch.stream, batch.file)
-        groups = self.output.groups
-        if groups is None or groups.native is None:
+        if self._reader is None:
             after = self.native.step.run(batch, first, *numbers, position)
         else:
-            after = groups.native.feed(self.native.step, batch, first, *numbers, position)
+            after = self._reader.feed(batch, first, *numbers, position)
         if after > first:
             time = self.advance_to(batch, after)
             return after, self.completed(time)
@@ -482,18 +514,14 @@ class QueryRun:
         self, batch: EventBatch, first: int, position: int, kb: Knowledge
     ) -> GroupedMatches | None:
         """An iterator over the solutions of the groups in the core; None if Python makes them."""
-        groups = self.output.groups
-        if groups is None or groups.native is None or self._group_columns is None:
+        if self._reader is None or self._group_columns is None:
             return None
-        if self._grouping is None or self._grouping[0] is not self.native:
-            self._grouping = self.native, self.native.group_maker()
         self.domain = self.domain or batch.time(first).domain
         numbers = self.native.numbers_of(batch.stream, batch.file)
         if self._solutions is not None:
             self.emitted += self._solutions.made
         self._solutions = GroupedMatches(
-            groups.native,
-            self._grouping[1],
+            self._reader,
             self._group_columns,
             batch,
             first,
@@ -546,6 +574,12 @@ class QueryRun:
             if self.native.core.complete:
                 return self.native.matches.take(self.plan.skip_past_last, self._kb.version)
             return ()
+        if self._reader is not None:
+            if self._reader.refused == 0:
+                self._reader.read()
+            if self._reader.refused == 0:
+                return self._grouped_now(self._reader, end)
+            self.group_in_python(without=self._reader.refused - 1)
         found: list[Match] = []
         self._emit(list(self.native.take(one=self.output.any_will_do)), end, found)
         return found

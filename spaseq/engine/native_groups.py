@@ -1,90 +1,237 @@
-"""Which groups of results the compiled core keeps, and which conditions of HAVING it tests.
+"""Groups of results in the compiled core, and the results that the core itself gives them.
 
-The core (`spaseq.engine.native._result_groups`) groups results of single events by variables. It
-computes COUNT, SUM, AVG, MIN and MAX of variables. It tests the conditions of HAVING that compare
-such an aggregate with a number, so that events whose group has no solution make no Python objects.
+The core (`spaseq.engine.native._result_groups`) keeps the groups of every query, until a sum meets
+a number that it cannot hold. It tests the conditions of HAVING that compare an aggregate with a
+number, so that results whose group has no solution make no Python objects.
+
+If results are independent of each other, and keys and arguments are variables or have a native
+form, the core also reads the results (`spaseq.engine.native._group_results`). Otherwise the output
+stage makes each result, for the reason that `read_in_python` gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import isfinite
 
+from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.native._group_matches import GroupColumns
+from spaseq.engine.native._group_results import ResultReader
 from spaseq.engine.native._result_groups import NativeGroups
+from spaseq.engine.native.query_run import NativeRun
+from spaseq.engine.residual_filters import looks_at_graphs
+from spaseq.engine.result_aggregates import Total, sum_of, texts_of
+from spaseq.gpm.native.bytecode import ExpressionCode, NotNative, compile_code
 from spaseq.gpm.program import constant
-from spaseq.nfa.automaton import ACCEPT, Automaton
-from spaseq.nfa.native.register_tables import bound_by
 from spaseq.parser import ast
-from spaseq.plan.logical import Condition, Grouping, Output, QueryPlan
-from spaseq.rdf._values import DOUBLE, FLOAT, INTEGER, decode, exact_of
+from spaseq.plan.logical import Condition, Grouping, Output, QueryPlan, ResultAggregate
+from spaseq.rdf._values import DOUBLE, FLOAT, INTEGER, decode, exact_of, integer
+from spaseq.rdf.event import Term
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-_NATIVE = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX"))
+_SUMS = frozenset(("SUM", "AVG"))
+_BESTS = frozenset(("MIN", "MAX"))
 
 
-def left_to_python(plan: QueryPlan, automaton: Automaton) -> str | None:
-    """Why Python keeps the groups of a query; None if the core does."""
+# ------------------------------------------------------------------ aggregates
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the core measures for the aggregates of a query, and where it puts it."""
+
+    aggregates: Sequence[ResultAggregate]
+    arguments: int
+
+    @property
+    def summed(self) -> list[bool]:
+        """Per argument: whether there is a SUM or AVG of it."""
+        asked = {each.argument for each in self.aggregates if each.function in _SUMS}
+        return [argument in asked for argument in range(self.arguments)]
+
+    @property
+    def distincts(self) -> list[int]:
+        """The arguments whose distinct values count."""
+        return sorted({a.argument for a in self.aggregates if a.argument is not None and _heeds(a)})
+
+    @property
+    def bests(self) -> list[ResultAggregate]:
+        """Every MIN and MAX."""
+        return [each for each in self.aggregates if each.function in _BESTS]
+
+    @property
+    def samples(self) -> list[ResultAggregate]:
+        return [each for each in self.aggregates if each.function == "SAMPLE"]
+
+    def place(self, aggregate: ResultAggregate) -> int | None:
+        """The index among the totals, or among the values of MIN, MAX and SAMPLE; else None."""
+        if aggregate.function in _BESTS:
+            return self.bests.index(aggregate)
+        if aggregate.function == "SAMPLE":
+            return len(self.bests) + self.samples.index(aggregate)
+        if aggregate.argument is None or not _heeds(aggregate):
+            return aggregate.argument
+        return self.arguments + self.distincts.index(aggregate.argument)
+
+
+def _heeds(aggregate: ResultAggregate) -> bool:
+    """Whether the core counts distinct values for an aggregate."""
+    return aggregate.distinct and aggregate.function in ("COUNT", "SUM", "AVG")
+
+
+class AggregateValues:
+    """(results, totals, values of MIN, MAX and SAMPLE) of a group → the values of aggregates."""
+
+    def __init__(self, measured: Measured):
+        self._aggregates = [(each, measured.place(each)) for each in measured.aggregates]
+
+    def __call__(
+        self,
+        count: int,
+        totals: Sequence[Total],
+        values: Sequence[Term | None],
+        terms: Callable[[int], Iterator[Term | None]] | None = None,
+    ) -> list[Term | None]:
+        """The values; `terms` gives the values of an argument, which GROUP_CONCAT needs."""
+        found = list[Term | None]()
+        for aggregate, place in self._aggregates:
+            if aggregate.function == "GROUP_CONCAT":
+                assert terms is not None
+                assert aggregate.argument is not None
+                found.append(texts_of(aggregate, terms(aggregate.argument)))
+            elif place is None:
+                found.append(integer(count).term)
+            elif aggregate.function in _SUMS:
+                found.append(sum_of(totals[place], aggregate.function == "AVG"))
+            elif aggregate.function == "COUNT":
+                _, others, kinds, *_ = totals[place]
+                found.append(integer(others + sum(kinds)).term)
+            else:
+                found.append(values[place])
+        return found
+
+
+def native_groups(plan: QueryPlan) -> NativeGroups | None:
+    """The groups of a query in the core; None without GROUP."""
     grouping = plan.output.grouping
-    assert grouping is not None
-    if grouping.tumbling:
-        return "the windows of its groups tumble"
-    if plan.emit != "ALL" or plan.skip_past_last:
-        return "EMIT or AFTER MATCH selects among the results"
-    if automaton.waits or automaton.ambiguous or not _is_one_event(automaton):
-        return "a result may have several events"
-    for key in grouping.keys:
-        if _variable(plan, key.value) is None:
-            return f"the key {key.value.text or '?' + key.name} is an expression"
-    for aggregate in grouping.aggregates:
-        if aggregate.distinct or aggregate.function not in _NATIVE:
-            return f"{aggregate.name} has no native form"
-        if aggregate.argument is not None:
-            argument = grouping.arguments[aggregate.argument]
-            if _variable(plan, argument) is None:
-                return f"{aggregate.name} is over an expression"
-    return None
-
-
-def native_groups(plan: QueryPlan, automaton: Automaton) -> NativeGroups | None:
-    """The groups of a query in the core; None if Python keeps them."""
-    grouping = plan.output.grouping
-    if grouping is None or left_to_python(plan, automaton) is not None:
+    if grouping is None:
         return None
-    asked = [_variable(plan, key.value) for key in grouping.keys]
-    asked += [_variable(plan, argument) for argument in grouping.arguments]
-    edges = sum(len(place.edges) for place in automaton.places)
-    places = [_places(plan, automaton, name) for name in asked]
-    columns = [[place[edge] for place in places] for edge in range(edges)]
-    bests = [
-        (aggregate.argument, aggregate.function == "MAX")
-        for aggregate in grouping.aggregates
-        if aggregate.argument is not None and aggregate.function in ("MIN", "MAX")
-    ]
+    measured = Measured(grouping.aggregates, len(grouping.arguments))
     return NativeGroups(
         grouping.size,
+        grouping.tumbling,
         len(grouping.keys),
-        len(grouping.arguments),
-        columns,
-        bests,
-        list(_conditions(plan.output, grouping)),
+        measured.summed,
+        measured.distincts,
+        [(each.argument, each.function == "MAX") for each in measured.bests],
+        [each.argument for each in measured.samples],
+        list(_conditions(plan.output, grouping, measured)),
     )
 
 
-def match_columns(plan: QueryPlan, automaton: Automaton) -> GroupColumns | None:
+# ------------------------------------------------------------------ results
+
+
+def read_in_python(query: CompiledQuery) -> str | None:
+    """Why Python reads the results of a query with GROUP; None if the core does."""
+    plan, automaton = query.plan, query.automaton
+    grouping = plan.output.grouping
+    assert grouping is not None
+    if plan.emit != "ALL" or plan.skip_past_last or plan.skip_to is not None:
+        return "EMIT or AFTER MATCH selects among the results"
+    if automaton.waits or automaton.expires:
+        return "results wait for a window or a deadline"
+    if automaton.ambiguous:
+        return "a result may be found twice"
+    if any(atom.kind != "single" for atom in automaton.atoms):
+        return "a step has several events"
+    for key in grouping.keys:
+        if (reason := _read_in_python(plan, key.value)) is not None:
+            return f"the key ?{key.name} {reason}"
+    for aggregate in grouping.aggregates:
+        if aggregate.argument is not None:
+            reason = _read_in_python(plan, grouping.arguments[aggregate.argument])
+            if reason is not None:
+                return f"{aggregate.name} {reason}"
+    return None
+
+
+def _read_in_python(plan: QueryPlan, value: Condition) -> str | None:
+    kinds = {register.name: register.kind for register in plan.registers}
+    names = {node.name for node in ast.walk(value.expression) if isinstance(node, ast.Var)}
+    if any(kinds.get(name, "value") not in ("value", "last") for name in names):
+        return "names an aggregate of the SEQ"
+    if any(name not in kinds and name in _keys(plan) for name in names):
+        return "names a key that is an expression"
+    if looks_at_graphs(value.expression):
+        return "has EXISTS"
+    try:
+        compile_code(value.expression, {})
+    except NotNative as reason:
+        return str(reason)
+    return None
+
+
+def _keys(plan: QueryPlan) -> set[str]:
+    grouping = plan.output.grouping
+    return set() if grouping is None else {key.name for key in grouping.keys}
+
+
+def result_reader(native: NativeRun, query: CompiledQuery, groups: NativeGroups) -> ResultReader:
+    """The reader of the results of a query that Python need not read."""
+    plan = query.plan
+    grouping = plan.output.grouping
+    assert grouping is not None
+    slots = {register.name: number for number, register in enumerate(plan.registers)}
+    values = [_value(each.value, slots) for each in grouping.keys]
+    values += [_value(each, slots) for each in grouping.arguments]
+    conditions = [*(key.value for key in grouping.keys), *grouping.arguments]
+    read = {
+        slots[node.name]
+        for condition in conditions
+        for node in ast.walk(condition.expression)
+        if isinstance(node, ast.Var) and node.name in slots
+    }
+    return ResultReader(
+        groups,
+        native.group_maker(),
+        native.decoder([]),
+        values,
+        sorted(read),
+        native.tables.cells,
+        [key.name for key in grouping.keys],
+        native.matchers.calls,
+    )
+
+
+def _value(condition: Condition, slots: dict[str, int]) -> int | ExpressionCode:
+    expression = condition.expression
+    if isinstance(expression, ast.Var) and expression.name in slots:
+        return slots[expression.name]
+    return compile_code(expression, slots).code
+
+
+def match_columns(query: CompiledQuery) -> GroupColumns | None:
     """The columns of the matches that the core makes of all solutions; None if Python makes them.
 
-    It does if a HAVING, DISTINCT or LIMIT drops solutions, and if a column is computed.
+    It does if a HAVING, DISTINCT or LIMIT drops solutions, if a column is computed or a
+    GROUP_CONCAT, and for tumbling groups.
     """
+    plan = query.plan
     output, grouping = plan.output, plan.output.grouping
-    if grouping is None or left_to_python(plan, automaton) is not None:
+    if grouping is None or grouping.tumbling or grouping.having:
         return None
-    if output.form != "select" or output.distinct or output.limit is not None or grouping.having:
+    if output.form != "select" or output.distinct or output.limit is not None:
+        return None
+    if read_in_python(query) is not None:
+        return None
+    if any(aggregate.function == "GROUP_CONCAT" for aggregate in grouping.aggregates):
         return None
     named = {let.name: let.value.expression for let in grouping.lets}
     aggregates = [aggregate.name for aggregate in grouping.aggregates]
-    keys = {key.name: _variable(plan, key.value) for key in grouping.keys}
-    columns: list[tuple[str, int | None, list[int]]] = []
+    keys = [key.name for key in grouping.keys]
+    columns: list[tuple[str, bool, int]] = []
     for column in output.columns:
         expression = column.value.expression
         while isinstance(expression, ast.Var) and expression.name in named:
@@ -92,46 +239,21 @@ def match_columns(plan: QueryPlan, automaton: Automaton) -> GroupColumns | None:
         if not isinstance(expression, ast.Var):
             return None
         if expression.name in aggregates:
-            columns.append((column.name, aggregates.index(expression.name), []))
+            columns.append((column.name, False, aggregates.index(expression.name)))
         elif expression.name in keys:
-            columns.append((column.name, None, _places(plan, automaton, keys[expression.name])))
+            columns.append((column.name, True, keys.index(expression.name)))
         else:
             return None
     names = [column.name for column in output.columns]
-    return GroupColumns(plan.shown, names, columns, grouping.aggregates)
+    values = AggregateValues(Measured(grouping.aggregates, len(grouping.arguments)))
+    return GroupColumns(plan.shown, names, columns, values)
 
 
-def _places(plan: QueryPlan, automaton: Automaton, variable: str | None) -> list[int]:
-    """Per edge: the column of a variable in the rows of its pattern; -1 if there is none."""
-    found = []
-    for place in automaton.places:
-        for edge in place.edges:
-            (occurrence,) = automaton.atoms[edge.atom].occurrences
-            bound = bound_by(plan, plan.occurrences[occurrence])
-            found.append(bound.index(variable) if variable in bound else -1)
-    return found
-
-
-def _is_one_event(automaton: Automaton) -> bool:
-    return all(atom.kind == "single" for atom in automaton.atoms) and all(
-        link.target == ACCEPT for atom in automaton.atoms for link in atom.links
-    )
-
-
-def _variable(plan: QueryPlan, condition: Condition) -> str | None:
-    """The variable of a pattern that an expression is; None if it is another expression."""
-    expression = condition.expression
-    if not isinstance(expression, ast.Var):
-        return None
-    for register in plan.registers:
-        if register.name == expression.name:
-            plain = register.kind == "value" and register.unit is None
-            return register.variable if plain else None
-    return None
+# ------------------------------------------------------------------ conditions
 
 
 def _conditions(
-    output: Output, grouping: Grouping
+    output: Output, grouping: Grouping, measured: Measured
 ) -> Iterator[tuple[str, int | None, str, float, bool]]:
     """The comparisons of an aggregate with a number, as `NativeGroups` takes them."""
     named = {
@@ -140,7 +262,6 @@ def _conditions(
         if item.value.expression != ast.Var(item.name)  # a key
     }
     aggregates = {aggregate.name: aggregate for aggregate in grouping.aggregates}
-    bests = [a.name for a in grouping.aggregates if a.function in ("MIN", "MAX")]
     for condition in grouping.having:
         for part in _conjuncts(condition):
             if not isinstance(part, ast.Binary) or part.operator not in _MIRRORED:
@@ -156,10 +277,8 @@ def _conditions(
             aggregate, number = aggregates.get(left.name), _number(right)
             if aggregate is None or number is None:
                 continue
-            place = aggregate.argument
-            if aggregate.function in ("MIN", "MAX"):
-                place = bests.index(aggregate.name)
-            yield aggregate.function, place, operator, *number
+            if aggregate.function in ("COUNT", *_SUMS, *_BESTS):
+                yield aggregate.function, measured.place(aggregate), operator, *number
 
 
 def _number(literal: ast.Literal) -> tuple[float, bool] | None:

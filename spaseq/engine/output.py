@@ -94,7 +94,7 @@ class OutputStage:
         self.groups = (
             None
             if grouping is None
-            else ResultGroups[Witnesses](plan.output, self._scope, native_groups(plan, automaton))
+            else ResultGroups[Witnesses](plan.output, self._scope, native_groups(plan))
         )
         """The groups of results, each with the witnesses of its newest result."""
         self._columns = self._compiled(computed_columns(plan.output))
@@ -207,6 +207,11 @@ class OutputStage:
         """The matches of tumbling groups whose window ends at a time."""
         assert self.groups is not None
         return self._group_matches(self.groups.close(), end)
+
+    def group_matches(self, groups: Iterable[tuple[int, Witnesses]], end: Timestamp) -> list[Match]:
+        """The matches of groups in the core at an instant, each with its newest result."""
+        assert self.groups is not None
+        return self._group_matches(self.groups.solutions_of(groups), end)
 
     def _group_matches(
         self, solutions: list[GroupSolution[Witnesses]], end: Timestamp

@@ -16,7 +16,7 @@ leave it out. Source: SPARQL 1.1, section 18.5.1; docs/language.md, section 6.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from math import inf, isinf, isnan, nan
@@ -55,36 +55,20 @@ Total: TypeAlias = tuple[int, int, Sequence[int], int, int, int]
 """Of an argument: the unbound values, those that are no numbers; then as `ExactSum.of`."""
 
 
-def values_of(
-    aggregates: Sequence[ResultAggregate],
-    count: int,
-    totals: Sequence[Total],
-    best: Sequence[Term | None],
-) -> list[Term | None]:
-    """The values of aggregates, from what the core measures of a group.
+def sum_of(total: Total, average: bool) -> Term | None:
+    """The value of SUM or AVG, from what the core measures of an argument."""
+    unbound, others, kinds, integers, decimals, units = total
+    if unbound or others:
+        return None
+    return sum_term(ExactSum.of(kinds, integers, decimals, units), sum(kinds), average)
 
-    Args:
-        aggregates: COUNT, SUM, AVG, MIN and MAX without DISTINCT.
-        count: The number of results.
-        totals: Per argument.
-        best: The value of each MIN and MAX.
-    """
-    values, bests = list[Term | None](), iter(best)
-    for aggregate in aggregates:
-        if aggregate.argument is None:
-            values.append(integer(count).term)
-            continue
-        unbound, others, kinds, integers, decimals, units = totals[aggregate.argument]
-        if aggregate.function in ("MIN", "MAX"):
-            values.append(next(bests))
-        elif aggregate.function == "COUNT":
-            values.append(integer(count - unbound).term)
-        elif unbound or others:
-            values.append(None)
-        else:
-            total = ExactSum.of(kinds, integers, decimals, units)
-            values.append(sum_term(total, count, aggregate.function == "AVG"))
-    return values
+
+def texts_of(aggregate: ResultAggregate, terms: Iterable[Term | None]) -> Term | None:
+    """The value of a GROUP_CONCAT over some values."""
+    texts = accumulator(aggregate)
+    for term in terms:
+        texts.add(term)
+    return texts.value()
 
 
 class Accumulator(Protocol):

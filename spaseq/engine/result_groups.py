@@ -4,7 +4,9 @@ A sliding group (`OVER d`) holds the results of one key whose end is less than d
 one, and has a solution at every instant at which the key has results. A tumbling group has one
 solution, at the end of its window.
 
-Every aggregate adds a result when it comes and removes it when it expires, oldest first
+The core keeps the groups (`spaseq.engine.native._result_groups`), and this class forms their
+solutions. If a sum meets a number that the core cannot hold, Python keeps the groups from then on:
+every aggregate adds a result when it comes and removes it when it expires, oldest first
 (`spaseq.engine.result_aggregates`), so a result costs the same however long `OVER` is. Results
 expire in the order in which they came: one queue for all groups serves, and a group without results
 is forgotten. State: the results inside `OVER`.
@@ -13,18 +15,22 @@ is forgotten. State: the results inside `OVER`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeAlias, TypeVar
+from functools import partial
+from typing import Generic, TypeAlias, TypeVar, cast
 
 from spaseq.engine.native._result_groups import NativeGroups
-from spaseq.engine.result_aggregates import Accumulator, accumulator, values_of
+from spaseq.engine.native_groups import AggregateValues, Measured
+from spaseq.engine.result_aggregates import Accumulator, accumulator
 from spaseq.gpm.python.entry import Evaluate, Scope, Test, compile_expression, compile_filter
 from spaseq.plan.logical import Output
 from spaseq.rdf.event import Term, Timestamp
 
 R = TypeVar("R")
 Key: TypeAlias = tuple[Term | None, ...]
+_Read: TypeAlias = tuple[Key, int, Timestamp, Sequence[Term | None]]
+"""Of a group: the key, the number of results, the least start, and the values of aggregates."""
 NEVER = 2**63 - 1
 """Later than any time, in microseconds."""
 
@@ -74,8 +80,8 @@ class ResultGroups(Generic[R]):
     Args:
         output: The output of the plan, with a `grouping`.
         scope: The scope of the expressions over groups.
-        native: The groups in the core, if it keeps them; Python takes over at a result that the
-            core refuses.
+        native: The groups in the core; Python takes over at a result that it refuses. None: Python
+            keeps the groups from the beginning.
     """
 
     def __init__(self, output: Output, scope: Scope, native: NativeGroups | None = None):
@@ -83,6 +89,11 @@ class ResultGroups(Generic[R]):
         self._grouping = grouping = output.grouping
         self._scope = scope
         self.native = native
+        self.shown: Callable[[int], R | None] = lambda number: None
+        """The newest result of a tumbling group in the core; None if Python added it."""
+        self._newest: dict[Key, R] = {}
+        """The newest results of tumbling groups in the core that Python added."""
+        self._values = AggregateValues(Measured(grouping.aggregates, len(grouping.arguments)))
         self._held: deque[Grouped] = deque()
         self._groups: dict[Key, _Group[R]] = {}
         self._index: dict[str, int] = {}
@@ -145,10 +156,7 @@ class ResultGroups(Generic[R]):
             The solutions of sliding groups at this instant, in order.
         """
         if self.tumbling:
-            size = self._grouping.size
-            due = min(((end - early) // size + 1) * size, NEVER - 1)
-            assert self.due in (due, NEVER), "a window ends before later results come"
-            self.due = due
+            self.begin(end, early)
         else:
             self.expire(end)
         for result, newest in results:
@@ -157,18 +165,38 @@ class ResultGroups(Generic[R]):
             return []
         shown = {result.key: newest for result, newest in results}
         keys = dict.fromkeys(result.key for result, _ in reversed(results))
-        return list(self._solutions((key, shown[key]) for key in reversed(keys)))
+        return list(self._solutions((self._read(key), shown[key]) for key in reversed(keys)))
+
+    def begin(self, end: int, early: bool = False) -> None:
+        """Results have come at a time, in microseconds: the window that holds them is `due`."""
+        size = self._grouping.size
+        due = min(((end - early) // size + 1) * size, NEVER - 1)
+        assert self.due in (due, NEVER), "a window ends before later results come"
+        self.due = due
+
+    def solutions_of(self, groups: Iterable[tuple[int, R]]) -> list[GroupSolution[R]]:
+        """The solutions of groups in the core, each with its newest result."""
+        assert self.native is not None
+        return list(self._solutions((self._read_native(n), newest) for n, newest in groups))
+
+    def leave_core(self, without: int = 0) -> None:
+        """Have Python keep the groups, without the newest results."""
+        assert self.native is not None
+        held = self.held
+        keys = dict.fromkeys(result.key for result in held)
+        newest = dict(zip(keys, self.newest, strict=True)) if self.tumbling else {}
+        self.native = None
+        for earlier in held[: len(held) - without]:
+            # The solutions of sliding groups show results that come later.
+            self._insert(earlier, cast(R, newest.get(earlier.key)))
 
     def _insert(self, result: Grouped, newest: R) -> None:
         if self.native is not None:
-            if self.native.inserted:
-                self.native.inserted = False  # the core has added it
-                return
             if self.native.add(result.key, result.arguments, result.start, result.end):
+                if self.tumbling:
+                    self._newest[result.key] = newest
                 return
-            held, self.native = self.held, None
-            for earlier in held:
-                self._insert(earlier, newest)  # of sliding groups, only new results are shown
+            self.leave_core()
         self._held.append(result)
         group = self._groups.get(result.key)
         if group is None:
@@ -212,20 +240,26 @@ class ResultGroups(Generic[R]):
 
     def close(self) -> list[GroupSolution[R]]:
         """End the present window of tumbling groups; their solutions in order."""
-        groups = sorted(self._groups.items(), key=lambda item: item[1].number)
-        solutions = list(self._solutions((key, group.newest) for key, group in groups))
-        self._groups.clear()
-        self._held.clear()
+        if self.native is not None:
+            numbers = list(self.native.numbers_in_order(True))
+            solutions = self.solutions_of((n, self._newest_of(n)) for n in numbers)
+            self.native.clear()
+            self._newest.clear()
+        else:
+            groups = sorted(self._groups.items(), key=lambda item: item[1].number)
+            found = ((self._read(key), group.newest) for key, group in groups)
+            solutions = list(self._solutions(found))
+            self._groups.clear()
+            self._held.clear()
         self.due = NEVER
         return solutions
 
-    def _solutions(self, groups: Iterable[tuple[Key, R]]) -> Iterator[GroupSolution[R]]:
+    def _solutions(self, groups: Iterable[tuple[_Read, R]]) -> Iterator[GroupSolution[R]]:
         """The solutions of groups for which every HAVING is true; each with its newest result."""
-        for key, newest in groups:
+        for (key, count, start, values), newest in groups:
             env: list[Term | None] = [None] * len(self._index)
             for name, value in zip(self._grouping.keys, key, strict=True):
                 env[self._index[name.name]] = value
-            count, start, values = self._measured(key)
             for aggregate, value in zip(self._grouping.aggregates, values, strict=True):
                 env[self._index[aggregate.name]] = value
             for item, evaluate in zip(self._grouping.lets, self._let, strict=True):
@@ -241,22 +275,34 @@ class ResultGroups(Generic[R]):
                     tuple([env[index] for index in self._per]),
                 )
 
-    def _measured(self, key: Key) -> tuple[int, Timestamp, list[Term | None]]:
-        """The number of results of a group, its least start, and the values of the aggregates."""
-        if self.native is None:
-            group = self._groups[key]
-            values = [state.value() for state in group.accumulators]
-            return group.count, group.starts[0][0], values
-        count, start, totals, best = self.native.group(key)
-        values = values_of(self._grouping.aggregates, count, totals, best)
-        return count, start, values
+    def _read(self, key: Key) -> _Read:
+        """A group by its key."""
+        if self.native is not None:
+            return self._read_native(self.native.number(key))
+        group = self._groups[key]
+        values = [state.value() for state in group.accumulators]
+        return key, group.count, group.starts[0][0], values
+
+    def _read_native(self, number: int) -> _Read:
+        assert self.native is not None
+        key, count, start, totals, best = self.native.group(number)
+        terms = partial(self.native.values_in_order, number)
+        return key, count, start, self._values(count, totals, best, terms)
 
     # ------------------------------------------------------------------ state
 
     @property
     def newest(self) -> list[R]:
-        """The newest result of each group, in the order in which the groups began."""
-        return [group.newest for group in self._groups.values()]
+        """The newest result of each tumbling group, in the order in which the groups began."""
+        if self.native is None:
+            return [group.newest for group in self._groups.values()]
+        return [self._newest_of(number) for number in self.native.numbers_in_order(False)]
+
+    def _newest_of(self, number: int) -> R:
+        """The newest result of a tumbling group in the core."""
+        assert self.native is not None
+        shown = self.shown(number)
+        return self._newest[self.native.group(number)[0]] if shown is None else shown
 
     def restore(self, results: Sequence[Grouped], newest: Sequence[R], due: int) -> None:
         """Hold results again, oldest first; `newest` as it was, for tumbling groups.

@@ -13,7 +13,7 @@ from spaseq.engine.compiled import CompiledQueries, CompiledQuery, limit_clause,
 from spaseq.engine.entailment import widened_patterns
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.native.dispatch_keys import Requirement, rarest, requirement_text
-from spaseq.engine.native_groups import left_to_python as left_to_python_groups
+from spaseq.engine.native_groups import read_in_python
 from spaseq.engine.place_names import STRATEGIES, Notation, skip_text, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
 from spaseq.explain.applied_rules import applied_rules, rules_text
@@ -143,7 +143,7 @@ def _grouping(query: CompiledQuery, grouping: Grouping) -> Data:
     window = Window("tumbling" if grouping.tumbling else "span", grouping.size)
     return {
         "keys": [key.name for key in grouping.keys],
-        "left_to_python": left_to_python_groups(query.plan, query.automaton),
+        "left_to_python": read_in_python(query),
         "over": grouping.size,
         "tumbling": grouping.tumbling,
         "text": window_text(window).replace("WITHIN", "OVER"),
@@ -432,10 +432,10 @@ def _registers_text(registers: Sequence[Data]) -> list[str]:
 def _emission_cost(query: Data) -> Iterator[str]:
     if query["output"]["groups"] is not None:
         reason = query["output"]["groups"]["left_to_python"]
-        how = "natively" if reason is None else f"by Python operators, since {reason}"
+        how = "" if reason is None else f" (each made by Python operators, since {reason})"
         yield (
-            f"GROUP: {how}: a result is added to its group once and removed once, whatever OVER "
-            "is; memory: the results inside OVER"
+            f"GROUP: natively over results{how}: a result is added to its group once and removed "
+            "once, whatever OVER is; memory: the results inside OVER"
         )
     if query["output"]["every"] is not None:
         yield (

@@ -31,8 +31,10 @@ cdef class MatchDecoder:
     cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1
     cdef dict bindings(self, tuple steps)
     cdef int _replay(self, tuple steps) except -1
-    cdef int begin(self) noexcept
-    cdef int follow_step(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept
+    cdef int begin(self) noexcept nogil
+    cdef int follow_step(
+        self, uint32_t number, uint32_t edge, const uint32_t* bound
+    ) noexcept nogil
 
 
 cdef class DecodedStep:

@@ -176,12 +176,14 @@ cdef class MatchDecoder:
             self.follow_step(i, taken.edge, taken.sizes() + 2)
         return 0
 
-    cdef int begin(self) noexcept:
+    cdef int begin(self) noexcept nogil:
         """Unbind all registers."""
         memset(self.origins, 0, self.cells * sizeof(Origin))
         return 0
 
-    cdef int follow_step(self, uint32_t number, uint32_t edge, const uint32_t* bound) noexcept:
+    cdef int follow_step(
+        self, uint32_t number, uint32_t edge, const uint32_t* bound
+    ) noexcept nogil:
         """Apply the edge of a step; a column of the row is bound if its `bound` is not 0."""
         cdef uint32_t j, k
         cdef Edge* taken = &self.tables.edges[edge]

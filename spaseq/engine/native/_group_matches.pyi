@@ -1,10 +1,9 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from spaseq.engine.native._matches import MatchMaker
-from spaseq.engine.native._result_groups import NativeGroups
+from spaseq.engine.native._group_results import ResultReader
 from spaseq.kb.knowledge import Knowledge
-from spaseq.plan.logical import ResultAggregate
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.event import Term
 from spaseq.results import Match
 
 class GroupMatch(Match): ...
@@ -14,23 +13,22 @@ class GroupColumns:
         self,
         query: str,
         names: Sequence[str],
-        columns: Sequence[tuple[str, int | None, Sequence[int]]],
-        aggregates: Sequence[ResultAggregate],
+        columns: Sequence[tuple[str, bool, int]],
+        values: Callable[..., list[Term | None]],
     ) -> None: ...
     @property
     def query(self) -> str: ...
     @property
     def names(self) -> tuple[str, ...]: ...
     @property
-    def columns(self) -> tuple[tuple[str, int | None, Sequence[int]], ...]: ...
+    def columns(self) -> tuple[tuple[str, bool, int], ...]: ...
     @property
-    def aggregates(self) -> tuple[ResultAggregate, ...]: ...
+    def values(self) -> Callable[..., list[Term | None]]: ...
 
 class GroupedMatches(Iterator[Match]):
     def __init__(
         self,
-        groups: NativeGroups,
-        maker: MatchMaker,
+        reader: ResultReader,
         columns: GroupColumns,
         batch: EventBatch,
         first: int,

@@ -2,56 +2,55 @@
 """Solutions of groups in the core → `Match` objects, made lazily by an iterator.
 
 For queries without HAVING whose columns are keys and aggregates. A match holds the exact sums of
-its group at its event; terms, times and aggregates are computed when the caller reads them.
+its group at its instant; terms, times and aggregates are computed when the caller reads them.
 
 Invariant: a match does not refer to the run.
-Cost: constant for each match.
+Cost: linear in the steps of the newest result of the group; constant for each match.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from spaseq.engine.native._decode cimport DecodedStep, MatchDecoder
-from spaseq.engine.native._matches cimport MatchMaker
-from spaseq.engine.native._result_groups cimport NativeGroups, timestamp_of
-from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.engine.native._group_results cimport ResultReader
+from spaseq.engine.native._result_groups cimport Head, measured, timestamp_of
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport written_term
 from spaseq.results._match cimport Match
 
-from spaseq.engine.result_aggregates import values_of
-
 
 cdef class GroupMatch(Match):
-    """The solution of a group at an event, computed on first access."""
+    """The solution of a group at an instant, computed on first access."""
 
     cdef MatchDecoder reading
-    cdef DecodedStep step
-    cdef tuple measured
+    cdef tuple steps            # of the newest result
+    cdef bytes packed           # the group, see `NativeGroups.pack`
     cdef GroupColumns columns
 
     cdef int decode_times(self) except -1:
-        self.found_start = timestamp_of(self.measured[1])
-        self.found_end = self.step.timestamp()
+        self.found_start = timestamp_of(measured(self.packed)[1])
+        self.found_end = (<DecodedStep>self.steps[len(self.steps) - 1]).timestamp()
         return 0
 
     cdef int decode_bindings(self) except -1:
         cdef dict found = {}
-        count, _, totals, best = self.measured
-        terms = [None if text is None else written_term(text) for text in best]
-        values = values_of(self.columns.aggregates, count, totals, terms)
-        for name, aggregate, columns in self.columns.columns:
-            value = None
-            if aggregate is not None:
-                value = values[aggregate]
-            elif columns[self.step.edge] >= 0:
-                value = self.step.term(columns[self.step.edge] + 2)
+        count, _, totals, texts, key = measured(self.packed)
+        terms = [None if text is None else written_term(text) for text in texts]
+        values = self.columns.values(count, totals, terms)
+        for name, is_key, place in self.columns.columns:
+            if not is_key:
+                value = values[place]
+            else:
+                value = None if key[place] is None else written_term(key[place])
             if value is not None:
                 found[name] = value
         self.found_bindings = found
         return 0
 
     cdef int decode_events(self) except -1:
-        self.found_events = (self.step.witness(self.reading),)
+        self.found_events = tuple([
+            (<DecodedStep>step).witness(self.reading) for step in self.steps
+        ])
         return 0
 
 
@@ -61,93 +60,100 @@ cdef class GroupColumns:
     Args:
         query: The name of the query.
         names: Its columns.
-        columns: (name, number of its aggregate or None, else the column of the key in the rows of
-            each edge; -1: unbound) of each column.
-        aggregates: The aggregates of the query.
+        columns: (name, whether it is a key, number of its key or its aggregate) of each column.
+        values: (results, totals, values of MIN, MAX and SAMPLE) → the values of all aggregates.
     """
 
     cdef readonly str query
     cdef readonly tuple names
     cdef readonly tuple columns
-    cdef readonly tuple aggregates
+    cdef readonly object values
 
-    def __cinit__(self, str query, names, columns, aggregates):
-        self.query = query
+    def __cinit__(self, str query, names, columns, values):
+        self.query, self.values = query, values
         self.names, self.columns = tuple(names), tuple(columns)
-        self.aggregates = tuple(aggregates)
 
 
 cdef class GroupedMatches:
     """An iterator over the solutions of the events of a batch; see `Matches`.
 
-    It ends at an event whose matches Python must group; these are then complete in the core.
+    It ends at an event whose results Python must group.
     """
 
-    cdef NativeGroups groups
-    cdef MatchMaker maker
+    cdef ResultReader reader
     cdef GroupColumns columns
     cdef EventBatch batch
     cdef uint32_t first, stream, file
     cdef int64_t position
     cdef object kb
     cdef uint64_t turn
-    cdef uint64_t epoch
+    cdef uint32_t at            # how many of the solutions of the instant have been made
     cdef bint ended
     cdef readonly uint32_t after    # the index of the next event
     cdef readonly bint failed
     cdef readonly uint64_t made
 
     def __cinit__(
-        self, NativeGroups groups not None, MatchMaker maker not None,
-        GroupColumns columns not None, EventBatch batch not None, uint32_t first, uint32_t stream,
-        uint32_t file, int64_t position, kb,
+        self, ResultReader reader not None, GroupColumns columns not None,
+        EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
+        int64_t position, kb,
     ):
-        self.groups, self.maker, self.columns = groups, maker, columns
+        self.reader, self.columns = reader, columns
         self.batch, self.first, self.after = batch, first, first
         self.stream, self.file, self.position, self.kb = stream, file, position, kb
-        self.turn = maker.core.event.match_generation
+        self.turn = reader.core.event.match_generation
 
     def invalidate(self):
         """Invalidate the iterator before the run advances."""
-        self.maker.core.event.match_generation += 1
+        self.reader.core.event.match_generation += 1
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        cdef AutomatonCore core = self.maker.core
+        cdef ResultReader reader = self.reader
         cdef GroupMatch match
-        if self.ended or core.event.match_generation != self.turn or (
-            self.after > self.first and self.kb.changes
-        ):
+        cdef Head head
+        if reader.core.event.match_generation != self.turn:
+            if self.at < reader.showing_count:
+                raise RuntimeError(
+                    "the run has gone on: consume the matches of an event before that"
+                )
             raise StopIteration
+        if self.at == reader.showing_count:
+            self._advance()
+            if self.ended:
+                raise StopIteration
+        match = GroupMatch.__new__(GroupMatch)
+        match.steps = reader.steps(reader.showing[self.at].found)
+        match.reading = reader.maker.reading
+        match.columns = self.columns
+        match.packed = reader.groups.pack(reader.showing[self.at].group)
+        memcpy(&head, <const char*>match.packed, sizeof(Head))
+        match.query, match.variables = self.columns.query, self.columns.names
+        match.kb_version = self.kb.version
+        match.results = head.count
+        self.at += 1
+        self.made += 1
+        return match
+
+    cdef int _advance(self) except -1:
+        """Process events up to one with solutions; `ended` if there is none."""
+        cdef ResultReader reader = self.reader
+        reader.showing_count = self.at = 0
+        if self.ended or (self.after > self.first and self.kb.changes):
+            self.ended = True
+            return 0
         self.failed = True
         try:
-            self.after = self.groups.feed(
-                self.maker.step, self.batch, self.after, self.stream, self.file,
+            self.after = reader.feed(
+                self.batch, self.after, self.stream, self.file,
                 self.position + self.after - self.first,
             )
         except BaseException:
-            self.after = self.maker.step.reached
+            self.after = reader.maker.step.reached
             raise
         self.failed = False
-        if not self.groups.inserted:
-            self.ended = True
-            raise StopIteration
-        self.groups.inserted = False
-        if self.maker.epoch != core.tecs.oldest:
-            self.maker.forget()
-            self.maker.epoch = core.tecs.oldest
-        match = GroupMatch.__new__(GroupMatch)
-        match.step = self.maker.step_of_label(core.instant.accepted[0].label)
-        match.reading = self.maker.reading
-        match.columns = self.columns
-        match.measured = self.groups.measured(self.groups.newest.group)
-        match.query, match.variables = self.columns.query, self.columns.names
-        match.kb_version = self.kb.version
-        match.results = match.measured[0]
-        core.instant.accepted_count = 0
-        core.event.match_generation += 1
-        self.turn = core.event.match_generation
-        self.made += 1
-        return match
+        self.ended = reader.showing_count == 0
+        self.turn = reader.core.event.match_generation
+        return 0

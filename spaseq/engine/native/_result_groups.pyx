@@ -1,64 +1,75 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Sliding groups of the results of single events, without Python objects.
+"""Groups of results, without Python objects: `GROUP BY … OVER`.
 
-For queries of one step whose keys and arguments are variables, and whose aggregates are COUNT, SUM,
-AVG, MIN and MAX without DISTINCT (`spaseq.engine.native_groups`). `feed` advances the automaton,
-adds the match of each event to its group, and returns at an event whose group may have a solution:
-one for which no condition of HAVING is known to be false. Conditions that compare an aggregate with
-a number are tested here, with rounding taken into account; all others may be true.
+A result has a key and the values of some arguments, as texts. `insert` adds the result that the
+fields `key`, `numbers`, `texts` and `sizes` describe; `_group_results.pyx` fills them in from the
+automaton, and `add` from Python objects. Conditions of HAVING that compare an aggregate with a
+number are tested here, with rounding taken into account; all others may be true.
 
-A sum is exact. Integers and decimals are added as such; doubles as whole numbers of the least
-double, in limbs of 32 bits: a limb of 64 bits holds the sum of 2**31 parts without a carry, so that
-adding and removing a value touches three limbs. MIN and MAX are queues of the results that no later
-result precedes.
+Sums are exact (_result_sums.pyx). MIN and MAX, and the least start, are queues of the results that
+no later result precedes. DISTINCT counts the results of each value. SAMPLE refers to the oldest
+result with a value. GROUP_CONCAT reads the texts of the results.
 
-A result with a number that does not fit (beyond 96 bits, infinite, NaN), or with different sorts of
-numbers under MIN or MAX, is refused, and Python groups the results from then on.
+A result with a number under SUM or AVG that does not fit (beyond 96 bits, infinite, NaN) is
+refused, and Python groups the results from then on.
 
-Cost: constant for each result, amortised, and its expiry. Memory: the results inside `OVER`.
+Cost: constant for each result, amortised, and its expiry: `work` counts the results that queues
+and samples look at. GROUP_CONCAT is linear when it is read. Memory: the results inside `OVER`.
 """
 
-from libc.math cimport fabs, frexp, isfinite, ldexp
+from libc.math cimport fabs, isfinite
+from libc.stdint cimport int32_t
 from libc.string cimport memcmp, memcpy, memset
 
-from spaseq.engine.native._driver cimport NativeStep
-from spaseq.gpm.native._operand cimport load_text
-from spaseq.nfa.native._tecs cimport Node
-from spaseq.rdf._batch cimport EventBatch
+from spaseq.engine.native._result_sums cimport (
+    KINDS,
+    LIMBS,
+    add_number,
+    approximate,
+    fits,
+    plain,
+)
+from spaseq.gpm.native._operand cimport load_text, value_of
+from spaseq.gpm.native._operators cimport order
 from spaseq.rdf._dictionary cimport text_of, written_term
-from spaseq.rdf._effort cimport check_signals
 from spaseq.rdf._memory cimport mem_alloc, mem_calloc, mem_free, mem_grow, raise_no_memory
-from spaseq.rdf._numerals cimport exact_of, is_numeral, places_of, spell
 from spaseq.rdf._terms cimport (
-    WINDOWED,
     hash_of,
+    int128,
     slots_free,
     slots_grow,
     slots_init,
     slots_next,
     slots_put,
     slots_remove,
-    term_t,
 )
 from spaseq.rdf._values cimport Kind
 
+from spaseq.gpm.python.aggregates import order as order_of_all
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 
 cdef enum:
-    LEAST_EXPONENT = 1074
-    FIT_BITS = 96               # an easy number has fewer bits
-    SIGNALS_EVERY = 1 << 20     # events between two checks of signals
     ENTRY_BYTES = 48            # of an Entry, such that a Number may follow
+    VALUE_SEED = 0x9E3779B1
 
-cdef double[LIMBS] SCALES       # the value of one in each limb; the last ones are infinite
-cdef uint32_t _limb
-for _limb in range(LIMBS):
-    SCALES[_limb] = ldexp(1.0, 32 * <int>_limb - LEAST_EXPONENT)
+cdef Best STARTS                # the least start is the best one
+STARTS.argument, STARTS.sign = 0, -1
 
 cdef dict MEASURES = {"COUNT": BOUND, "SUM": SUM, "AVG": MEAN, "MIN": BEST, "MAX": BEST}
 cdef dict COMPARISONS = {
     "<": LESS, "<=": LESS_EQUAL, ">": MORE, ">=": MORE_EQUAL, "=": EQUAL, "!=": NOT_EQUAL
 }
+
+
+# What `NativeGroups.pack` says of a total, before its limbs.
+cdef struct Sum:
+    int128 integers
+    int128 decimals
+    int64_t unbound
+    int64_t others
+    int64_t[KINDS] kinds
+    int32_t lowest
+    int32_t limbs
 
 
 cdef inline Number* numbers_of(Entry* entry) noexcept nogil:
@@ -67,95 +78,6 @@ cdef inline Number* numbers_of(Entry* entry) noexcept nogil:
 
 cdef inline uint32_t* sizes_of(Entry* entry, uint32_t arguments) noexcept nogil:
     return <uint32_t*>(numbers_of(entry) + arguments)
-
-
-cdef inline bint fits(int128 exact) noexcept nogil:
-    cdef int128 most = <int128>1 << FIT_BITS
-    return -most < exact < most
-
-
-cdef inline int128 scaled(const Number* number) noexcept nogil:
-    """An integer or decimal as a multiple of 10**-18; it fits, see `_is_hard`."""
-    if number.kind == Kind.INTEGER:
-        return number.exact * <int128>1000000000000000000
-    return number.exact
-
-
-cdef inline double plain(const Number* number) noexcept nogil:
-    if number.kind == Kind.INTEGER:
-        return <double>number.exact
-    if number.kind == Kind.DECIMAL:
-        return <double>number.exact / 1e18
-    return number.real
-
-
-cdef int add_real(Total* total, double real, int sign) noexcept nogil:
-    """Add a finite double to the limbs, or subtract it."""
-    cdef int exponent, shift
-    cdef int64_t digits
-    cdef uint64_t whole
-    cdef uint32_t limb
-    cdef uint64_t low, high
-    if real == 0:
-        return 0
-    digits = <int64_t>ldexp(frexp(real, &exponent), 53)
-    exponent += LEAST_EXPONENT - 53
-    if exponent < 0:                    # a subnormal number: the digits below the least are 0
-        digits >>= -exponent
-        exponent = 0
-    if digits < 0:
-        digits, sign = -digits, -sign
-    whole = <uint64_t>digits
-    limb, shift = <uint32_t>exponent >> 5, exponent & 31
-    # At most 53 + 31 bits, in three limbs.
-    low = (whole & 0xFFFFFFFFu) << shift
-    high = (whole >> 32) << shift
-    total.limbs[limb] += sign * <int64_t>(low & 0xFFFFFFFFu)
-    total.limbs[limb + 1] += sign * <int64_t>((low >> 32) + (high & 0xFFFFFFFFu))
-    total.limbs[limb + 2] += sign * <int64_t>(high >> 32)
-    total.lowest = min(total.lowest, <int32_t>limb)
-    total.highest = max(total.highest, <int32_t>limb + 2)
-    return 0
-
-
-cdef int add_number(Total* total, const Number* number, int sign) noexcept nogil:
-    """Add a value to a total, or remove it."""
-    if number.unbound:
-        total.unbound += sign
-    elif number.kind == Kind.INTEGER:
-        total.kinds[0] += sign
-        total.integers += sign * number.exact
-    elif number.kind == Kind.DECIMAL:
-        total.kinds[1] += sign
-        total.decimals += sign * number.exact
-    elif number.kind == Kind.FLOAT:
-        total.kinds[2] += sign
-        add_real(total, number.real, sign)
-    elif number.kind == Kind.DOUBLE:
-        total.kinds[3] += sign
-        add_real(total, number.real, sign)
-    else:
-        total.others += sign
-    return 0
-
-
-cdef double approximate(const Total* total, double* error) noexcept nogil:
-    """The sum, with a bound on its error."""
-    cdef double sum, size, part
-    cdef int32_t i
-    sum = <double>total.integers
-    size = fabs(sum)
-    part = <double>total.decimals / 1e18
-    sum += part
-    size += fabs(part)
-    i = total.highest
-    while i >= total.lowest:
-        part = <double>total.limbs[i] * SCALES[i] if total.limbs[i] else 0
-        sum += part
-        size += fabs(part)
-        i -= 1
-    error[0] += size * 1e-13
-    return sum
 
 
 cdef object unlimited(int128 number):
@@ -172,31 +94,92 @@ cdef object timestamp_of(tuple begun):
     return Timestamp(micros, DATE_TIME if dated else NUMBER, written)
 
 
+
+
+cdef tuple measured(bytes packed):
+    """A group as `pack` describes it: (results, start, totals, values, key), with texts as terms.
+
+    The start is (microseconds, whether it is a date, the text of its literal or None). A total is
+    (unbound values, values that are no numbers, numbers of each kind, sum of the integers, of the
+    decimals times 10**18, and of the others as a multiple of the least double). The values are
+    those of each MIN and MAX, then of each SAMPLE; None: unbound, as are the parts of the key.
+    """
+    cdef const char* text = packed
+    cdef Head head
+    cdef Sum sum
+    cdef int64_t limb
+    cdef int32_t j
+    cdef uint32_t i
+    cdef list key = [], totals = [], values = []
+    memcpy(&head, text, sizeof(Head))
+    text += sizeof(Head)
+    for i in range(head.keys):
+        key.append(_next_text(&text))
+    begun = head.start, head.domain, _next_text(&text)
+    for i in range(head.totals):
+        memcpy(&sum, text, sizeof(Sum))
+        text += sizeof(Sum)
+        units = 0
+        for j in range(sum.limbs):
+            memcpy(&limb, text, sizeof(int64_t))
+            text += sizeof(int64_t)
+            if limb:
+                units += <object>limb << 32 * (sum.lowest + j)
+        totals.append((
+            sum.unbound, sum.others, (sum.kinds[0], sum.kinds[1], sum.kinds[2], sum.kinds[3]),
+            unlimited(sum.integers), unlimited(sum.decimals), units,
+        ))
+    for i in range(head.bests):
+        values.append(_next_text(&text))
+    return head.count, begun, totals, values, key
+
+
+cdef object _next_text(const char** text):
+    """The text at a place, after its size; None for size 0. Moves the place past it."""
+    cdef uint32_t size
+    memcpy(&size, text[0], sizeof(uint32_t))
+    text[0] += sizeof(uint32_t)
+    found = text[0][:size] if size else None
+    text[0] += size
+    return found
+
+
 cdef class NativeGroups:
     """The groups of one query.
 
     Args:
         size: The length of `OVER`, in microseconds.
+        tumbling: Whether it tumbles: no result expires before `clear`.
         keys: The number of keys.
-        columns: Per edge of the automaton, the columns of the keys, then of the arguments, in the
-            rows of its graph pattern; -1 if it does not bind the variable.
+        summed: Per argument, whether there is a SUM or AVG of it.
+        distincts: The arguments of aggregates under DISTINCT. Their totals follow those of all
+            arguments.
         bests: (argument, whether MAX) of each MIN and MAX.
-        conditions: (function, argument or index in `bests`, comparison, number, whether it is an
-            integer) of conditions without which HAVING is false; the argument of COUNT(*) is None.
+        samples: The argument of each SAMPLE.
+        conditions: (function, total or index in `bests`, comparison, number, whether it is an
+            integer) of conditions without which HAVING is false; the total of COUNT(*) is None.
     """
 
     def __cinit__(
-        self, int64_t size, uint32_t keys, uint32_t arguments, columns, bests, conditions,
+        self, int64_t size, bint tumbling, uint32_t keys, summed, distincts, bests, samples,
+        conditions,
     ):
-        cdef uint32_t i, j, width = keys + arguments
+        cdef uint32_t i
+        cdef uint32_t arguments = <uint32_t>len(summed)
         assert sizeof(Entry) <= ENTRY_BYTES
-        self.size = size
+        self.size, self.tumbling = size, tumbling
         self.key_count, self.argument_count = keys, arguments
-        self.edge_count = <uint32_t>len(columns)
-        self.columns = <int32_t*>mem_calloc(self.edge_count * width + 1, sizeof(int32_t))
-        for i, row in enumerate(columns):
-            for j in range(width):
-                self.columns[i * width + j] = row[j]
+        self.summed = <uint8_t*>mem_calloc(arguments + 1, 1)
+        for i, each in enumerate(summed):
+            self.summed[i] = each
+        self.distinct_count = <uint32_t>len(distincts)
+        self.distincts = <uint32_t*>mem_calloc(self.distinct_count + 1, sizeof(uint32_t))
+        for i, each in enumerate(distincts):
+            self.distincts[i] = each
+        self.sample_count = <uint32_t>len(samples)
+        self.samples = <uint32_t*>mem_calloc(self.sample_count + 1, sizeof(uint32_t))
+        for i, each in enumerate(samples):
+            self.samples[i] = each
         self.best_count = <uint32_t>len(bests)
         self.bests = <Best*>mem_calloc(self.best_count + 1, sizeof(Best))
         for i, (argument, largest) in enumerate(bests):
@@ -213,9 +196,9 @@ cdef class NativeGroups:
         self.numbers = <Number*>mem_calloc(arguments + 1, sizeof(Number))
         self.texts = <const char**>mem_calloc(arguments + 1, sizeof(char*))
         self.sizes = <uint32_t*>mem_calloc(arguments + 1, sizeof(uint32_t))
-        self.numerals = <Numeral*>mem_calloc(arguments + 2, sizeof(Numeral))
-        self.group_count = 1            # a term number, and so a group's, is not 0
+        self.group_count = self.value_count = 1     # the number 0 stands for none
         slots_init(&self.table, 16)
+        slots_init(&self.value_table, 16)
 
     def __dealloc__(self):
         cdef uint32_t i, j
@@ -226,136 +209,42 @@ cdef class NativeGroups:
             entry = self.oldest
         if self.groups != NULL:
             for i in range(1, self.group_count):
-                if self.groups[i].key != NULL:
-                    mem_free(self.groups[i].key)
+                mem_free(self.groups[i].key)
                 if self.groups[i].queues != NULL:
-                    for j in range(self.best_count):
+                    for j in range(self.best_count + 1):
                         mem_free(self.groups[i].queues[j].entries)
                 mem_free(self.groups[i].queues)
                 mem_free(self.groups[i].totals)
+                mem_free(self.groups[i].samples)
+                mem_free(self.groups[i].shown)
         mem_free(self.groups)
         mem_free(self.spare)
+        mem_free(self.values)
+        mem_free(self.spare_values)
         slots_free(&self.table)
+        slots_free(&self.value_table)
         mem_free(self.key)
-        mem_free(self.columns)
+        mem_free(self.summed)
+        mem_free(self.distincts)
+        mem_free(self.samples)
         mem_free(self.bests)
         mem_free(self.conditions)
         mem_free(self.numbers)
         mem_free(self.texts)
         mem_free(self.sizes)
-        mem_free(self.numerals)
-
-    # ------------------------------------------------------------------ events
-
-    def feed(
-        self, NativeStep step not None, EventBatch batch not None, uint32_t first, uint32_t stream,
-        uint32_t file, int64_t position,
-    ):
-        """Process the events of a batch from `first` on, as `NativeStep.run` does.
-
-        Returns the index of the next event: as `NativeStep.run`, except that it goes on after an
-        event whose group has no solution. If `inserted`, the match of the last event is in its
-        group already.
-        """
-        cdef uint32_t index = first, before, checked = first
-        cdef AutomatonCore core = step.core
-        cdef Dictionary dictionary = step.graph.dictionary
-        self.inserted = False
-        step._select_batch(batch, stream)
-        try:
-            with nogil:
-                while index < batch.event_count:
-                    before = index
-                    index = step._run(before, stream, file, position + before - first)
-                    if index == before:
-                        break
-                    if core.instant.accepted_count and not self.take(core, dictionary):
-                        break
-                    if index - checked >= <uint32_t>SIGNALS_EVERY:
-                        checked = index
-                        check_signals()
-        finally:
-            step._release_batch()
-        return index
-
-    cdef int take(self, AutomatonCore core, Dictionary dictionary) except -1 nogil:
-        """Add the match of an event; False if Python must go on with it."""
-        cdef Label* label
-        cdef Node* node
-        cdef const int32_t* columns
-        cdef const TermRecord* record
-        cdef uint32_t i
-        cdef term_t term
-        cdef uint32_t group
-        if core.instant.accepted_count != 1:
-            return False
-        node = core.instant.accepted[0]
-        label = node.label
-        if node.before or label.parts != 1:
-            return False
-        columns = self.columns + label.edge * (self.key_count + self.argument_count)
-        self.key_size = 0
-        for i in range(self.key_count):
-            term = label.row[columns[i]] if columns[i] >= 0 else 0
-            if term == 0:
-                self._put_key(NULL, 0)
-                continue
-            if is_numeral(term):
-                record = spell(&self.numerals[0], term)
-            elif term & WINDOWED:
-                record = &core.event.terms.store.records[term ^ WINDOWED]
-            else:
-                record = &dictionary.permanent.records[term]
-            self._put_key(record.text, record.size)
-        self.sizes[0] = 0
-        if label.stamp:
-            if is_numeral(label.stamp):
-                record = spell(&self.numerals[0], label.stamp)
-            elif label.stamp & WINDOWED:
-                record = &core.event.terms.store.records[label.stamp ^ WINDOWED]
-            else:
-                record = &dictionary.permanent.records[label.stamp]
-            self.texts[0], self.sizes[0] = record.text, record.size
-        for i in range(self.argument_count):
-            term = label.row[columns[self.key_count + i]] if columns[self.key_count + i] >= 0 else 0
-            self.sizes[i + 1] = 0
-            if term == 0:
-                self.numbers[i].unbound = True
-                continue
-            self.numbers[i].unbound = False
-            if is_numeral(term):
-                record = spell(&self.numerals[i + 1], term)
-                self.numbers[i].kind = Kind.DECIMAL if places_of(term) else Kind.INTEGER
-                self.numbers[i].exact = exact_of(term)
-            else:
-                if term & WINDOWED:
-                    record = &core.event.terms.store.records[term ^ WINDOWED]
-                else:
-                    record = &dictionary.permanent.records[term]
-                if not self._read(i, record.text, record.size):
-                    return False
-            self.texts[i + 1], self.sizes[i + 1] = record.text, record.size
-        group = <uint32_t>self._add(label.micros, label.domain, label.micros)
-        if group == 0:
-            return False
-        if self._may_hold(&self.groups[group]):
-            self.inserted = True
-            return False
-        core.event.match_generation += 1
-        core.instant.accepted_count = 0
-        return True
+        mem_free(self.packed)
 
     # ------------------------------------------------------------------ results
 
     def add(self, key, arguments, start, int64_t end):
-        """Add a result, as `take` does; False, without effect, if it is refused."""
-        cdef uint32_t i
+        """Add a result; False, without effect, if it is refused."""
+        cdef uint32_t i, number
         cdef bytes text
         cdef list held = []
         self.key_size = 0
         for term in key:
             text = b"" if term is None else text_of(term)
-            self._put_key(<const char*>text, <uint32_t>len(text))
+            self.put_key(<const char*>text, <uint32_t>len(text))
         self.sizes[0] = 0
         if start.domain == NUMBER and start.written is not None:
             text = text_of(start.written)
@@ -369,11 +258,14 @@ cdef class NativeGroups:
                 text = text_of(term)
                 held.append(text)
                 self.texts[i + 1], self.sizes[i + 1] = <const char*>text, <uint32_t>len(text)
-                if not self._read(i, self.texts[i + 1], self.sizes[i + 1]):
+                if not self.read(i, self.texts[i + 1], self.sizes[i + 1]):
                     return False
-        return self._add(start.micros, start.domain == DATE_TIME, end) != 0
+        number = self.insert(start.micros, start.domain == DATE_TIME, end)
+        if number:
+            self.groups[number].shown_size = 0
+        return number != 0
 
-    cdef int _put_key(self, const char* text, uint32_t size) except -1 nogil:
+    cdef int put_key(self, const char* text, uint32_t size) except -1 nogil:
         """Append the text of a key to that of the result; size 0: unbound."""
         cdef size_t wanted = self.key_size + size + sizeof(uint32_t)
         if wanted > self.key_room:
@@ -385,41 +277,27 @@ cdef class NativeGroups:
         self.key_size = wanted
         return 0
 
-    cdef bint _read(self, uint32_t argument, const char* text, uint32_t size) noexcept nogil:
-        """Decode the value of an argument; False if it is a number that does not fit."""
+    cdef bint read(self, uint32_t argument, const char* text, uint32_t size) noexcept nogil:
+        """Decode the value of an argument; False if it is a number that a sum cannot hold."""
         cdef Number* number = &self.numbers[argument]
         cdef Operand* operand = &self.operand
         load_text(operand, text, size)
         number.kind = Kind.OTHER
-        if operand.kind == Kind.WIDE:
-            return False
         if operand.kind == Kind.INTEGER or operand.kind == Kind.DECIMAL:
-            number.exact = operand.exact
-            number.kind = operand.kind
-            return fits(operand.exact)
-        if operand.kind == Kind.FLOAT or operand.kind == Kind.DOUBLE:
-            number.real = operand.real
-            number.kind = operand.kind
-            return isfinite(operand.real)
-        return True
-
-    cdef bint _is_hard(self) noexcept nogil:
-        """Whether MIN or MAX could meet values that it does not compare."""
-        cdef uint32_t i
-        cdef const Number* number
-        for i in range(self.best_count):
-            number = &self.numbers[self.bests[i].argument]
-            if number.unbound:
-                continue
-            if number.kind == Kind.OTHER:
+            if fits(operand.exact):
+                number.exact = operand.exact
+                number.kind = operand.kind
                 return True
-            if number.kind == Kind.INTEGER and not (
-                -(<int128>1 << 62) < number.exact < (<int128>1 << 62)
-            ):
+        elif operand.kind == Kind.FLOAT or operand.kind == Kind.DOUBLE:
+            if isfinite(operand.real):
+                number.real = operand.real
+                number.kind = operand.kind
                 return True
-        return False
+        elif operand.kind != Kind.WIDE:
+            return True
+        return not self.summed[argument]
 
-    cdef int _add(self, int64_t start, uint32_t domain, int64_t end) except -1 nogil:
+    cdef uint32_t insert(self, int64_t start, uint32_t domain, int64_t end) except? 0 nogil:
         """Add the result that was read; its group, or 0 without effect if it is refused."""
         cdef uint64_t hash
         cdef uint32_t number, i
@@ -428,24 +306,9 @@ cdef class NativeGroups:
         cdef Group* group
         cdef char* text
         cdef uint32_t* sizes
-        cdef Queue* queue
-        cdef Entry* best
-        cdef bint exact
-        if self._is_hard() or self.held >= <uint64_t>1 << 30:
+        if self.held >= <uint64_t>1 << 30:
             return 0
-        self._expire(end)
-        hash = hash_of(self.key, self.key_size)
-        number = self._find(hash)
-        if number:
-            # Values of one sort only: the queue compares exact numbers, or doubles.
-            group = &self.groups[number]
-            for i in range(self.best_count):
-                queue = &group.queues[i]
-                if queue.count and not self.numbers[self.bests[i].argument].unbound:
-                    best = queue.entries[queue.first]
-                    exact = numbers_of(best)[self.bests[i].argument].kind <= Kind.DECIMAL
-                    if exact != (self.numbers[self.bests[i].argument].kind <= Kind.DECIMAL):
-                        return 0
+        self.expire_before(end)
         for i in range(self.argument_count + 1):
             texts += self.sizes[i]
         size = ENTRY_BYTES + self.argument_count * sizeof(Number)
@@ -453,11 +316,12 @@ cdef class NativeGroups:
         entry = <Entry*>mem_alloc(size)
         if entry == NULL:
             raise_no_memory(b"the results of groups")
+        number = self.find()
         if number == 0:
-            number = self._new_group(hash)
+            number = self._new_group(hash_of(self.key, self.key_size))
         group = &self.groups[number]
         entry.end, entry.start, entry.domain = end, start, domain
-        entry.group, entry.number = number, group.added
+        entry.group = number
         entry.later = entry.next = NULL
         memcpy(numbers_of(entry), self.numbers, self.argument_count * sizeof(Number))
         sizes = sizes_of(entry, self.argument_count)
@@ -473,44 +337,53 @@ cdef class NativeGroups:
             self.newest.later = entry
         self.newest = entry
         if group.first == NULL:
-            group.first = entry
+            group.first = group.last = entry
         else:
             group.last.next = entry
-        group.last = entry
+            if group.unordered or start < group.last.start:
+                self._note_start(group, entry)
+            group.last = entry
         group.count += 1
-        group.added += 1
         self.held += 1
         for i in range(self.argument_count):
             add_number(&group.totals[i], &self.numbers[i], 1)
+        for i in range(self.distinct_count):
+            self._add_value(group, number, i, entry)
         for i in range(self.best_count):
-            self._enqueue(group, i, entry)
+            if not self.numbers[self.bests[i].argument].unbound:
+                self._enqueue(&group.queues[i], entry, &self.bests[i])
+        for i in range(self.sample_count):
+            if group.samples[i] == NULL and not self.numbers[self.samples[i]].unbound:
+                group.samples[i] = entry
         return number
 
-    cdef int _enqueue(self, Group* group, uint32_t best, Entry* entry) except -1 nogil:
-        """Add a result to the queue of a MIN or MAX."""
-        cdef Queue* queue = &group.queues[best]
-        cdef uint32_t argument = self.bests[best].argument
-        cdef int sign = self.bests[best].sign
-        cdef const Number* number = &numbers_of(entry)[argument]
-        cdef const Number* other
-        cdef bint better
+    cdef int _note_start(self, Group* group, Entry* entry) except -1 nogil:
+        """Add a result to the queue of starts; the first time, also those before it."""
+        cdef Entry* earlier
+        if not group.unordered:
+            group.unordered = True
+            earlier = group.first
+            while earlier != entry:
+                self._enqueue(&group.queues[self.best_count], earlier, &STARTS)
+                earlier = earlier.next
+        self._enqueue(&group.queues[self.best_count], entry, &STARTS)
+        return 0
+
+    cdef Entry* _first_start(self, const Group* group) noexcept nogil:
+        """The result with the least start."""
+        cdef const Queue* queue = &group.queues[self.best_count]
+        return queue.entries[queue.first] if group.unordered else group.first
+
+    cdef int _enqueue(self, Queue* queue, Entry* entry, const Best* best) except -1 nogil:
+        """Add a result to the queue of a MIN or MAX, or of the starts."""
         cdef uint32_t i, room
         cdef Entry** entries
-        if number.unbound:
-            return 0
-        while queue.count:
-            other = &numbers_of(
-                queue.entries[(queue.first + queue.count - 1) & (queue.room - 1)]
-            )[argument]
-            if number.kind <= Kind.DECIMAL:
-                better = (
-                    scaled(number) < scaled(other) if sign < 0 else scaled(number) > scaled(other)
-                )
-            else:
-                better = number.real < other.real if sign < 0 else number.real > other.real
-            if not better:
-                break
+        while queue.count and self._order(
+            entry, queue.entries[(queue.first + queue.count - 1) & (queue.room - 1)], best
+        ) == best.sign:
             queue.count -= 1
+            self.work += 1
+        self.work += 1
         if queue.count == queue.room:
             room = max(<uint32_t>4, 2 * queue.room)
             entries = <Entry**>mem_alloc(room * sizeof(Entry*))
@@ -524,8 +397,122 @@ cdef class NativeGroups:
         queue.count += 1
         return 0
 
-    cdef uint32_t _find(self, uint64_t hash) noexcept nogil:
+    cdef int _order(self, Entry* one, Entry* other, const Best* best) except -2 nogil:
+        """How two results are ordered: -1, 0 or 1."""
+        cdef const Number* a
+        cdef const Number* b
+        cdef Operand first, second
+        cdef const char* text
+        cdef uint32_t size = 0
+        cdef int found
+        if best == &STARTS:
+            return (one.start > other.start) - (one.start < other.start)
+        a, b = &numbers_of(one)[best.argument], &numbers_of(other)[best.argument]
+        if a.kind == b.kind == Kind.INTEGER or a.kind == b.kind == Kind.DECIMAL:
+            return (a.exact > b.exact) - (a.exact < b.exact)
+        if Kind.FLOAT <= a.kind <= Kind.DOUBLE and Kind.FLOAT <= b.kind <= Kind.DOUBLE:
+            return (a.real > b.real) - (a.real < b.real)
+        text = self._text(one, best.argument + 1, &size)
+        load_text(&first, text, size)
+        text = self._text(other, best.argument + 1, &size)
+        load_text(&second, text, size)
+        found = order(&first, &second)
+        if found == 2:
+            with gil:
+                found = order_of_all(value_of(&first), value_of(&second))
+        return found
+
+    # ------------------------------------------------------------------ values under DISTINCT
+
+    cdef uint32_t _value_of(
+        self, uint32_t group, uint32_t distinct, Entry* entry, uint64_t* hash
+    ) noexcept nogil:
+        """The value of a result, or 0 if it is new; `hash` receives its hash."""
+        cdef uint32_t number, size = 0, other_size = 0
+        cdef uint32_t place = self.distincts[distinct] + 1
+        cdef const char* text = self._text(entry, place, &size)
+        cdef const char* other
+        cdef Value* value
+        cdef uint32_t slot
+        hash[0] = hash_of(text, size) ^ (
+            (<uint64_t>group * self.distinct_count + distinct) * <uint64_t>VALUE_SEED
+        )
+        slot = <uint32_t>hash[0]
+        while True:
+            number = slots_next(&self.value_table, <uint32_t>hash[0], &slot)
+            if number == 0:
+                return 0
+            value = &self.values[number]
+            if value.hash == hash[0] and value.group == group and value.distinct == distinct:
+                other = self._text(value.newest, place, &other_size)
+                if size == other_size and memcmp(text, other, size) == 0:
+                    return number
+
+    cdef int _add_value(
+        self, Group* group, uint32_t number, uint32_t distinct, Entry* entry
+    ) except -1 nogil:
+        cdef uint64_t hash
+        cdef uint32_t room, found
+        cdef Value* value
+        cdef const Number* read = &self.numbers[self.distincts[distinct]]
+        cdef Total* total = &group.totals[self.argument_count + distinct]
+        if read.unbound:
+            total.unbound += 1
+            return 0
+        found = self._value_of(number, distinct, entry, &hash)
+        if found:
+            value = &self.values[found]
+            value.count += 1
+            value.newest = entry
+            return 0
+        if self.spare_value_count:
+            self.spare_value_count -= 1
+            found = self.spare_values[self.spare_value_count]
+        else:
+            if self.value_count >= self.value_room:
+                room = max(<uint32_t>16, 2 * self.value_room)
+                self.values = <Value*>mem_grow(
+                    self.values, room, sizeof(Value), b"the values of groups"
+                )
+                self.spare_values = <uint32_t*>mem_grow(
+                    self.spare_values, room, sizeof(uint32_t), b"the values of groups"
+                )
+                self.value_room = room
+            found = self.value_count
+            self.value_count += 1
+        if 2 * (self.value_table.used + 2) > self.value_table.mask:
+            slots_grow(&self.value_table)
+        value = &self.values[found]
+        value.hash, value.count, value.newest = hash, 1, entry
+        value.group, value.distinct = number, distinct
+        slots_put(&self.value_table, <uint32_t>hash, found)
+        add_number(total, read, 1)
+        return 0
+
+    cdef int _remove_value(
+        self, Group* group, uint32_t number, uint32_t distinct, Entry* entry
+    ) noexcept nogil:
+        cdef uint64_t hash
+        cdef uint32_t found
+        cdef const Number* read = &numbers_of(entry)[self.distincts[distinct]]
+        cdef Total* total = &group.totals[self.argument_count + distinct]
+        if read.unbound:
+            total.unbound -= 1
+            return 0
+        found = self._value_of(number, distinct, entry, &hash)
+        self.values[found].count -= 1
+        if self.values[found].count == 0:
+            slots_remove(&self.value_table, <uint32_t>hash, found)
+            self.spare_values[self.spare_value_count] = found
+            self.spare_value_count += 1
+            add_number(total, read, -1)
+        return 0
+
+    # ------------------------------------------------------------------ groups
+
+    cdef uint32_t find(self) noexcept nogil:
         """The group with the key of the result, or 0."""
+        cdef uint64_t hash = hash_of(self.key, self.key_size)
         cdef uint32_t place = <uint32_t>hash
         cdef Group* group
         cdef uint32_t number
@@ -542,6 +529,7 @@ cdef class NativeGroups:
     cdef uint32_t _new_group(self, uint64_t hash) except 0 nogil:
         """An empty group with the key of the result."""
         cdef uint32_t number, i, room
+        cdef uint32_t totals = self.argument_count + self.distinct_count
         cdef Group* group
         if 2 * (self.count + 2) > self.table.mask:
             slots_grow(&self.table)
@@ -562,36 +550,49 @@ cdef class NativeGroups:
             number = self.group_count
             group = &self.groups[number]
             memset(group, 0, sizeof(Group))
-            group.totals = <Total*>mem_calloc(self.argument_count + 1, sizeof(Total))
+            group.totals = <Total*>mem_calloc(totals + 1, sizeof(Total))
             group.queues = <Queue*>mem_calloc(self.best_count + 1, sizeof(Queue))
+            group.samples = <Entry**>mem_calloc(self.sample_count + 1, sizeof(Entry*))
             self.group_count += 1
         group.key = <char*>mem_alloc(self.key_size + 1)
         if group.key == NULL:
             raise_no_memory(b"the groups of results")
         memcpy(group.key, self.key, self.key_size)
         group.hash, group.key_size = hash, self.key_size
-        group.count = group.added = 0
+        group.count = group.touched = 0
         group.first = group.last = NULL
-        memset(group.totals, 0, self.argument_count * sizeof(Total))
-        for i in range(self.argument_count):
+        group.unordered = False
+        group.shown_size = 0
+        memset(group.totals, 0, totals * sizeof(Total))
+        for i in range(totals):
             group.totals[i].lowest, group.totals[i].highest = LIMBS, -1
-        for i in range(self.best_count):
+        for i in range(self.best_count + 1):
             group.queues[i].first = group.queues[i].count = 0
+        for i in range(self.sample_count):
+            group.samples[i] = NULL
         slots_put(&self.table, <uint32_t>hash, number)
         self.count += 1
         return number
 
     def expire(self, int64_t now):
         """Remove the results that the groups no longer hold at a time, in microseconds."""
-        self._expire(now)
+        self.expire_before(now)
 
-    cdef int _expire(self, int64_t now) noexcept nogil:
+    cdef int expire_before(self, int64_t now) noexcept nogil:
+        if self.tumbling:
+            return 0
         while self.oldest != NULL and <int128>self.oldest.end <= <int128>now - self.size:
             self._drop_oldest()
         return 0
 
+    def clear(self):
+        """Remove all results."""
+        while self.oldest != NULL:
+            self._drop_oldest()
+
     cdef int _drop_oldest(self) noexcept nogil:
         cdef Entry* entry = self.oldest
+        cdef Entry* other
         cdef Group* group = &self.groups[entry.group]
         cdef Queue* queue
         cdef uint32_t i
@@ -599,6 +600,8 @@ cdef class NativeGroups:
         self.held -= 1
         group.count -= 1
         group.first = entry.next
+        for i in range(self.distinct_count):
+            self._remove_value(group, entry.group, i, entry)
         if group.count == 0:
             slots_remove(&self.table, <uint32_t>group.hash, entry.group)
             mem_free(group.key)
@@ -609,23 +612,32 @@ cdef class NativeGroups:
         else:
             for i in range(self.argument_count):
                 add_number(&group.totals[i], &numbers_of(entry)[i], -1)
-            for i in range(self.best_count):
+            for i in range(self.best_count + 1):
                 queue = &group.queues[i]
                 if queue.count and queue.entries[queue.first] == entry:
                     queue.first = (queue.first + 1) & (queue.room - 1)
                     queue.count -= 1
+            for i in range(self.sample_count):
+                if group.samples[i] == entry:
+                    other = entry.next
+                    while other != NULL and numbers_of(other)[self.samples[i]].unbound:
+                        other = other.next
+                        self.work += 1
+                    group.samples[i] = other
         mem_free(entry)
         return 0
 
     # ------------------------------------------------------------------ conditions
 
-    cdef bint _may_hold(self, const Group* group) noexcept nogil:
+    cdef bint may_hold(self, const Group* group) noexcept nogil:
         """Whether no condition of HAVING is known to be false."""
         cdef uint32_t i
-        cdef Condition* condition
+        cdef const Condition* condition
         cdef const Total* total
         cdef const Queue* queue
+        cdef const Number* best
         cdef double value, error
+        cdef int64_t numbers
         cdef int sign
         for i in range(self.condition_count):
             condition = &self.conditions[i]
@@ -636,14 +648,18 @@ cdef class NativeGroups:
                 queue = &group.queues[condition.place]
                 if group.totals[self.bests[condition.place].argument].unbound or queue.count == 0:
                     return False
-                value = plain(
-                    &numbers_of(queue.entries[queue.first])[self.bests[condition.place].argument]
-                )
+                best = &numbers_of(
+                    queue.entries[queue.first]
+                )[self.bests[condition.place].argument]
+                if best.kind == Kind.OTHER:
+                    continue
+                value = plain(best)
                 error = (fabs(value) + fabs(condition.bound)) * 1e-6 + 1e-12
             else:
                 total = &group.totals[condition.place]
+                numbers = total.kinds[0] + total.kinds[1] + total.kinds[2] + total.kinds[3]
                 if condition.measure == BOUND:
-                    value = <double>(group.count - <uint64_t>total.unbound)
+                    value = <double>(numbers + total.others)
                 elif total.unbound or total.others:
                     return False    # SUM and AVG are unbound: the condition is an error
                 else:
@@ -652,7 +668,7 @@ cdef class NativeGroups:
                     # A result of floats has 24 bits.
                     error += (fabs(value) + fabs(condition.bound)) * 1e-6
                     if condition.measure == MEAN:
-                        value /= <double>group.count
+                        value /= <double>numbers
                         error += fabs(condition.bound) * 1e-6
             if not isfinite(value) or fabs(value) > 1e37:
                 continue
@@ -685,87 +701,129 @@ cdef class NativeGroups:
 
     # ------------------------------------------------------------------ as Python objects
 
-    def group(self, key):
-        """The group of a key: (results, start, totals, values of MIN and MAX).
-
-        A total is (unbound values, values that are no numbers, numbers of each kind, sum of the
-        integers, of the decimals times 10**18, and of the others as a multiple of the least
-        double). The value of MIN and MAX is None if an argument is unbound.
-        """
-        cdef uint32_t number
+    def number(self, key):
+        """The group of a key."""
         cdef bytes text
         self.key_size = 0
         for term in key:
             text = b"" if term is None else text_of(term)
-            self._put_key(<const char*>text, <uint32_t>len(text))
-        number = self._find(hash_of(self.key, self.key_size))
-        assert number
-        count, begun, totals, best = self.measured(number)
-        return count, timestamp_of(begun), totals, [
-            None if each is None else written_term(each) for each in best
-        ]
+            self.put_key(<const char*>text, <uint32_t>len(text))
+        return self.find()
 
-    cdef tuple measured(self, uint32_t number):
-        """A group as `group` describes it, with texts in place of terms.
+    def numbers_in_order(self, bint newest):
+        """The groups in the order of their newest results, or of their oldest ones."""
+        cdef Entry* entry = self.oldest
+        while entry != NULL:
+            if entry == (
+                self.groups[entry.group].last if newest else self.groups[entry.group].first
+            ):
+                yield entry.group
+            entry = entry.later
 
-        The start is (microseconds, whether it is a date, the text of its literal or None).
-        """
+    def group(self, uint32_t number):
+        """A group: (key, results, start, totals, values of MIN, MAX and SAMPLE); see `measured`."""
+        count, begun, totals, values, key = measured(self.pack(number))
+        return (
+            tuple([None if each is None else written_term(each) for each in key]), count,
+            timestamp_of(begun), totals,
+            [None if each is None else written_term(each) for each in values],
+        )
+
+    def values_in_order(self, uint32_t number, uint32_t argument):
+        """The values of an argument in a group, oldest first; None: unbound."""
+        cdef Entry* entry = self.groups[number].first
+        while entry != NULL:
+            yield self._term(entry, argument + 1)
+            entry = entry.next
+
+    cdef bytes pack(self, uint32_t number):
+        """What the aggregates of a group are computed from, as `measured` reads it."""
+        cdef const Group* group = &self.groups[number]
+        cdef const Total* total
+        cdef const Queue* queue
+        cdef Head head
+        cdef Sum sum
         cdef uint32_t i
-        cdef int32_t j
-        cdef Group* group = &self.groups[number]
-        cdef Total* total
-        cdef Queue* queue
-        cdef list totals = [], best = []
-        for i in range(self.argument_count):
+        cdef Entry* first = self._first_start(group)
+        head.start, head.domain = first.start, first.domain
+        head.count, head.keys = group.count, self.key_count
+        head.totals = self.argument_count + self.distinct_count
+        head.bests = self.best_count + self.sample_count
+        self.packed_size = 0
+        self._put(&head, sizeof(Head))
+        self._put(group.key, group.key_size)
+        self._put_text(first, 0)
+        for i in range(head.totals):
             total = &group.totals[i]
-            units = 0
-            for j in range(total.lowest, total.highest + 1):
-                if total.limbs[j]:
-                    units += <object>total.limbs[j] << 32 * j
-            totals.append((
-                total.unbound, total.others,
-                (total.kinds[0], total.kinds[1], total.kinds[2], total.kinds[3]),
-                unlimited(total.integers), unlimited(total.decimals), units,
-            ))
+            sum.integers, sum.decimals = total.integers, total.decimals
+            sum.unbound, sum.others = total.unbound, total.others
+            memcpy(sum.kinds, total.kinds, KINDS * sizeof(int64_t))
+            sum.lowest = total.lowest
+            sum.limbs = max(0, total.highest - total.lowest + 1)
+            self._put(&sum, sizeof(Sum))
+            if sum.limbs:
+                self._put(&total.limbs[total.lowest], sum.limbs * sizeof(int64_t))
         for i in range(self.best_count):
             queue = &group.queues[i]
             if group.totals[self.bests[i].argument].unbound or queue.count == 0:
-                best.append(None)
+                self._put_text(NULL, 0)
             else:
-                best.append(
-                    self._text(queue.entries[queue.first], self.bests[i].argument + 1)
-                )
-        return group.count, self._begun(group.first), totals, best
+                self._put_text(queue.entries[queue.first], self.bests[i].argument + 1)
+        for i in range(self.sample_count):
+            self._put_text(group.samples[i], self.samples[i] + 1)
+        return self.packed[:self.packed_size]
 
-    cdef bytes _text(self, Entry* entry, uint32_t place):
-        """The text of the start of a result, or of an argument, from 1; None if there is none."""
+    cdef int _put(self, const void* data, size_t size) except -1:
+        """Append to `packed`."""
+        if self.packed_size + size > self.packed_room:
+            self.packed_room = 2 * (self.packed_size + size)
+            self.packed = <char*>mem_grow(self.packed, self.packed_room, 1, b"a group of results")
+        memcpy(self.packed + self.packed_size, data, size)
+        self.packed_size += size
+        return 0
+
+    cdef int _put_text(self, Entry* entry, uint32_t place) except -1:
+        """Append a text of a result after its size; none is of size 0."""
+        cdef uint32_t size = 0
+        cdef const char* text = NULL
+        if entry != NULL:
+            text = self._text(entry, place, &size)
+        self._put(&size, sizeof(uint32_t))
+        if size:
+            self._put(text, size)
+        return 0
+
+    cdef const char* _text(self, Entry* entry, uint32_t place, uint32_t* size) noexcept nogil:
+        """The text of the start of a result, or of an argument, from 1; size 0: there is none."""
         cdef uint32_t i
-        cdef uint32_t* sizes = sizes_of(entry, self.argument_count)
+        cdef const uint32_t* sizes = sizes_of(entry, self.argument_count)
         cdef const char* text = <const char*>(sizes + self.argument_count + 1)
         for i in range(place):
             text += sizes[i]
-        return text[:sizes[place]] if sizes[place] else None
+        size[0] = sizes[place]
+        return text
 
     cdef object _term(self, Entry* entry, uint32_t place):
-        cdef bytes text = self._text(entry, place)
-        return None if text is None else written_term(text)
+        cdef uint32_t size = 0
+        cdef const char* text = self._text(entry, place, &size)
+        return written_term(text[:size]) if size else None
 
-    cdef tuple _begun(self, Entry* entry):
-        return entry.start, entry.domain, self._text(entry, 0)
+    cdef tuple _key(self, uint32_t number):
+        cdef const char* text = self.groups[number].key
+        cdef uint32_t i
+        cdef list key = []
+        for i in range(self.key_count):
+            written = _next_text(&text)
+            key.append(None if written is None else written_term(written))
+        return tuple(key)
 
     def results(self):
         """(key, arguments, start, end) of all results, oldest first."""
         cdef Entry* entry = self.oldest
-        cdef const char* text
-        cdef uint32_t i, size
+        cdef uint32_t i
         while entry != NULL:
-            text = self.groups[entry.group].key
-            key = []
-            for i in range(self.key_count):
-                memcpy(&size, text, sizeof(uint32_t))
-                text += sizeof(uint32_t)
-                key.append(written_term(text[:size]) if size else None)
-                text += size
             arguments = [self._term(entry, i + 1) for i in range(self.argument_count)]
-            yield tuple(key), tuple(arguments), timestamp_of(self._begun(entry)), entry.end
+            written = self._term(entry, 0)
+            start = Timestamp(entry.start, DATE_TIME if entry.domain else NUMBER, written)
+            yield self._key(entry.group), tuple(arguments), start, entry.end
             entry = entry.later

@@ -6,9 +6,11 @@ for complete matches only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+
+import pyoxigraph as ox
 
 from spaseq.engine._alone import Alone
 from spaseq.engine.compiled import CompiledQuery, shared_selection
@@ -41,13 +43,15 @@ from spaseq.plan.logical import QueryPlan
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._window_terms import WindowTerms
-from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Term, Timestamp
 from spaseq.rdf.limits import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
     from spaseq.nfa.native._snapshot import Label
 
 Maker = TypeVar("Maker", bound=MatchMaker)
+_Shown: TypeAlias = tuple[int, int, int, int, int, int, int, int, Sequence[Term | None]]
+"""An event of a match, see `ResultReader.shown`."""
 
 _LIMIT_MAX = 2**31
 """The greatest number of matches that `LIMIT` retains; more would not fit in memory."""
@@ -387,7 +391,8 @@ class NativeRun:
             return None
         return self._maker(kind, self._projected, self._plan.shown if name is None else name)
 
-    def _maker(self, kind: type[Maker], projected: list[tuple[str, int]], name: str) -> Maker:
+    def decoder(self, columns: Sequence[tuple[str, int]], name: str = "") -> MatchDecoder:
+        """What decodes matches with some columns, each with its register."""
         automaton, plan = self.compiled.automaton, self._plan
         occurrences = [
             # A deadline takes no event; its place in the list is never read.
@@ -396,12 +401,43 @@ class NativeRun:
             for edge in place.edges
         ]
         steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in occurrences]
-        reading = MatchDecoder(name, self.tables, projected, steps, plan.streams)
-        ordering = MatchDecoder(plan.shown, self.tables, self._order, steps, plan.streams)
+        return MatchDecoder(name or plan.shown, self.tables, columns, steps, plan.streams)
+
+    def _maker(self, kind: type[Maker], projected: list[tuple[str, int]], name: str) -> Maker:
+        reading, ordering = self.decoder(projected, name), self.decoder(self._order)
         maker = kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
         if self.ended is not None:
             maker.end_starts(self.ended)
         return maker
+
+    def witnesses_at(self, addresses: Iterable[int]) -> list[Witnessed]:
+        """The witnesses of a match of single events, by the addresses of its labels."""
+        if len(self._events) > EVENTS_REMEMBERED:
+            self._events.clear()
+        return [self.step_of((address,)).witnesses[0] for address in addresses]
+
+    def witnesses_of(self, events: Iterable[_Shown]) -> list[Witnessed]:
+        """The witnesses of a match that `ResultReader.shown` describes."""
+        edges = [edge for place in self.compiled.automaton.places for edge in place.edges]
+        files, found = self.files, []
+        for edge, micros, dated, line, stream, file, ordinal, instant, terms in events:
+            (occurrence,) = self.compiled.automaton.atoms[edges[edge].atom].occurrences
+            stamp, name, *row = terms
+            event = self._events.get((instant, stream))
+            if event is None:
+                time = Timestamp(micros, DATE_TIME if dated else NUMBER, cast("ox.Literal", stamp))
+                origin = f"{files[file]}:{line}" if line else ""
+                event = Event(
+                    self._plan.streams[stream],
+                    time,
+                    ordinal,
+                    (),
+                    cast("ox.NamedNode", name),
+                    origin,
+                )
+                self._events[instant, stream] = event
+            found.append(Witnessed(occurrence, event, tuple(row), instant))
+        return found
 
 
 def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:
