@@ -33,7 +33,9 @@ cdef class MatchMaker:
     cdef MatchDecoder ordering       # decodes the sort key of matches of the same instants
     cdef Dictionary dictionary
     cdef MatchDecoder reading
-    cdef Recent* recent         # cache of RECENT entries, by the label's address
+    cdef Recent* recent         # a cache of `1 << recent_bits` entries, by the label's address
+    cdef uint32_t recent_bits   # 0: there is none yet
+    cdef uint32_t displaced     # the entries that others have displaced since it grew
     cdef uint64_t epoch         # the oldest epoch of the core when the cache was emptied
     cdef readonly uint64_t made
     cdef Numeral numeral        # the numeral spelt last
@@ -53,6 +55,7 @@ cdef class MatchMaker:
     cdef list in_order(self, object version)
     cdef DecodedStep step_of_label(self, Label* label)
     cdef int forget(self) noexcept
+    cdef int _widen(self) except -1
     cdef bytes _texts(self, Label* label)
     cdef const TermRecord* record(self, Label* label, uint32_t place) noexcept
 

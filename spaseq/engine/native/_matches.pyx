@@ -31,9 +31,16 @@ from spaseq.results._match cimport Match
 
 from spaseq.gpm.python.aggregates import order_key, value_key
 
+# The sizes of a maker's cache of decoded labels, as powers of two. It grows with use, since a run
+# can have thousands of makers.
 cdef enum:
-    RECENT_BITS = 12
-    RECENT = 1 << RECENT_BITS   # entries of a maker's cache of decoded labels
+    FEWEST_RECENT = 4
+    MOST_RECENT = 12
+
+
+cdef inline size_t slot_of(const Label* label, uint32_t bits) noexcept nogil:
+    """The place of a label in a cache of `1 << bits` entries."""
+    return (<size_t>label >> 4) * <size_t>0x9E3779B97F4A7C15u >> 64 - bits
 
 
 cdef class FoundMatch(Match):
@@ -130,7 +137,6 @@ cdef class MatchMaker:
         self.core = step.core
         self.dictionary = dictionary
         self.reading = reading
-        self.recent = <Recent*>mem_calloc(RECENT, sizeof(Recent))
 
     def __dealloc__(self):
         if self.recent != NULL:
@@ -296,9 +302,12 @@ cdef class MatchMaker:
     cdef DecodedStep step_of_label(self, Label* label):
         """The decoded form of a label, which outlives it."""
         cdef DecodedStep taken
-        cdef Recent* recent = &self.recent[
-            (<size_t>label >> 4) * <size_t>0x9E3779B97F4A7C15u >> 64 - RECENT_BITS
-        ]
+        cdef Recent* recent
+        if self.recent_bits == 0 or (
+            self.displaced >> self.recent_bits and self.recent_bits < MOST_RECENT
+        ):
+            self._widen()
+        recent = &self.recent[slot_of(label, self.recent_bits)]
         if recent.label == label and recent.instant == label.instant and (
             recent.stream == label.stream
         ):
@@ -313,6 +322,7 @@ cdef class MatchMaker:
         taken.texts = self._texts(label)
         Py_INCREF(taken)
         Py_XDECREF(recent.taken)
+        self.displaced += recent.label != NULL
         recent.label, recent.taken = label, <PyObject*>taken
         recent.instant, recent.stream = label.instant, label.stream
         return taken
@@ -320,9 +330,23 @@ cdef class MatchMaker:
     cdef int forget(self) noexcept:
         """Empty the cache: the memory of labels may have been reused."""
         cdef uint32_t i
-        for i in range(<uint32_t>RECENT):
+        for i in range(<uint32_t>1 << self.recent_bits if self.recent_bits else 0):
             self.recent[i].label = NULL
             Py_CLEAR(self.recent[i].taken)
+        return 0
+
+    cdef int _widen(self) except -1:
+        """Make the cache, or double it."""
+        cdef uint32_t i, bits = self.recent_bits + 1 if self.recent_bits else FEWEST_RECENT
+        cdef Recent* wider = <Recent*>mem_calloc(<size_t>1 << bits, sizeof(Recent))
+        cdef Recent* entry
+        for i in range(<uint32_t>1 << self.recent_bits if self.recent_bits else 0):
+            if self.recent[i].label != NULL:
+                entry = &wider[slot_of(self.recent[i].label, bits)]
+                Py_XDECREF(entry.taken)
+                entry[0] = self.recent[i]
+        mem_free(self.recent)
+        self.recent, self.recent_bits, self.displaced = wider, bits, 0
         return 0
 
     cdef bytes _texts(self, Label* label):
