@@ -197,11 +197,12 @@ class _Checking:
             self.dates(group.dates, group.place, where)
 
     def dates(self, dates: Dates, place: int, where: str) -> None:
-        *instants, stretches = listed(dates, where, 5)
+        # A state that was not read from a blob has tuples.
+        *instants, stretches = listed(list(dates), where, 5)
         wholes(instants, where, -1, self.now)
         before = self.now
         for stretch in listed(stretches, where):
-            last, latest, union = wholes(stretch, where, length=3)
+            last, latest, union = wholes(list(stretch), where, length=3)
             # Of two stretches of one instant, one has passed a deadline since.
             if (latest, last, last) != self.members(union, place, where) or last > before:
                 refuse(where, "a stretch is not of its instant, or out of order")
