@@ -20,9 +20,10 @@ from pyspark.sql import functions as f
 from spaseq.io.arrow_columns import Columns, columns_of, select_columns
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.parser import format_query
+from spaseq.plan.key_division import ByKey
 from spaseq.program import Program, compile_queries
 from spaseq.spark import chunks, events
-from spaseq.spark.distribution import ByKey, ByTime, Single, distribution, lookback
+from spaseq.spark.distribution import ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
 from spaseq.spark.slices import MIN_LOOKBACKS_PER_SLICE, Slices, Slicing, is_one_file, slices
 from spaseq.spark.tasks import (

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from spaseq.plan.key_division import needs_every_event
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
@@ -23,7 +24,6 @@ from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.spark._arrow import PartFinder, part_of
 from spaseq.spark.chunks import Numbers
-from spaseq.spark.distribution import needs_every_event
 
 EVERYWHERE = -1
 """Stands for all parts."""

@@ -37,10 +37,11 @@ from spaseq.io.arrow_columns import columns_of, select_columns
 from spaseq.io.arrow_rows import batches
 from spaseq.io.time_column import TimeKind
 from spaseq.kb.snapshot import open_kb
+from spaseq.plan.key_division import ByKey
 from spaseq.program import Program
 from spaseq.spark import chunks, events, numbering
 from spaseq.spark.batch import SingleTaskWarning, compiled
-from spaseq.spark.distribution import ByKey, Single, distribution
+from spaseq.spark.distribution import Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.driver import PROVIDER, ROCKSDB
 from spaseq.spark.stateful import Saved, advance, check, header

@@ -23,13 +23,13 @@ from spaseq.io.arrow_rows import CompiledRows, Rows
 from spaseq.io.native._rows import RowMaker
 from spaseq.kb.snapshot import Kb
 from spaseq.parser import ast
+from spaseq.plan.key_division import needs_every_event
 from spaseq.program import Program
 from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.spark import chunks, events, numbering
 from spaseq.spark._arrow import GraphWriter
 from spaseq.spark.chunks import Numbers
-from spaseq.spark.distribution import needs_every_event
 from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.keys import KeyPartitioner

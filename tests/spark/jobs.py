@@ -15,10 +15,11 @@ from spaseq.io.arrow_columns import columns_of
 from spaseq.io.arrow_rows import batches
 from spaseq.io.time_column import TimeKind
 from spaseq.kb.snapshot import Kb
+from spaseq.plan.key_division import ByKey
 from spaseq.program import Program
 from spaseq.rdf.event import Event
 from spaseq.results import Match, triples_text
-from spaseq.spark.distribution import ByKey, ByTime, Distribution, lookback
+from spaseq.spark.distribution import ByTime, Distribution, lookback
 from spaseq.spark.division import Division
 from spaseq.spark.tasks import Dividing, Evaluating, Gathering, Job, Numbering
 

@@ -21,9 +21,10 @@ from test_suite import _knowledge, _program
 
 import spaseq
 from spaseq.kb.snapshot import Kb, open_kb
+from spaseq.plan.key_division import ByKey
 from spaseq.program import Program
 from spaseq.rdf.event import Event
-from spaseq.spark.distribution import ByKey, Single, distribution
+from spaseq.spark.distribution import Single, distribution
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
 SUITE = [case for case in load() if case.error is None]

@@ -13,7 +13,8 @@ from spaseq.io.arrow_columns import columns_of, select_columns
 from spaseq.io.arrow_rows import batches
 from spaseq.io.source import Source
 from spaseq.kb.snapshot import open_kb
-from spaseq.spark.distribution import ByKey, distribution
+from spaseq.plan.key_division import ByKey
+from spaseq.spark.distribution import distribution
 from spaseq.spark.division import Division, Own
 from spaseq.spark.tasks import Job, rows_of
 

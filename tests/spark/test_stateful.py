@@ -31,10 +31,11 @@ from spaseq.errors import StateError
 from spaseq.io.arrow_columns import columns_of
 from spaseq.io.time_column import TimeKind
 from spaseq.kb.snapshot import Kb, open_kb
+from spaseq.plan.key_division import ByKey
 from spaseq.program import Program
 from spaseq.rdf.event import NUMBER, Event
 from spaseq.spark import chunks, stateful
-from spaseq.spark.distribution import ByKey, distribution
+from spaseq.spark.distribution import distribution
 from spaseq.spark.division import Division
 from spaseq.spark.streaming import BucketProcessor, PartProcessor
 from spaseq.spark.tasks import Gathering, Job
