@@ -17,6 +17,7 @@ from spaseq.io.python_words import python_words
 from spaseq.io.read_options import Framing, OnError, ReadOptions, TimeDomain
 from spaseq.io.rows.mapping import MappingLike
 from spaseq.io.source import Source
+from spaseq.keyed_runs import KeyedRuns, divided
 from spaseq.pipeline import BATCH, AtEnd, mappings_by_iri, merged
 from spaseq.plan.wording import did_you_mean
 from spaseq.program import AnyQuery, Program, compile_queries
@@ -82,8 +83,9 @@ def run(
         map: For each stream of rows, by its IRI or its name, the mapping: its text, or the path
             of its file.
         time_column: The column of times, of rows whose mapping leaves `?_time` unbound.
-        workers: The threads of the run, 2 by default: one reads files ahead while another one
-            matches. With 1, nothing is read ahead.
+        workers: The threads that match, 2 by default. A query over one stream of large files whose
+            matches share a key is divided among them by that key (`explain` says which); all
+            others have one. Another thread reads files ahead. With 1, nothing is read ahead.
         at_end: `close`: the end of all streams closes every window; matches of windows that a
             stream had not passed are `closed_by_end`. `open`: such matches are not returned.
         framing: How statements are cut into events: `auto`, `graph`, `message`, `subject`,
@@ -164,7 +166,13 @@ def run(
         sources.append(source)
     live = any(not isinstance(s, Source) or s.live for s in sources)
     ordered = merged(started, list(contents), sources, at_end)
-    return Result(started, ordered, 1 if live else BATCH, close=at_end == "close")
+    limited = any(limit is not None for limit in (max_groups, max_steps, max_memory))
+
+    def several() -> KeyedRuns | None:
+        return None if limited or entail is not None else divided(started, program, sources)
+
+    size = 1 if live else BATCH
+    return Result(started, ordered, size, close=at_end == "close", several=several)
 
 
 def check_mapping(name: str, given: object) -> None:

@@ -24,6 +24,7 @@ from spaseq.io.rows.formats import ROW_FORMATS, row_format_of
 from spaseq.io.rows.mapping import MappingLike, RowMapping, read_mapping
 from spaseq.io.sinks import Sink
 from spaseq.io.source import Source
+from spaseq.keyed_runs import KeyedRuns
 from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
@@ -204,6 +205,8 @@ def pump(
         return
     if isinstance(run, Run):
         sink.format_natively(run.evaluation, limit)
+    elif isinstance(run, KeyedRuns):
+        run.format_with(sink, limit)
     answers = answered(run, events, batch, close)
     try:
         _write(answers, sink, limit, _Watch(observe))
@@ -253,9 +256,11 @@ def answered(run: Engine, events: Iterable[Event], size: int, close: bool) -> It
             yield run.push_batch(some), some
             if failure is not None:
                 raise failure
+        yield run.finish(close), ()
     finally:
         close_generator(batches)
-    yield run.finish(close), ()
+        if isinstance(run, KeyedRuns):
+            run.stop()
 
 
 def _batches(

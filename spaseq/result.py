@@ -9,7 +9,7 @@ imported when they are used.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from spaseq.engine.compiled import in_short
 from spaseq.errors import ArgumentError, SpaseqError
 from spaseq.io.python_words import python_words
+from spaseq.keyed_runs import KeyedRuns
 from spaseq.pipeline import answered, shapes
 from spaseq.rdf.ahead import close_generator
 from spaseq.rdf.event import Event
@@ -57,8 +58,20 @@ class Result:
         ...     table = result.to_polars()
     """
 
-    def __init__(self, run: Run, events: Iterable[Event], batch: int, close: bool):
+    def __init__(
+        self,
+        run: Run,
+        events: Iterable[Event],
+        batch: int,
+        close: bool,
+        several: Callable[[], KeyedRuns | None] = lambda: None,
+    ):
         self._run = run
+        self._several = several
+        """Returns the runs that divide the events, if matches are read one by one."""
+        self._is_divided = False
+        self._is_table = False
+        """Whether compiled code builds the rows of a table, which one run does."""
         self._events = events
         self._batch = batch
         self._close = close
@@ -105,7 +118,9 @@ class Result:
         The next call continues where this one stopped.
         """
         if self._answers is None:
-            self._answers = answered(self._run, self._events, self._batch, self._close)
+            parts = None if self._is_table else self._several()
+            self._is_divided = parts is not None
+            self._answers = answered(parts or self._run, self._events, self._batch, self._close)
             self._matches = _marked(self._answers)
         return self._matches
 
@@ -138,7 +153,15 @@ class Result:
 
     @property
     def run(self) -> Run:
-        """The run that makes the matches."""
+        """The run that makes the matches.
+
+        Raises:
+            SpaseqError: if several threads have divided the events among runs of their own.
+        """
+        if self._is_divided:
+            raise SpaseqError(
+                "the events are divided among several threads: with workers=1 there is one run"
+            )
         return self._run
 
     @property
@@ -308,6 +331,7 @@ class Result:
             )
         rows = TypedRows(chosen, self._run.evaluation)
         if self._answers is None:
+            self._is_table = True
             rows.attach()
         return rows
 

@@ -157,6 +157,13 @@ def test_changes_of_queries() -> None:
     assert re.search(r"^  [1-9]\d* matches$", text, re.MULTILINE)
 
 
+def test_keys_on_threads() -> None:
+    """The script itself compares the matches of several threads with those of one."""
+    text = printed(ROOT / "benchmarks" / "many" / "keys.py", "--events", "3000", "--repeat", "1")
+    assert re.search(r" [1-9]\d* matches", text)
+    assert "spaseq-part-1" in text
+
+
 def test_read_nquads() -> None:
     text = printed(MICRO / "read_nquads.py", "--quads", "4000", "--repeats", "2")
     assert text.startswith("4,000 quads of 500 events")

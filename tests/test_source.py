@@ -37,6 +37,7 @@ ORDER = [
     {"runs"},
     {"async_runs"},
     {"program"},
+    {"keyed_runs"},
     {"pipeline"},
     {"inputs"},
     {"result"},

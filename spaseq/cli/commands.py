@@ -228,8 +228,10 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     default="2",
     show_default=True,
     metavar="N|auto",
-    help="The number of threads. With 2 or more, files are read and decompressed while earlier "
-    "events are matched (pipes are not). auto is the number of processors.",
+    help="The number of threads that match: the events of large files are divided among them if "
+    "matches share a key (spaseq explain names it). With 2 or more, files are also read and "
+    "decompressed while earlier events are matched (pipes are not). auto is the number of "
+    "processors.",
 )
 @live_options
 @config_options
@@ -357,6 +359,7 @@ def _run(
 ) -> None:
     from spaseq.errors import QueryWarning
     from spaseq.io.sinks import open_sink
+    from spaseq.keyed_runs import divided
     from spaseq.pipeline import BATCH, merged, pump, shapes
 
     with warnings.catch_warnings():
@@ -372,18 +375,25 @@ def _run(
     if format == AUTO:
         format = fitting_format(results, path, is_terminal)
     sink = open_sink(format, results, path, live or is_terminal)
+    # Limits hold for all partial matches together, and reports count them.
+    limits = (options.limits[name] for name in ("max_groups", "max_steps", "max_memory"))
+    reported = options.stats or options.stats_json or options.why
+    several = None
+    if not (reported or options.entail or any(limit is not None for limit in limits)):
+        several = divided(started, program, sources, sink=sink)
     is_whole = False
     try:
         with (
             sink,
             reports.progress_bar(options.progress, sources) as observe,
-            reasons.shown_on_signal(started) as asked,
+            reasons.shown_on_signal(started if several is None else None) as asked,
         ):
             watch = reasons.both(observe, asked)
             streams = [source.stream for source in sources]
             events = merged(started, streams, sources, options.at_end)
             close = options.at_end == "close"
-            pump(started, events, sink, 1 if live else BATCH, options.limit, watch, close)
+            batch = 1 if live else BATCH
+            pump(several or started, events, sink, batch, options.limit, watch, close)
         is_whole = True
     finally:
         reports.report_left_out(sources, sum(query.shed for query in started.queries))

@@ -40,8 +40,11 @@ def _sample(sources: Sequence[Source]) -> Sample:
 
 
 @contextmanager
-def shown_on_signal(run: Run) -> Iterator[Observer | None]:
-    """Report at SIGUSR1; within a batch, when the yielded observer is called after it."""
+def shown_on_signal(run: Run | None) -> Iterator[Observer | None]:
+    """Report at SIGUSR1; within a batch, when the yielded observer is called after it.
+
+    None is a run that threads divide, which count apart until it ends.
+    """
     known = getattr(signal, "SIGUSR1", None)
     if known is None or threading.current_thread() is not threading.main_thread():
         yield None
@@ -51,7 +54,10 @@ def shown_on_signal(run: Run) -> Iterator[Observer | None]:
     def report() -> None:
         nonlocal asked
         asked = False
-        reports.log(run.why_not().rstrip("\n"), prefix="")
+        if run is None:
+            reports.log("several threads match: --workers 1 reports how far the patterns got")
+        else:
+            reports.log(run.why_not().rstrip("\n"), prefix="")
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal asked

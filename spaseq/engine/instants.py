@@ -23,7 +23,12 @@ from spaseq.engine.native._group_results import ResultReader
 from spaseq.engine.native._matches import Matches, MatchMaker
 from spaseq.engine.native.check import check
 from spaseq.engine.native.query_run import NativeRun, native_run
-from spaseq.engine.native.snapshot import add_counters, restore_automaton, save_automaton
+from spaseq.engine.native.snapshot import (
+    add_counters,
+    restore_automaton,
+    save_automaton,
+    sum_counters,
+)
 from spaseq.engine.native_groups import match_columns, read_in_python, result_reader
 from spaseq.engine.output import OutputStage
 from spaseq.engine.pattern_rows import EventRows
@@ -309,6 +314,11 @@ class QueryRun:
             ) from error
         self.adopt(state)
         add_counters(self.native, before.native)
+
+    def count_on(self, other: QueryRun) -> None:
+        """Add the counters and the matches of another run of the query."""
+        self.emitted += other.matched
+        sum_counters(self.native, other.native)
 
     # ------------------------------------------------------------------ draining
 

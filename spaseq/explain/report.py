@@ -12,6 +12,7 @@ from typing import Any
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, limit_clause, selection_clause
 from spaseq.engine.entailment import widened_patterns
 from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.key_division import KeyDivision, key_division
 from spaseq.engine.native.dispatch_keys import Requirement, rarest, requirement_text
 from spaseq.engine.native_groups import read_in_python
 from spaseq.engine.place_names import STRATEGIES, Notation, skip_text, window_text
@@ -55,10 +56,12 @@ def to_dict(
             users[task].append(f"{query.plan.name}.{gpm.name}")
     several = len(program.queries) > 1 and not any(widened or ())
     dispatch = rarest(program.tasks) if several else [None] * len(program.tasks)
+    entailed = any(widened or ())
+    division = _division("entailment adds triples" if entailed else key_division(program))
     return {
         "queries": [
             _query(program, number, users, dispatch, observed, widened)
-            | {"joined": joining(program, number, joined)}
+            | {"joined": joining(program, number, joined), "division": division}
             for number in range(len(program.queries))
         ],
         "evaluations_per_event": len(program.tasks),
@@ -133,6 +136,13 @@ def _query(
             ],
         },
     }
+
+
+def _division(division: KeyDivision | str) -> Data:
+    """The variable by which threads divide the events, and why; or why one thread has them all."""
+    if isinstance(division, str):
+        return {"key": None, "because": division}
+    return {"key": division.variable, "because": division.why}
 
 
 def _dispatch_text(requirement: Requirement | None) -> str | None:
@@ -338,6 +348,9 @@ def _clauses(query: Data) -> Iterator[tuple[str, str]]:
         yield "groups", _groups_text(output["groups"])
     if query["writes"] is not None:
         yield "writes", f"<{query['writes']}>"
+    key, because = query["division"]["key"], query["division"]["because"]
+    shared = f"divide the events of large files by ?{key} ({because})"
+    yield "threads", f"one matches: {because}" if key is None else shared
 
 
 def _groups_text(groups: Data) -> str:

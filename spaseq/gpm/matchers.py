@@ -513,6 +513,16 @@ class Matchers:
         before = self._untrue_before[number]
         return [a + b for a, b in zip(here, before, strict=True)] if before else here
 
+    def count_on(self, other: Matchers) -> None:
+        """Add the counters of matchers of the same patterns."""
+        for number in range(len(self.patterns)):
+            untrue = [a + b for a, b in zip(self.untrue(number), other.untrue(number), strict=True)]
+            self._tried[number] += other.tried(number)
+            self._found[number] += other.row_count(number)
+            native = self._native[number]
+            here = [*([] if native is None else native.untrue_counts), *self._untrue[number]]
+            self._untrue_before[number] = [a - b for a, b in zip(untrue, here, strict=True)]
+
 
 def _keys_of(patterns: Iterable[Pattern]) -> dict[Term | View | int, None]:
     """The views that native patterns need; a number for that of all triples."""

@@ -94,6 +94,40 @@ class Sink:
         if run.format_with(block, made):
             self._block = block
 
+    @property
+    def joins_parts(self) -> bool:
+        """Whether matches can be formatted before it is known which ones precede them."""
+        return not isinstance(self._writer, Columnar) and not hasattr(self._writer, "names")
+
+    def format_parts(
+        self, runs: Sequence[Evaluation], most: int | None
+    ) -> tuple[Block | None, Sequence[Block | None]]:
+        """As `format_natively`, for runs in threads of their own.
+
+        Returns:
+            The block that the caller appends the matches to, in their order, and the block that
+            the makers of each run write to. None if the matches are objects.
+        """
+        kind: type[BlockMaker] | None = getattr(self._writer, "maker", None)
+        if kind is None:
+            return None, [None] * len(runs)
+        blocks = [self._format_part(run, kind) for run in runs]
+        self._block = Block(most)
+        return self._block, blocks
+
+    def _format_part(self, run: Evaluation, kind: type[BlockMaker]) -> Block:
+        block = Block(None)
+        block.each = True
+
+        def made(native: NativeRun, query: str) -> BlockMaker | None:
+            maker = native.made_by(kind, query)
+            if maker is not None:
+                maker.begin(block, None)
+            return maker
+
+        assert run.format_with(block, made), "each match of a divided query has a maker"
+        return block
+
     def write(self, match: Match) -> None:
         """Write one match, after the ones that are formatted, unless these are enough."""
         try:

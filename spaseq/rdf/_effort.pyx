@@ -13,6 +13,8 @@ acquired at most ten times per second.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint64_t
 
+from threading import get_ident
+
 cdef extern from *:
     """
     #if defined(_WIN32)
@@ -43,15 +45,35 @@ cdef extern from *:
     bint is_due "spaseq_is_due"() noexcept nogil
 
 
+cdef set _cancelled = set()     # threads
+
+
+class Cancelled(BaseException):
+    """Another thread wants this one to end. No handler of errors is meant to catch it."""
+
+
+def cancel(thread: int):
+    """End the compiled loops of a thread, given by its identifier, within some 0.1 s."""
+    _cancelled.add(thread)
+
+
+def forget(thread: int):
+    """A thread has ended, so that another one may have its identifier."""
+    _cancelled.discard(thread)
+
+
 cdef int check_signals() except -1 nogil:
     """Let Python handle pending signals, at most every 0.1 s.
 
     Raises:
         KeyboardInterrupt, or another exception of a signal handler.
+        Cancelled: after `cancel`.
     """
     if is_due():
         with gil:
             PyErr_CheckSignals()
+            if _cancelled and get_ident() in _cancelled:
+                raise Cancelled
     return 0
 
 

@@ -70,6 +70,7 @@ cdef class NativeStep:
     cdef object recalled_key
     cdef readonly object recalls     # (instant, stream) → Event, oldest first
     cdef public bint tumbles        # its results are in tumbling groups
+    cdef public bint gaps           # it receives a part of its stream, so ordinals may be missing
     cdef readonly int64_t deadline  # the query processes no event from then on; INT64_MAX: none
     cdef readonly uint32_t reached  # the index of the event at which `run` returned or failed
 

@@ -557,14 +557,15 @@ cdef class NativeStep:
 
     cdef bint _follows(self, const EventRecord* event, uint8_t domain) except -1 nogil:
         """Whether an event is the next instant, and no window or deadline lies before it."""
+        cdef uint64_t next
         if event.domain != domain:
             return False
         if self.core.window.now >= 0 and event.micros <= self.core.window.micros:
+            next = <uint64_t>(self.core.window.now - self.core.window.timestamp_start + 1)
             return event.micros == self.core.window.micros and (
-                event.ordinal
-                == <uint64_t>(self.core.window.now - self.core.window.timestamp_start + 1)
+                event.ordinal == next or self.gaps and event.ordinal > next
             )
-        return event.ordinal == 0 and event.micros < self.deadline and not (
+        return (event.ordinal == 0 or self.gaps) and event.micros < self.deadline and not (
             self.core.window.awaited_count and self.core.window.closes(event.micros)
         ) and not ends_before(self.core.deadlines, event.micros)
 

@@ -162,7 +162,7 @@ class NativeRun:
         self.tables = tables
         self.kept_registers = tables.kept
         """The registers that the core stores; the output stage computes the others."""
-        self._projected = _projected(compiled, registers)
+        self._projected = projected(compiled, registers)
         order = compiled.plan.output.order
         self._order = [(name, registers.number[register]) for name, register in order]
         self.best = self._chooser(shared_selection(compiled))
@@ -174,7 +174,7 @@ class NativeRun:
         self.last_start: tuple[int, int] | None = None
         """(instant, microseconds) after which no match may start; None: there is no such bound."""
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
-        """Makes matches one by one; None if the query does not allow it (`_projected`)."""
+        """Makes matches one by one; None if the query does not allow it (`projected`)."""
         if traced():
             self.core.lazy_join.join(False)
             self.core.instant.trace(Tracer(self))
@@ -381,7 +381,7 @@ class NativeRun:
         return self._maker(MatchMaker, [], self._plan.shown)
 
     def made_by(self, kind: type[Maker], name: str | None = None) -> Maker | None:
-        """A maker of matches, or None if the columns are not plain registers (`_projected`).
+        """A maker of matches, or None if the columns are not plain registers (`projected`).
 
         Args:
             kind: The class of the maker.
@@ -440,7 +440,7 @@ class NativeRun:
         return found
 
 
-def _projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:
+def projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:
     """The columns of a SELECT with their registers; None if matches need more than registers.
 
     That is so if results depend on each other (except by `LIMIT`), columns are computed, or

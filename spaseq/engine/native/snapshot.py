@@ -77,6 +77,19 @@ def add_counters(native: NativeRun, before: NativeRun) -> None:
     native.core.lazy_join.switches = before.core.lazy_join.switches
 
 
+def sum_counters(native: NativeRun, other: NativeRun) -> None:
+    """Add the counters of another core of the same automaton to those that a core has."""
+    tables, others = native.core.tables, other.core.tables
+    for number in range(len(native.compiled.automaton.places)):
+        added = others.counters(number)
+        sums = {name: count + added[name] for name, count in tables.counters(number).items()}
+        tables.count_on(number, sums)
+    for number in range(len(native.compiled.plan.occurrences)):
+        tables.disagreed_on(number, tables.disagreed(number) + others.disagreed(number))
+        own, more = native.step.untrue_counts(number), other.step.untrue_counts(number)
+        native.step.untrue_on(number, [a + b for a, b in zip(own, more, strict=True)])
+
+
 class LiveRegisters:
     """The registers that the partial matches of each place store."""
 

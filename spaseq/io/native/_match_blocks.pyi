@@ -8,6 +8,7 @@ class Names:
 
 class Block:
     makes_objects: bool
+    each: bool
     def __init__(self, most: int | None) -> None: ...
     @property
     def rows(self) -> int: ...

@@ -142,6 +142,10 @@ cdef class Block:
         self.text.size = 0
         self.rows = 0
 
+    cdef bint is_full(self) noexcept:
+        """Whether it must be written before the next match."""
+        return self.text.size >= <size_t>BLOCK_BYTES or self.rest == 0
+
     def count_object(self) -> bool:
         """Count a match that is written as an object; False if there are enough without it."""
         if self.rest == 0:
@@ -184,7 +188,7 @@ cdef class BlockMaker(MatchMaker):
         return None
 
     cdef bint pauses(self) noexcept:
-        return self.block.text.size >= <size_t>BLOCK_BYTES or self.block.rest == 0
+        return self.block.each or self.block.is_full()
 
     cdef int replay(self) except -1:
         """Find the step and the column that bound each register."""
