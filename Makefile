@@ -16,7 +16,7 @@ NATIVE    := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
 GRID      := examples/smart-grid
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve-demo test check sanitize lint docs bench build clean
+.PHONY: help demo serve-demo papers report test check sanitize lint docs bench build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -89,6 +89,12 @@ docs: $(READY) $(BUILT) ## run every example in README.md and docs/, and check t
 
 bench: $(READY) $(BUILT) ## measure events per second and memory (EVENTS=20000 sets the number of events)
 	@$(BIN)/python benchmarks/query/three_steps.py --events $(or $(EVENTS),20000)
+
+papers: $(READY) $(BUILT) ## run a short form of the experiments of the papers
+	@$(BIN)/python benchmarks/papers/report.py --short
+
+report: $(READY) $(BUILT) ## run the experiments of the papers and write report/index.html
+	@$(BIN)/python benchmarks/papers/report.py --output report
 
 build: $(INSTALLED) $(BUILT) ## compile the Cython modules in place
 

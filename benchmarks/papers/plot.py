@@ -1,0 +1,125 @@
+"""A figure → SVG: lines with their spread over two axes, linear or logarithmic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from html import escape
+
+from figure import Axis, Figure, Line
+
+WIDTH, HEIGHT = 640, 400
+LEFT, RIGHT, TOP, BOTTOM = 78, 18, 20, 54
+COLOURS = ("#0b8273", "#8a3ffc", "#0b6e99", "#b4530a", "#a11d6b", "#5c6b76")
+DASHES = {"ours": "", "other": "6 4", "claim": "2 4"}
+MOST_PLACES = 8
+"""Up to so many places are all marked."""
+_SUFFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def svg(figure: Figure) -> str:
+    """The figure as a picture of its own, which follows a light or dark page."""
+    xs = [point.x for line in figure.lines for point in line.points]
+    ys = [value for line in figure.lines for point in line.points for value in point.values]
+    across = _scale(figure.x, xs, LEFT, WIDTH - RIGHT, from_zero=False)
+    upward = _scale(figure.y, ys, HEIGHT - BOTTOM, TOP, from_zero=True)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} '
+        f'{HEIGHT + 18 * len(figure.lines)}" font-family="system-ui, sans-serif" font-size="12" '
+        f'fill="currentColor" role="img" aria-label="{escape(figure.question)}">'
+    ]
+    places = sorted(set(xs))
+    few = len(places) <= MOST_PLACES and not figure.x.log
+    for tick in places if few else _ticks(figure.x, xs):
+        x = across(tick)
+        parts.append(_rule(x, TOP, x, HEIGHT - BOTTOM))
+        parts.append(_words(x, HEIGHT - BOTTOM + 18, _short(tick), "middle"))
+    for tick in _ticks(figure.y, [*ys, 0.0] if not figure.y.log else ys):
+        y = upward(tick)
+        parts.append(_rule(LEFT, y, WIDTH - RIGHT, y))
+        parts.append(_words(LEFT - 8, y + 4, _short(tick), "end"))
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(_words((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, figure.x.title, "middle"))
+    parts.append(
+        f'<text transform="translate(16 {middle:g}) rotate(-90)" text-anchor="middle">'
+        f"{escape(figure.y.title)}</text>"
+    )
+    for number, line in enumerate(figure.lines):
+        parts.append(_line(line, COLOURS[number % len(COLOURS)], across, upward))
+        parts.append(_key(line, COLOURS[number % len(COLOURS)], HEIGHT + 18 * number))
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _line(
+    line: Line, colour: str, across: Callable[[float], float], upward: Callable[[float], float]
+) -> str:
+    places = [(across(point.x), upward(point.median)) for point in line.points]
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    parts = [
+        f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2" '
+        f'stroke-dasharray="{DASHES[line.kind]}"/>'
+    ]
+    for point, (x, y) in zip(line.points, places, strict=True):
+        low, high = upward(min(point.values)), upward(max(point.values))
+        parts.append(
+            f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{colour}" stroke-width="1.2"/>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{colour}"/>'
+        )
+    return "".join(parts)
+
+
+def _key(line: Line, colour: str, y: float) -> str:
+    return (
+        f'<path d="M{LEFT} {y + 4:g}h26" stroke="{colour}" stroke-width="2" '
+        f'stroke-dasharray="{DASHES[line.kind]}"/>' + _words(LEFT + 34, y + 8, line.name, "start")
+    )
+
+
+def _scale(
+    axis: Axis, values: Sequence[float], start: float, end: float, from_zero: bool
+) -> Callable[[float], float]:
+    """A value → its coordinate."""
+    low, high = min(values), max(values)
+    if axis.log:
+        low, high = math.log10(low), math.log10(high)
+        margin = max(0.05 * (high - low), 0.05)
+        low, high = low - margin, high + margin
+        return lambda value: start + (math.log10(value) - low) / (high - low) * (end - start)
+    if from_zero:
+        low, high = 0.0, high * 1.08
+    else:
+        margin = 0.04 * (high - low) or 1.0
+        low, high = low - margin, high + margin
+    return lambda value: start + (value - low) / (high - low) * (end - start)
+
+
+def _ticks(axis: Axis, values: Sequence[float]) -> list[float]:
+    low, high = min(values), max(values)
+    if axis.log:
+        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+        steps = (1,) if last - first > 3 else (1, 2, 5)
+        found = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+        return [tick for tick in found if 0.9 * low <= tick <= 1.1 * high]
+    size = (high - low) / 5 or 1.0
+    power = 10 ** math.floor(math.log10(size))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= size)
+    return [number * step for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _short(value: float) -> str:
+    """12000 → 12k."""
+    for size, suffix in _SUFFIXES:
+        if abs(value) >= size:
+            return f"{value / size:g}{suffix}"
+    return f"{value:g}"
+
+
+def _rule(x: float, y: float, to_x: float, to_y: float) -> str:
+    return (
+        f'<path d="M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}" stroke="currentColor" '
+        'stroke-opacity="0.14"/>'
+    )
+
+
+def _words(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
