@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from spaseq.errors import QueryWarning as QueryWarning
     from spaseq.errors import SpaseqError as SpaseqError
     from spaseq.execute import run as run
+    from spaseq.explain.timeline import plot as plot
     from spaseq.kb.endpoint import Endpoint as Endpoint
     from spaseq.live.asynchronous import AsyncResult as AsyncResult
     from spaseq.live.asynchronous import arun as arun
@@ -68,6 +69,7 @@ __all__ = [
     "arun",
     "compile",
     "function",
+    "plot",
     "run",
 ]
 
@@ -94,6 +96,7 @@ _MODULES = {
     "arun": ("spaseq.live.asynchronous", "arun"),
     "compile": ("spaseq.program", "compile_queries"),
     "function": ("spaseq.sparql.registry", "function"),
+    "plot": ("spaseq.explain.timeline", "plot"),
     "run": ("spaseq.execute", "run"),
 }
 

@@ -247,17 +247,27 @@ class Program(CompiledQueries):
         Example:
             >>> Path("query.dot").write_text(program.to_dot())
         """
-        from spaseq.explain.svg import to_dot
+        from spaseq.explain.graphviz import to_dot
 
         return to_dot(self)
 
+    def to_mermaid(self) -> str:
+        """The automata as a flow chart of Mermaid.
+
+        Example:
+            >>> print(program.to_mermaid())
+        """
+        from spaseq.explain.mermaid import to_mermaid
+
+        return to_mermaid(self)
+
     def to_svg(self) -> str:
-        """The automata as an SVG image.
+        """The automata as an SVG image, whose colours follow those of the page around it.
 
         Example:
             >>> Path("query.svg").write_text(program.to_svg())
         """
-        from spaseq.explain.svg import to_svg
+        from spaseq.explain.automaton_svg import to_svg
 
         return to_svg(self)
 

@@ -17,6 +17,7 @@ from spaseq.cli.convert import convert
 from spaseq.cli.fmt_command import fmt
 from spaseq.cli.groups import QuietGroup
 from spaseq.cli.map_command import map_command
+from spaseq.cli.plot_command import plot
 from spaseq.cli.remote_command import remote
 from spaseq.cli.reports import discard_output, log, use_json
 from spaseq.cli.serve_command import serve
@@ -60,7 +61,7 @@ def command_line(context: click.Context) -> None:
 
 
 _COMMANDS = (
-    run, check, fmt, explain, convert, map_command, generate, serve, remote, completion,
+    run, check, fmt, explain, convert, map_command, plot, generate, serve, remote, completion,
 )  # fmt: skip
 for _command in _COMMANDS:
     command_line.add_command(_command)

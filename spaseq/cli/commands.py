@@ -513,6 +513,7 @@ def check(queries: Sequence[str], texts: Sequence[str], functions: Sequence[str]
 @query_arguments
 @click.option("--dot", is_flag=True, help="Print the automaton in Graphviz's DOT language.")
 @click.option("--svg", is_flag=True, help="Print the automaton as an SVG image.")
+@click.option("--mermaid", is_flag=True, help="Print the automaton as a flow chart of Mermaid.")
 @click.option(
     "--kb",
     "kbs",
@@ -527,21 +528,22 @@ def explain(
     texts: Sequence[str],
     dot: bool,
     svg: bool,
+    mermaid: bool,
     kbs: Sequence[str],
     entail: str | None,
     functions: Sequence[str],
 ) -> None:
     """Show how queries are evaluated: graph patterns, places, registers and indexes."""
-    if dot and svg:
-        raise click.UsageError("--dot and --svg exclude each other")
+    if dot + svg + mermaid > 1:
+        raise click.UsageError("--dot, --svg and --mermaid exclude each other")
     arguments.load_functions(functions)
     program = compiled(arguments.read_queries(queries, texts))
     graphs = arguments.kb_files(kbs, program)
     needs_schema(entail, graphs)
     if graphs and entail is None:
         raise click.UsageError("--kb needs --entail: other plans do not depend on the KB")
-    if dot or svg:
-        text = program.to_dot() if dot else program.to_svg()
+    if dot or svg or mermaid:
+        text = program.to_dot() if dot else program.to_svg() if svg else program.to_mermaid()
     else:
         text = program.explain(graphs, entail)
     reports.output(text.rstrip("\n"))

@@ -66,6 +66,10 @@ class Layout:
     routes: tuple[Route, ...]
     width: float
     height: float
+    columns: tuple[int, ...]
+    """The column of each node."""
+    spans: tuple[tuple[float, float], ...]
+    """The left and right side of each column."""
 
 
 class _Point:
@@ -118,7 +122,8 @@ def arrange(boxes: Sequence[Box], arrows: Sequence[Arrow], starts: Sequence[int]
         along = (ends[0], *through, ends[1])
         routes.append(Route(along, arrow.source, arrow.target, number in back))
     bottom = max(point.y + point.box.height / 2 for point in points)
-    return Layout(centres, tuple(routes), xs[-1] + widths[-1] / 2, bottom)
+    spans = tuple((x - width / 2, x + width / 2) for x, width in zip(xs, widths, strict=True))
+    return Layout(centres, tuple(routes), spans[-1][1], bottom, tuple(columns), spans)
 
 
 def _leading_back(size: int, arrows: Sequence[Arrow], starts: Sequence[int]) -> frozenset[int]:

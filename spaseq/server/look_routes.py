@@ -13,10 +13,11 @@ from starlette.routing import Route
 
 from spaseq.engine.place_names import Notation
 from spaseq.errors import EventError
+from spaseq.explain.automaton_picture import LiveCounts
+from spaseq.explain.automaton_svg import to_svg
 from spaseq.explain.one_event import why_one
 from spaseq.explain.report import explain as explain_text
 from spaseq.explain.report import to_dict
-from spaseq.explain.svg import LiveCounts, to_svg
 from spaseq.explain.waiting import WaitingGroup, waiting_groups
 from spaseq.io.read_options import ReadOptions, TimeDomain
 from spaseq.rdf._dictionary import Dictionary

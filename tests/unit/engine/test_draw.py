@@ -38,16 +38,88 @@ def test_the_svg_is_well_formed_and_stands_alone(path: Path) -> None:
 def test_everything_is_inside_the_picture(path: Path) -> None:
     root = ElementTree.fromstring(spaseq.compile(path.read_text("utf-8")).to_svg())
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
-    (moved,) = root.findall(f"{SVG}g")
-    down = sum(float(g.attrib["transform"].split()[1][:-1]) for g in root.iter(f"{SVG}g"))
-    across = float(moved.attrib["transform"].split("(")[1].split()[0])
-    (body,) = moved.findall(f"{SVG}g")
-    for box in body.iter(f"{SVG}rect"):
-        right = float(box.attrib["x"]) + float(box.attrib["width"]) + across
-        bottom = float(box.attrib["y"]) + float(box.attrib["height"]) + down
-        assert 0 <= right <= width
-        assert 0 <= bottom <= height
-        assert float(box.attrib["y"]) + down >= 0
+    down = sum(shift(group)[1] for group in root.iter(f"{SVG}g"))
+    across = sum(shift(group)[0] for group in root.iter(f"{SVG}g"))
+    (body,) = root.findall(f"{SVG}g/{SVG}g")
+    corners = [
+        (float(box.attrib["x"]) + right, float(box.attrib["y"]) + low)
+        for box in body.iter(f"{SVG}rect")
+        for right in (0.0, float(box.attrib["width"]))
+        for low in (0.0, float(box.attrib["height"]))
+    ]
+    corners += [
+        (float(x), float(y))
+        for path in body.iter(f"{SVG}path")
+        for x, y in re.findall(r"(-?[\d.]+) (-?[\d.]+)", path.attrib["d"])
+    ]
+    for x, y in corners:
+        assert 0 <= x + across <= width
+        assert 0 <= y + down <= height
+
+
+def shift(group: ElementTree.Element) -> tuple[float, float]:
+    x, y = group.attrib["transform"].removeprefix("translate(").rstrip(")").split()
+    return float(x), float(y)
+
+
+LONG = "ABCDEFGHIJKL"
+LONG_QUERY = text(
+    seq=f"SEQ({' ; '.join(LONG)})",
+    gpms=" ".join(f"DEFINE GPM {c} ON s {{ [] :{c.lower()} ?{c} FILTER(?{c} > 7) }}" for c in LONG),
+)
+
+
+def test_a_long_automaton_is_broken_into_rows() -> None:
+    root = ElementTree.fromstring(spaseq.compile(LONG_QUERY).to_svg())
+    tops = [float(box.attrib["y"]) for box in root.iter(f"{SVG}rect")]
+    assert len({round(top / 100) for top in tops}) > 2
+    assert float(root.attrib["width"]) < 1200
+    assert sum(node.attrib.get("class") == "way" for node in root.iter(f"{SVG}path")) == len(LONG)
+
+
+def test_streams_and_filters_are_shown() -> None:
+    shown = texts(spaseq.compile(LONG_QUERY).to_svg())
+    assert shown.count("on s FILTER(?F > 7)") == 1
+
+
+def test_colours_are_those_of_the_page() -> None:
+    svg = program().to_svg()
+    style = svg[svg.index("<style>") : svg.index("</style>")]
+    assert "prefers-color-scheme:dark" in style
+    rules = [line for line in style.splitlines()[1:] if line and not line.startswith("@media")]
+    assert all(line.startswith((".spaseq ", "svg.spaseq:root")) for line in rules)
+    # Outside of the rules for an image alone, no text or line has a colour of a light page.
+    fixed = re.findall(r"(?:fill|stroke):(#\w+)", style)
+    assert set(fixed) == {"#d9434b", "#2f9e44"}
+
+
+def test_an_image_has_a_title() -> None:
+    root = ElementTree.fromstring(spaseq.compile(text(), names=["rising"]).to_svg())
+    title = root.findtext(f"{SVG}title")
+    assert title is not None
+    assert title.startswith("rising: SEQ(")
+    assert root.attrib["aria-label"] == title
+
+
+# ------------------------------------------------------------------ Mermaid
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_mermaid_has_the_nodes_and_arrows_of_the_dot(path: Path) -> None:
+    one = spaseq.compile(path.read_text("utf-8"))
+    nodes, arrows = statements(one.to_dot())
+    chart = one.to_mermaid()
+    assert chart.startswith("flowchart LR\n")
+    assert set(re.findall(r"^    (q\d+n\d+)\(", chart, re.MULTILINE)) == nodes
+    ends = re.findall(r'^    (q\d+n\d+) -->\|"[^"]*"\| (q\d+n\d+)$', chart, re.MULTILINE)
+    assert ends == arrows
+
+
+def test_names_are_quoted_for_mermaid() -> None:
+    chart = spaseq.compile(text(), names=[NASTY]).to_mermaid()
+    first = chart.splitlines()[1]
+    assert first.startswith('  subgraph q0 ["a#34;b#60;c#62;#38;d#92;e')
+    assert "\x01" not in chart
 
 
 def test_guards_are_red_and_the_match_has_two_circles() -> None:
