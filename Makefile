@@ -16,7 +16,7 @@ NATIVE    := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
 GRID      := examples/smart-grid
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve-demo papers report test check sanitize lint docs bench build clean
+.PHONY: help demo serve-demo papers report test check sanitize lint docs site bench build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -86,6 +86,10 @@ lint: $(READY) $(BUILT) ## ruff check, ruff format --check, mypy --strict
 
 docs: $(READY) $(BUILT) ## run every example in README.md and docs/, and check their links
 	@$(BIN)/python -m pytest tests/test_docs.py tests/test_source.py -k 'test_docs or named'
+
+site: $(READY) $(BUILT) ## build the documentation site in build/site; warnings and dead links are errors
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 bench: $(READY) $(BUILT) ## measure events per second and memory (EVENTS=20000 sets the number of events)
 	@$(BIN)/python benchmarks/query/three_steps.py --events $(or $(EVENTS),20000)

@@ -27,6 +27,8 @@ FLAGS = {
     "release": ["-O2", "-g0", "-DCYTHON_WITHOUT_ASSERTIONS", "--param=max-inline-insns-single=600"],
     "debug": ["-O1", "-g"],
 }
+# Symbols that only a debugger reads are two thirds of a module.
+LINK_FLAGS = {"release": ["-Wl,-s"] if sys.platform == "linux" else [], "debug": []}
 UTILITY_MODULE = "spaseq._cyutility"
 UTILITY_SOURCE = Path("spaseq/_cyutility.c")
 
@@ -41,7 +43,9 @@ def extensions(build: str) -> list[Extension]:
     sources = sorted(Path("spaseq").rglob("*.pyx"), key=lambda path: -path.stat().st_size)
     names = [".".join(path.with_suffix("").parts) for path in sources]
     return [
-        Extension(name, [str(path)], extra_compile_args=FLAGS[build])
+        Extension(
+            name, [str(path)], extra_compile_args=FLAGS[build], extra_link_args=LINK_FLAGS[build]
+        )
         for name, path in zip([UTILITY_MODULE, *names], [UTILITY_SOURCE, *sources], strict=True)
     ]
 

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries, in_short
-from spaseq.explain.svg import to_svg
+from spaseq.explain.automaton_svg import to_svg
 
 
 def program_html(program: CompiledQueries) -> str:

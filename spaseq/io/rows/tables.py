@@ -12,6 +12,8 @@ import csv
 import io
 import os
 import sys
+import time
+import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +30,8 @@ BLOCK = 1 << 20
 """Bytes of a text that are parsed at once."""
 JSON_HEAD = 1 << 22
 """Bytes of JSON lines that decide the types of the columns."""
+RELEASE_SECONDS = 0.2
+"""How long the end of a file waits for the threads of pyarrow."""
 ROWS_AT_ONCE = 1 << 16
 """Rows of a batch of a binary format, at most."""
 
@@ -218,6 +222,37 @@ class _Text:
                     return
             yield batch
 
+    def _batches(
+        self, head: bytes, opened: Callable[[Any], tuple[Any, Sequence[Any]]]
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches of a reader of pyarrow.
+
+        Args:
+            head: The bytes that have been read already.
+            opened: Makes the reader of a file; it also returns what else of Python the reader has.
+        """
+        file = _Joined(head, self._file)
+        with _failures(self.name):
+            reader, held = opened(file)
+        released = [weakref.ref(each) for each in (file, *held)]
+        del file, held
+        try:
+            yield from self._read(reader)
+        finally:
+            del reader
+            _wait_for(released)
+
+
+def _wait_for(released: Sequence[weakref.ref[Any]]) -> None:
+    """Wait until no thread of pyarrow has a reference to the objects.
+
+    pyarrow reads in a thread of its own, which may drop the last reference after the last batch. If
+    the interpreter ends meanwhile, the thread cannot take its lock, and the process is aborted.
+    """
+    ends = time.monotonic() + RELEASE_SECONDS
+    while any(each() is not None for each in released) and time.monotonic() < ends:
+        time.sleep(0.0002)
+
 
 class _Csv(_Text):
     """CSV or TSV with a header."""
@@ -250,15 +285,16 @@ class _Csv(_Text):
 
         malformed: list[tuple[int, str]] = []
 
-        def skip(row: Any) -> str:
-            found = f"{row.actual_columns} cells in place of {row.expected_columns}"
-            malformed.append((row.number - 1, found))  # the header is a row as well
-            return "skip"
-
         names = {field.name: pa.string() for field in self.schema or ()}
-        with _failures(self.name):
+
+        def opened(file: Any) -> tuple[Any, Sequence[Any]]:
+            def skip(row: Any) -> str:
+                found = f"{row.actual_columns} cells in place of {row.expected_columns}"
+                malformed.append((row.number - 1, found))  # the header is a row as well
+                return "skip"
+
             reader = pc.open_csv(
-                _Joined(self._ahead, self._file),
+                file,
                 pc.ReadOptions(use_threads=False, block_size=BLOCK),
                 pc.ParseOptions(
                     delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=skip
@@ -271,8 +307,10 @@ class _Csv(_Text):
                     include_columns=list(columns) or list(names)[:1],
                 ),
             )
-        self._ahead = b""
-        for batch in self._read(reader):
+            return reader, (skip,)
+
+        head, self._ahead = self._ahead, b""
+        for batch in self._batches(head, opened):
             yield from self._around(batch, malformed)
         while malformed:
             self._report(malformed)
@@ -326,17 +364,20 @@ class _JsonLines(_Text):
         import pyarrow.json as pj
 
         fields = [field for field in self.schema or () if field.name in set(columns)]
-        with _failures(self.name):
+
+        def opened(file: Any) -> tuple[Any, Sequence[Any]]:
             reader = pj.open_json(
-                _Joined(self._ahead, self._file),
+                file,
                 pj.ReadOptions(use_threads=False, block_size=JSON_HEAD),
                 pj.ParseOptions(
                     explicit_schema=pa.schema(fields or list(self.schema or ())[:1]),
                     unexpected_field_behavior="ignore",
                 ),
             )
-        self._ahead = b""
-        for batch in self._read(reader):
+            return reader, ()
+
+        head, self._ahead = self._ahead, b""
+        for batch in self._batches(head, opened):
             yield self._row, batch
             self._row += batch.num_rows
 

@@ -6,7 +6,7 @@ import builtins
 import gzip
 import io
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,24 @@ FILES: Mapping[str, bytes] = {
 @pytest.mark.parametrize("extension", FILES)
 def test_every_format(extension: str, tmp_path: Path) -> None:
     assert read(file(tmp_path, f"rows.{extension}", FILES[extension])) == EVENTS
+
+
+@pytest.mark.parametrize("extension", ["csv", "tsv", "jsonl"])
+def test_no_thread_of_pyarrow_has_a_file_at_the_end(
+    extension: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that released one while the interpreter ends would abort the process."""
+    watched: list[Any] = []
+    wait = tables._wait_for
+
+    def noted(released: Sequence[Any]) -> None:
+        watched.extend(released)
+        wait(released)
+
+    monkeypatch.setattr(tables, "_wait_for", noted)
+    read(file(tmp_path, f"rows.{extension}", FILES[extension]))
+    assert watched
+    assert [each() for each in watched] == [None] * len(watched)
 
 
 @pytest.mark.parametrize("extension", ["csv", "tsv", "jsonl"])
