@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from spaseq.engine.limit_errors import OnLimit
 from spaseq.engine.stream_names import shown_streams, stream_iri, text_of_stream
@@ -27,6 +27,22 @@ from spaseq.result import Result
 
 Duration: TypeAlias = timedelta | str | int | float
 """A duration: a timedelta, a text as `"10s"` or `"PT10S"`, or a number of seconds."""
+_CHOICES = {
+    "unit": get_args(TimeUnit),
+    "on_error": get_args(OnError),
+    "time_precision": get_args(TimePrecision),
+    "arrival_time": (True, False),
+    "reuse_graph_names": (True, False),
+    "event_metadata": (True, False),
+}
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "framing": Framing,
+    "syntax": str,
+    "time_predicate": str,
+    "time_column": str,
+    "workers": int,
+    "contexts": Mapping,
+}
 Entail: TypeAlias = Literal["rdfs", "owl-ql"]
 
 
@@ -129,7 +145,7 @@ def run(
     contents = _by_iri(program, streams)
     read = _options(
         options,
-        framing=Framing.parse(framing) if isinstance(framing, str) else framing,
+        framing=_framing(framing),
         syntax=syntax,
         time_predicate=time_predicate,
         unit=unit,
@@ -181,7 +197,7 @@ def check_mapping(name: str, given: object) -> None:
     Raises:
         ArgumentError: naming the argument.
     """
-    if given is not None and not isinstance(given, Mapping):
+    if (given is not None or name == "streams") and not isinstance(given, Mapping):
         example = {"streams": '{"trades": "trades.nq"}', "bind": '{"threshold": 20}'}.get(name)
         shown = f", as in {name}={example}" if example else ""
         raise ArgumentError(f"{name}: a dict is needed{shown}, not {kind_of(given)}")
@@ -201,11 +217,36 @@ def check_keywords(given: Mapping[str, object]) -> None:
 
 
 def _options(options: ReadOptions | None, **given: Any) -> ReadOptions:
-    """The options with the keywords that are given."""
+    """The options with the keywords that are given.
+
+    Raises:
+        ArgumentError: for a keyword with a value that it does not accept.
+        SpaseqError: for keywords that exclude each other.
+    """
     if options is not None and not isinstance(options, ReadOptions):
         raise ArgumentError(f"options: ReadOptions are needed, not {kind_of(options)}")
     changes = {name: value for name, value in given.items() if value is not None}
+    for name, value in changes.items():
+        choices = _CHOICES.get(name)
+        if choices is not None and value not in choices:
+            shown = ", ".join(map(repr, choices))
+            raise ArgumentError(f"{name}: one of {shown} is needed, not {value!r}")
+        kind = _TYPES.get(name)
+        if kind is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise ArgumentError(f"{name}: {kind_of(value)} is not accepted; see spaseq.run")
     return replace(options or ReadOptions(), **changes)
+
+
+def _framing(given: str | Framing | None) -> Framing | None:
+    """A framing that may be given as text.
+
+    Raises:
+        SpaseqError: for a text that is none.
+    """
+    try:
+        return Framing.parse(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise SpaseqError(f"framing: {error}") from None
 
 
 def _micros(name: str, duration: Duration) -> int:

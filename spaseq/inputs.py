@@ -12,6 +12,7 @@ import glob
 import heapq
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -59,6 +60,7 @@ Stream: TypeAlias = (
 QUADS_AT_ONCE = 1024
 """The quads that are written before they are read."""
 _PATTERN = frozenset("*?[")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def source_of(
@@ -91,7 +93,7 @@ def source_of(
             f"the stream <{iri}> has a mapping, but {kind_of(content)} is no "
             "file, Arrow table or data frame"
         )
-    if isinstance(content, Mapping) or not isinstance(content, Iterable):
+    if isinstance(content, Mapping | bytes) or not isinstance(content, Iterable):
         raise ArgumentError(
             f"streams: the stream <{iri}> is {_shown(content)}; give a path, an open file, a table "
             "with a mapping, a data set, or an iterable of events (timestamp, graph)"
@@ -144,7 +146,14 @@ def _paths(content: Any) -> list[Any]:
     path = os.fspath(content)
     if isinstance(path, bytes):
         path = os.fsdecode(path)
-    if os.path.exists(path) or not _PATTERN.intersection(path):
+    if os.path.exists(path):
+        return [path]
+    if _URL.match(path):
+        raise SpaseqError(
+            f"streams: {path} is a URL, and run reads files: open it and give the open file, or "
+            "read it with the command spaseq run"
+        )
+    if not _PATTERN.intersection(path):
         return [path]
     found = sorted(glob.glob(path, recursive=True))
     if not found:

@@ -335,7 +335,7 @@ def compile_each(queries: Sequence[tuple[str, str, Mapping[str, Term | object]]]
 
 
 def _listed(texts: object) -> list[AnyQuery]:
-    listed = list(texts) if isinstance(texts, Sequence) else None
+    listed = list(texts) if isinstance(texts, list | tuple) else None
     if listed is None or not all(isinstance(each, str | PathLike) for each in listed):
         wrong = (
             texts

@@ -169,19 +169,22 @@ class Result:
         """The counters of the run so far; see `Run.stats`."""
         return self._run.stats
 
-    def why_not(self, query: str | None = None) -> str:
+    def why_not(self, query: str | None = None, events: Iterable[Any] = ()) -> str:
         """How far each pattern got so far, and why places did not advance; see `Run.why_not`.
 
         Args:
             query: The name of a query; None for all.
+            events: Some events with all their triples, each as (stream, timestamp, graph), for
+                examples of what patterns were missing.
 
         Raises:
+            EventError: for an item of `events` that is no event.
             ValueError: if no query has the name.
 
         Example:
             >>> print(result.why_not())
         """
-        return self._run.why_not(query)
+        return self._run.why_not(query, events)
 
     def __repr__(self) -> str:
         count = f"{self._read} match{'' if self._read == 1 else 'es'}"

@@ -28,7 +28,7 @@ from spaseq.engine.native.check import check
 from spaseq.engine.saved_groups import restore_groups, save_groups
 from spaseq.engine.saved_limit import restore_limit, save_limit
 from spaseq.engine.stream_clock import StreamClock
-from spaseq.errors import StateError
+from spaseq.errors import ArgumentError, StateError, kind_of
 from spaseq.nfa import state as automata
 from spaseq.parser import format_query
 from spaseq.rdf.checked import (
@@ -162,6 +162,8 @@ class SavedState:
     """
 
     def __init__(self, blob: bytes):
+        if not isinstance(blob, bytes | bytearray | memoryview):
+            raise ArgumentError(f"blob: the bytes of Run.save are needed, not {kind_of(blob)}")
         with without_collection():
             self._data = record(unseal(blob), "the state", _OF_RUN)
             self._reader = Reader(self._data["tables"])

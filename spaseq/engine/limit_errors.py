@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Literal
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.place_names import Notation
-from spaseq.errors import Diagnostic, LimitExceeded, Span
+from spaseq.errors import ArgumentError, Diagnostic, LimitExceeded, Span, kind_of
 from spaseq.nfa.native.tables import looks_back
 from spaseq.plan.places import sequence_places
 from spaseq.rdf.event import Timestamp
@@ -52,8 +53,13 @@ def limits_of(
     """The limits that a caller passes.
 
     Raises:
+        ArgumentError: for a bound that is no whole number.
         ValueError: for a bound that is less than 1, and for an unknown policy.
     """
+    bounds = {"max_groups": max_groups, "max_steps": max_steps, "max_memory": max_memory}
+    for name, bound in bounds.items():
+        if bound is not None and not isinstance(bound, Integral):
+            raise ArgumentError(f"{name}: a whole number is needed, not {kind_of(bound)}")
     if on_limit not in ("stop", "shed"):
         raise ValueError(f'on_limit is "stop" or "shed", not {on_limit!r}')
     return Limits(max_groups, max_steps, max_memory, on_limit == "shed")

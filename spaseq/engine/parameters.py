@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pyoxigraph as ox
 
+from spaseq.errors import ArgumentError, kind_of
 from spaseq.parser import ast
 from spaseq.rdf._values import integer
 from spaseq.rdf.event import Parameter, Term, nodes_of
@@ -51,9 +52,14 @@ def parameter_terms(values: Mapping[str, object]) -> dict[str, Parameter]:
     """The values as terms, under the variables' bare names.
 
     Raises:
+        ArgumentError: for anything but a mapping.
         ValueError: for a value that is no IRI, literal, number, string, boolean, date, time or
             duration.
     """
+    if not isinstance(values, Mapping):
+        raise ArgumentError(
+            f'bind: a dict is needed, as in bind={{"threshold": 20}}, not {kind_of(values)}'
+        )
     return {name.lstrip("?$"): _term(value) for name, value in values.items()}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from spaseq.errors import EventError, RunFailed
+from spaseq.errors import ArgumentError, EventError, RunFailed, kind_of
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import TimePrecision, from_micros, from_value, json_value, mixed_domains
@@ -68,8 +68,11 @@ class StreamClock:
         """Admit an event with the next ordinal of its stream, or a later one if there are gaps.
 
         Raises:
+            ArgumentError: for anything but an event.
             EventError: if the clock does not admit the event.
         """
+        if not isinstance(event, Event):
+            raise ArgumentError(f"push_batch takes Events, and {event!r} is {kind_of(event)}")
         self.check_stream(event.stream)
         self.check_time(event.time, event.stream)
         ordinal = self.next_ordinal(event.stream, event.time)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from spaseq.errors import KbError
+from spaseq.errors import ArgumentError, KbError, kind_of
 
 Join: TypeAlias = Literal["auto", "materialise", "bind"]
 OnFailure: TypeAlias = Literal["stop", "skip", "unenriched"]
@@ -75,6 +75,8 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.url, str):
+            raise ArgumentError(f"url: the URL of an endpoint is a str, not {kind_of(self.url)}")
         check_url(self.url)
         for name, choices in (
             ("join", ("auto", "materialise", "bind")),

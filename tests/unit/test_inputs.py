@@ -330,6 +330,18 @@ def test_keywords_are_the_fields_of_read_options() -> None:
         ({"bind": "v"}, r'bind: a dict is needed, as in bind=\{"threshold": 20\}, not a str'),
         ({"map": "m.rq"}, "map: a dict is needed"),
         ({"options": {"unit": "ms"}}, "options: ReadOptions are needed, not a dict"),
+        ({"streams": None}, "streams: a dict is needed"),
+        ({"streams": {"s": b"<urn:a> <urn:b> 1 ."}}, "is a bytes .*an open file"),
+        ({"program": b"SELECT"}, "not a bytes"),
+        ({"map": {"s": 7}}, "map: a mapping is a text or the path of a file, not an int"),
+        ({"unit": "h"}, "unit: one of 's', 'ms', 'us' is needed, not 'h'"),
+        ({"on_error": "ignore"}, "on_error: one of 'stop', 'skip' is needed"),
+        ({"time_precision": "x"}, "time_precision: one of"),
+        ({"framing": 3}, "framing: an int is not accepted"),
+        ({"workers": "2"}, "workers: a str is not accepted"),
+        ({"time_column": 5}, "time_column: an int is not accepted"),
+        ({"contexts": 5}, "contexts: an int is not accepted"),
+        ({"max_groups": "5"}, "max_groups: a whole number is needed, not a str"),
         ({"lateness": []}, "lateness: a timedelta, a text such as '10s' or a number"),
     ],
 )
@@ -339,6 +351,24 @@ def test_arguments_of_the_wrong_type(arguments: dict[str, Any], message: str) ->
         spaseq.run(**given)
     assert isinstance(failure.value, TypeError)
     assert "--" not in str(failure.value)
+
+
+def test_arguments_of_programs_and_runs() -> None:
+    call: Any
+    program = spaseq.compile(QUERY)
+    for call, message in [
+        (lambda: program.bind("v"), "bind: a dict is needed, .* not a str"),
+        (lambda: program.start(bind="v"), "bind: a dict is needed"),
+        (lambda: program.resume("state"), "blob: the bytes of Run.save are needed, not a str"),
+        (lambda: list(program.start().push_batch([7])), "push_batch takes Events, and 7 is an int"),
+        (lambda: spaseq.Endpoint(7), "url: the URL of an endpoint is a str, not an int"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            call()
+    with pytest.raises(SpaseqError, match="framing: 'x' is no framing of events"):
+        found([], framing="x")
+    with pytest.raises(SpaseqError, match="is a URL, and run reads files"):
+        found("https://example.org/x.nq")
 
 
 def test_a_negative_lateness_and_a_bad_text() -> None:

@@ -14,7 +14,14 @@ from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any, TypeAlias
 
-from spaseq.errors import Diagnostic, QuerySemanticError, SpaseqError, render
+from spaseq.errors import (
+    ArgumentError,
+    Diagnostic,
+    QuerySemanticError,
+    SpaseqError,
+    kind_of,
+    render,
+)
 from spaseq.parser import ast, parse_mapping
 from spaseq.plan.check_functions import check_functions
 
@@ -47,6 +54,7 @@ def read_mapping(given: MappingLike) -> RowMapping:
     """The mapping of a text or of a file.
 
     Raises:
+        ArgumentError: for a mapping that is neither text nor path.
         QueryError: for a text that is not a mapping.
         SpaseqError: for a file that cannot be read.
     """
@@ -54,6 +62,8 @@ def read_mapping(given: MappingLike) -> RowMapping:
         return given
     if isinstance(given, str) and "{" in given:
         return parsed(given)
+    if not isinstance(given, str | PathLike):
+        raise ArgumentError(f"map: a mapping is a text or the path of a file, not {kind_of(given)}")
     path = fspath(given)
     try:
         with open(path, encoding="utf-8-sig") as file:

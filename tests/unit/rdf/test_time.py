@@ -170,7 +170,7 @@ def test_a_clock_read_as_a_float_is_taken_to_the_microsecond() -> None:
         time.from_value(1e-7)
 
 
-@pytest.mark.parametrize("value", [True, None, "2026-01-01T00:00:00Z", float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [True, None, "soon", float("nan"), float("inf")])
 def test_other_python_values_are_refused(value: object) -> None:
     with pytest.raises(EventError):
         time.from_value(value)
