@@ -45,6 +45,11 @@ cdef class MatchMaker:
     # Which of the starts before `over_end` have ended: a ring of `over_room`, a power of two.
     cdef uint8_t* over
     cdef instant_t over_room, over_end
+    cdef dict over_keys         # with partitions: the keys whose start has ended, by start; or None
+    cdef list ending            # (key, start, end) of the matches of this instant
+    cdef Py_ssize_t over_keys_due # number of starts at which those outside the window are removed
+    cdef Py_ssize_t unsettled   # matches since `ended` was settled
+    cdef instant_t restored_end # `ended` has intervals of a saved state before it
 
     cdef Match match(self, object version)
     cdef bint pauses(self) noexcept

@@ -36,6 +36,7 @@ from spaseq.gpm.python.aggregates import order_key, value_key
 cdef enum:
     FEWEST_RECENT = 4
     MOST_RECENT = 12
+    OVER_MIN_KEYS = 256         # starts that have ended, below which none is removed
 
 
 cdef inline size_t slot_of(const Label* label, uint32_t bits) noexcept nogil:
@@ -203,14 +204,17 @@ cdef class MatchMaker:
     def end_starts(self, ended):
         """Drop matches of starts that have ended; see `spaseq.nfa.ended_starts`.
 
-        Without partitions, a ring holds which starts have ended.
+        Without partitions, a ring holds which starts have ended. With them, there are the keys of
+        the partitions by start, as numbers of terms, which are valid inside the window.
         """
         self.ended, self.taken = ended, ended.skip.occurrences or None
         self.last = ended.skip.target == "last"
+        ended.watched = True
         if self.core.partitions is None:
             self.over_room = 64
             self.over = <uint8_t*>mem_calloc(64, 1)
-            ended.watched = True
+        else:
+            self.over_keys, self.ending = {}, []
 
     cdef bint passes_over(self) except -1:
         """Whether the start of the match at hand has ended; otherwise, note which ones it ends."""
@@ -218,12 +222,15 @@ cdef class MatchMaker:
         cdef const Label* label
         cdef instant_t start = self.core.transitions.walk.start, until = -1
         cdef tuple key = ()
-        if self.core.partitions is not None:
-            key = tuple([
-                self._term(number)
-                for number in self.core.partitions.key_at(self.core.transitions.walk.path[0])
-            ])
-            if self.ended.has(key, start):
+        cdef object numbers = None
+        if self.over_keys is not None:
+            label = self.core.transitions.walk.path[0]
+            numbers = self.core.partitions.number_key(label)
+            over = self.over_keys.get(start)
+            if over is not None and numbers in over:
+                return True
+            key = tuple([self._term(number) for number in self.core.partitions.key_at(label)])
+            if start < self.restored_end and self.ended.has(key, start):
                 return True
         elif start < self.over_end and self.over[start & (self.over_room - 1)]:
             return True
@@ -237,6 +244,8 @@ cdef class MatchMaker:
                     if self.last:
                         break
         self.ended.later(key, start, until)
+        if self.over_keys is not None:
+            self.ending.append((numbers, start, max(until, start + 1)))
         return False
 
     cdef object _term(self, term_t number):
@@ -247,10 +256,31 @@ cdef class MatchMaker:
 
     cdef int settle(self) except -1:
         """Begin an instant: the starts that the last ones have ended give no more matches."""
-        self.ended.settle(self.core.window.bound)
-        for _, start, until in self.ended.fresh:
-            self._mark(start, until)
-        self.ended.fresh.clear()
+        cdef instant_t i
+        if self.over_keys is None:
+            self.ended.settle(self.core.window.bound)
+            for _, start, until in self.ended.fresh:
+                self._mark(start, until)
+            self.ended.fresh.clear()
+            return 0
+        if self.ended.watched:
+            for _, _, until in self.ended.fresh:    # of a saved state
+                self.restored_end = max(self.restored_end, until)
+            self.ended.fresh.clear()
+            self.ended.watched = False
+        self.unsettled += len(self.ending)
+        if self.unsettled > OVER_MIN_KEYS:
+            # Only a saved state reads them.
+            self.ended.settle(self.core.window.bound)
+            self.unsettled = 0
+        for numbers, start, until in self.ending:
+            for i in range(start, until):
+                self.over_keys.setdefault(i, set()).add(numbers)
+        self.ending.clear()
+        if len(self.over_keys) > self.over_keys_due:
+            for instant in [each for each in self.over_keys if each < self.core.window.bound]:
+                del self.over_keys[instant]
+            self.over_keys_due = 2 * len(self.over_keys) + OVER_MIN_KEYS
         return 0
 
     cdef int _mark(self, instant_t start, instant_t until) except -1:

@@ -1,7 +1,7 @@
 """Instants and skips of each partition; see _partitions.pyx."""
 
 cimport cython
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa.native._window cimport Window, since_of
 from spaseq.nfa.native._groups cimport Groups
@@ -52,6 +52,7 @@ cdef class Partitions:
     cdef uint32_t _find_or_create(self) except? 0xFFFFFFFF nogil
     cdef bint _is_out_of_reach(self, uint32_t number) noexcept nogil
     cdef tuple key_at(self, const Label* label)
+    cdef object number_key(self, const Label* label)
     cdef bint _key_of(self, const Label* label) noexcept nogil
     cdef instant_t _before(self, const Partition* partition, instant_t instant) noexcept nogil
     cdef int _record_instant(self, Partition* partition, instant_t instant) except -1 nogil

@@ -182,6 +182,15 @@ cdef class Partitions:
         self._key_of(label)
         return tuple([self.key[i] for i in range(self.keys.width)])
 
+    cdef object number_key(self, const Label* label):
+        """As `key_at`, or one number if the key has at most two terms."""
+        self._key_of(label)
+        if self.keys.width == 1:
+            return self.key[0]
+        if self.keys.width == 2:
+            return <uint64_t>self.key[0] << 32 | self.key[1]
+        return self.key_at(label)
+
     cdef bint _key_of(self, const Label* label) noexcept nogil:
         cdef uint32_t gpm
         cdef uint32_t* columns
