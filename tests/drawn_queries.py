@@ -145,48 +145,51 @@ def any_clauses(seed: int) -> Case:
     return Case(query, _events(chance, streams, lower, [name.lower() for name in names]))
 
 
+MOST_NAMES = 4
+
+
 class _Sequence:
-    """Draws the text of a sequence of at most four GPMs."""
+    """Draws the text of a sequence of about `MOST_NAMES` GPMs."""
 
     def __init__(self, chance: random.Random):
         self._chance = chance
-        self._room = 4
+        self._room = MOST_NAMES
         self._last = ""
 
     def text(self) -> str:
-        return self._steps(0, first=True)
+        return self._steps(0)
 
     def _one_in(self, number: int) -> bool:
         return self._chance.randrange(number) == 0
 
     def _bound(self, one_in: int) -> str:
+        if self._room >= MOST_NAMES - 1 and not self._one_in(12):
+            return ""  # nothing can precede a first step
         return f" WITHIN {self._chance.choice(SIZES)}" if self._one_in(one_in) else ""
 
-    def _steps(self, depth: int, first: bool = False, negation: bool = True) -> str:
+    def _steps(self, depth: int, negation: bool = True) -> str:
         """Steps with their operators; the first one is a negation if that is allowed."""
         count = self._chance.choice((1, 2, 2, 3)) + (depth == 0)
         parts: list[str] = []
         positive = False
         while len(parts) < count and (self._room > 0 or not positive):
             ahead = negation or bool(parts)
-            text, absent = self._step(
-                depth, ahead and (positive or not self._one_in(2)), first and not positive
-            )
+            text, absent = self._step(depth, ahead and (positive or not self._one_in(2)))
             positive |= not absent
             if parts:
                 parts[-1] += f" {self._chance.choice(';;;:,')} "
             parts.append(text)
         return "".join(parts)
 
-    def _step(self, depth: int, may_be_absent: bool, first: bool) -> tuple[str, bool]:
-        """A step, and whether it is a negation; the first one of all has seldom a bound."""
+    def _step(self, depth: int, may_be_absent: bool) -> tuple[str, bool]:
+        """A step, and whether it is a negation."""
         if may_be_absent and self._one_in(4):
             return f"!{self._unit(depth, negated=True)}{self._bound(2)}", True
         unit = self._unit(depth)
         quantifier = ""
         if self._one_in(3):
             quantifier = self._chance.choice(("+", "?", "*", "{2}", "{1,2}", "?"))
-        return f"{unit}{quantifier}{self._bound(12 if first else 3)}", False
+        return f"{unit}{quantifier}{self._bound(3)}", False
 
     def _unit(self, depth: int, negated: bool = False) -> str:
         kind = self._chance.randrange(10) if depth < 2 and self._room > 1 else 9

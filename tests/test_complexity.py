@@ -57,6 +57,15 @@ def places(text: str) -> int:
 # ------------------------------------------------------------------ groups
 
 
+@pytest.mark.parametrize("unit", ["(B : C)", "(B+)", "(B : !N : C)"])
+def test_groups_of_a_bounded_unit_are_those_of_the_bound(unit: str) -> None:
+    run = fed(query(f"A : {unit} WITHIN 20 SECONDS", APART, "1 DAY"), "ab" * 700)
+    # Each last instant before the unit has a group.
+    assert 10 <= run.stats["groups"] <= 2 * 20 + 256
+    states = [state for query in run.queries for state in query.counters().places]
+    assert sum(state.expired for state in states) >= 400
+
+
 @pytest.mark.parametrize("seq", ["A ; B WITHIN 20 SECONDS", "A : B+ WITHIN 20 SECONDS"])
 def test_groups_are_those_of_the_bound_if_it_is_smaller_than_the_window(seq: str) -> None:
     bounded = fed(query(seq, GPMS, "1 DAY"), "a" * 4000, keys=4000)

@@ -123,11 +123,14 @@ class Notation:
         return text + within_text(edge.within)
 
     def actions(self, edge: Edge) -> list[str]:
-        """The iterations that an edge begins."""
+        """The iterations that an edge begins, and the bounds of units of several steps."""
+        sizes = dict(self.automaton.atoms[edge.atom].limits)
+        begun = [f"begins a unit{within_text(sizes[number])}" for number in edge.marks]
+        kept = [f"in a unit{within_text(size)}" for _, size in self.automaton.limits(edge)]
         return [
             f"{'again in' if action.again else 'begins'} {self.unit(action.unit)}"
             for action in edge.actions
-        ]
+        ] + [*begun, *kept]
 
     def guard(self, number: int) -> str:
         """A guard: `!N`, `!(N ; M)`; a skipped optional step is a guard as well."""
@@ -150,13 +153,17 @@ class Notation:
         forbidden = self.guards(place.guards)
         sides = []
         for edge in place.edges:
-            text = f"{forbidden} {self.bounded(edge)}".strip()
+            if self.automaton.deadline(number) is None:
+                text = f"{forbidden} {self.bounded(edge)}".strip()
+            else:
+                text = forbidden + within_text(self.automaton.atoms[edge.atom].size)
             links = self.automaton.atoms[edge.atom].links
             onward = [link.target for link in links if link.target != DONE]
             if onward and (len(onward) < len(links) or seen & set(onward)):
                 text += " …"
             elif onward:
                 operator = self.automaton.places[onward[0]].operator
+                operator = ";" if operator == "for" else operator
                 text += f" {operator} {self._fragment(onward[0], seen | {number, *onward})}"
             sides.append(text)
         return " | ".join(sides)

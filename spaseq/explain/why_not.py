@@ -374,7 +374,8 @@ class _Inquiry:
             guards = self.notation.guards(eager.guard for eager in state.place.eager_guards)
             yield f"{guards} removed {_counted(state.ended, 'group')} waiting here"
         if state.outside:
-            bounded = any(edge.within is not None for edge in state.place.edges)
+            limits = self.notation.automaton.limits
+            bounded = any(edge.within is not None or limits(edge) for edge in state.place.edges)
             closed = "the window had closed" + " or the bound had passed" * bounded
             yield f"{_counted(state.outside, 'candidate')} arrived after {closed}"
         if state.shed:

@@ -1,7 +1,7 @@
 """The bounds of steps (`WITHIN d` after a step) → errors, each with its place and a hint.
 
-docs/language.md, section 4, "Bounds of steps" says what they mean, and which of them this version
-does not run. Cost: linear in the sequence.
+docs/language.md, section 4, "Bounds of steps" and "Absence with a deadline", says what they mean.
+Cost: linear in the sequence.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ class _Where:
     """Only negations and optional steps precede it in the SEQ."""
     last: bool = True
     """The match may end with it."""
-    guarded: bool = False
-    """It may have to be absent: it is inside a negation or an optional step."""
 
 
 class _Walk:
@@ -59,11 +57,10 @@ class _Walk:
 
     def _step(self, step: ast.Step, where: _Where) -> None:
         quantifier = step.quantifier
-        optional = _may_be_absent(step)
-        inside = replace(where, guarded=where.guarded or optional)
+        inside = where
         if quantifier is not None and not quantifier.optional and not step.negated:
             again = quantifier.most is None or quantifier.most > 1
-            inside = replace(inside, first=where.first and not again)
+            inside = replace(where, first=where.first and not again)
         if step.bound is not None:
             if step.negated:
                 self._absence(step.bound, where)

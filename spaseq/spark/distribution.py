@@ -65,7 +65,8 @@ def lookback(plan: QueryPlan) -> int | str:
     reason = _not_by_time(plan)
     if reason:
         return f"not by time: {reason}"
-    return plan.window.size * (1 + _leading_absences(plan.sequence))
+    absences = _leading_absences(plan.sequence)
+    return plan.window.size * (1 + absences) + (_longest_absence(plan.sequence) if absences else 0)
 
 
 # ------------------------------------------------------------------ time
@@ -94,6 +95,12 @@ def _leading_absences(sequence: ast.Sequence) -> int:
     if not any(_may_be_first_and_absent(sequence)):
         return 0
     return sum(_may_be_absent(step) for step in steps_of(sequence))
+
+
+def _longest_absence(sequence: ast.Sequence) -> int:
+    """The longest bound of a negation, in microseconds: in front it may exceed the window."""
+    bounds = (step.bound for step in steps_of(sequence) if step.negated)
+    return max((bound.microseconds for bound in bounds if bound is not None), default=0)
 
 
 def _may_be_absent(step: ast.Step) -> bool:
