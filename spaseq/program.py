@@ -26,6 +26,8 @@ from spaseq.engine.entailment import Entailment, widened_patterns
 from spaseq.engine.limit_errors import OnLimit, limits_of
 from spaseq.engine.parameters import bind_parameters, parameter_terms
 from spaseq.engine.residual_filters import looks_at_graphs, pattern_of
+from spaseq.engine.sharing import SharedProgram, assembled, templates_of, unshared
+from spaseq.engine.tracing import traced
 from spaseq.errors import ArgumentError, QueryError, QueryWarning, SpaseqError, StateError, kind_of
 from spaseq.gpm.pattern import Pattern, canonical, compile_pattern
 from spaseq.gpm.program import compile_gpm
@@ -37,8 +39,11 @@ from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
 from spaseq.plan.examine import plan_queries, read_queries
 from spaseq.plan.logical import QueryPlan
+from spaseq.plan.templates import Template
 from spaseq.rdf.event import Term
+from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.rdf.time import TimePrecision
+from spaseq.rules import enabled
 from spaseq.runs import Run
 
 AnyQuery: TypeAlias = str | PathLike[str]
@@ -102,6 +107,7 @@ class Program(CompiledQueries):
         on_limit: OnLimit = "stop",
         time_precision: TimePrecision = "error",
         prune: bool = True,
+        share: bool = True,
     ) -> Run:
         """Start a run.
 
@@ -120,6 +126,9 @@ class Program(CompiledQueries):
                 (`error`), by rounding down (`truncate`) or to the nearest microsecond (`round`).
             prune: Whether readers drop the triples that no query can use. False: they keep all, so
                 that queries about any triples can be added to the run.
+            share: Whether queries that differ in constants, or in what they select, are evaluated
+                as one until queries of the run change (see `explain`). Limits and `entail` are for
+                each query, so with them no queries are.
 
         Raises:
             KbError: if the knowledge base cannot be read.
@@ -129,7 +138,10 @@ class Program(CompiledQueries):
             >>> run = program.start(kb={"http://example.org/house": "house.ttl"})
         """
         limits = limits_of(max_groups, max_steps, max_memory, on_limit)
-        run = Run(self.bind(bind or {}), kb, parameter_terms(bind or {}), entail, limits, prune)
+        program, shared = self.bind(bind or {}), None
+        if share and _can_share(limits) and entail is None:
+            shared = program._shared(templates_of(program))
+        run = Run(program, kb, parameter_terms(bind or {}), entail, limits, prune, shared=shared)
         run.evaluation.unbound = list(self.sources)
         run.clock.time_precision = time_precision
         for text in unread_warnings(self.sources, run.kb.graphs):
@@ -158,13 +170,14 @@ class Program(CompiledQueries):
         on_limit: OnLimit = "stop",
         time_precision: TimePrecision = "error",
         prune: bool = True,
+        share: bool = True,
     ) -> Run:
         """Continue a run from a blob of `Run.save`.
 
         The blob includes bound variables and entailment. The knowledge base, the limits,
-        `time_precision` and `prune` are not part of it; the arguments are those of `start`. If the
-        queries of the saved run were changed, the program must have them in the order of
-        `Run.program`: those that were added come last.
+        `time_precision`, `prune` and `share` are not part of it; the arguments are those of
+        `start`. If the queries of the saved run were changed, the program must have them in the
+        order of `Run.program`: those that were added come last.
 
         Args:
             blob: What `Run.save` returned.
@@ -185,12 +198,29 @@ class Program(CompiledQueries):
         saved = SavedState(blob)
         program = self if saved.fits(self) else self._as_bound(saved)
         limits = limits_of(max_groups, max_steps, max_memory, on_limit)
-        apart = saved.apart(program)
-        run = Run(program, kb, saved.bound, saved.entail, limits, prune, apart)
+        shared = program._shared(saved.templates(program))
+        if len(shared.templates) < len(saved.shares):
+            raise StateError("the saved state has queries as one that this program cannot share")
+        apart = saved.apart(shared.executed)
+        run = Run(program, kb, saved.bound, saved.entail, limits, prune, apart, shared)
         run.evaluation.unbound = list(self.sources)
         saved.restore(run.evaluation)
+        if shared.templates and not (share and _can_share(limits)):
+            run.divide()
         run.clock.time_precision = time_precision
         return run
+
+    def _shared(self, chosen: Sequence[Template]) -> SharedProgram:
+        """The program with some templates, as far as their automata allow it."""
+        if not chosen:
+            return unshared(self)
+        names = [self.queries[template.queries[0]].plan.name for template in chosen]
+        compiled = _compile([template.query for template in chosen], names)
+        return assembled(self, chosen, compiled)
+
+    def _together(self, entail: str | None) -> SharedProgram | None:
+        """The program as a run without limits evaluates it."""
+        return self._shared(templates_of(self)) if entail is None else None
 
     def _widened(self, kb: Any, entail: str | None) -> list[list[dict[str, Any]]]:
         opened = kb if isinstance(kb, Kb) else open_kb(kb or {})
@@ -223,7 +253,7 @@ class Program(CompiledQueries):
         """
         from spaseq.explain.report import explain
 
-        return explain(self, widened=self._widened(kb, entail))
+        return explain(self, widened=self._widened(kb, entail), shared=self._together(entail))
 
     def to_dict(
         self, kb: Mapping[str, Any] | Any = None, entail: str | None = None
@@ -239,7 +269,7 @@ class Program(CompiledQueries):
         """
         from spaseq.explain.report import to_dict
 
-        return to_dict(self, widened=self._widened(kb, entail))
+        return to_dict(self, widened=self._widened(kb, entail), shared=self._together(entail))
 
     def to_dot(self) -> str:
         """The automata in Graphviz's DOT language.
@@ -270,6 +300,11 @@ class Program(CompiledQueries):
         from spaseq.explain.automaton_svg import to_svg
 
         return to_svg(self)
+
+
+def _can_share(limits: Limits) -> bool:
+    """Whether a run can evaluate several queries as one: limits and traces are for each query."""
+    return limits == NO_LIMITS and not traced() and enabled("templates")
 
 
 def compile_queries(

@@ -29,6 +29,7 @@ RULES = {
     "range_unions": "a row extends all groups of a range as one union",
     "single_triples": "an event of one triple is matched where it lies in its batch",
     "straight_edges": "a transition whose registers are known in advance is a list of copies",
+    "templates": "queries that differ in constants or in what they select are evaluated as one",
 }
 """The rules by name, each with what it does."""
 

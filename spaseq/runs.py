@@ -22,6 +22,7 @@ from spaseq.engine.changes import (
     Change,
     StatePolicy,
     added,
+    apart,
     bound_program,
     rebound,
     removed,
@@ -37,6 +38,7 @@ from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native._push import Pushing
 from spaseq.engine.parameters import variables_of
 from spaseq.engine.python_graphs import facts_of, name_of
+from spaseq.engine.sharing import SharedProgram
 from spaseq.engine.stream_clock import timestamp_of
 from spaseq.engine.stream_names import iris_of, text_of_stream
 from spaseq.errors import ChangeError, EventError
@@ -76,17 +78,15 @@ class Run:
         limits: Limits = NO_LIMITS,
         prune: bool = True,
         apart: Collection[int] = (),
+        shared: SharedProgram | None = None,
     ):
         self.alone = Alone()
         """The lock that refuses a second thread."""
-        self.evaluation = Evaluation(program, kb, bound, entail, limits, prune, apart)
-        self._plain: tuple[CompiledQueries, Sequence[int]] | None = (
-            program,
-            range(len(program.tasks)),
-        )
+        self.evaluation = Evaluation(program, kb, bound, entail, limits, prune, apart, shared)
+        tasks: Sequence[int] = self.evaluation.shared.tasks()
+        self._plain: tuple[CompiledQueries, Sequence[int]] | None = (program, tasks)
         self._like = program
-        self.clock = self.evaluation.clock
-        self.rows = self.evaluation.rows
+        self.clock, self.rows = self.evaluation.clock, self.evaluation.rows
         self.queries: Sequence[QueryRun] = self.evaluation.queries
         self.kb = self.evaluation.kb
         """The background graphs and their changes (`load`, `replace`, `reload`)."""
@@ -629,6 +629,12 @@ class Run:
         self.rows, self.queries = evaluation.rows, evaluation.queries
         self._plain = None
         self._iris = iris_of(self.program) | {iri: iri for iri in self.clock.streams}
+
+    @alone
+    def divide(self) -> None:
+        """Evaluate each query on its own from now on; see `share` of `Program.start`."""
+        self._begin_change()
+        self._change(apart(self.evaluation))
 
     @alone
     def close(self) -> None:

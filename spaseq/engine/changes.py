@@ -12,7 +12,7 @@ Cost: linear in the queries, a few microseconds for each, plus the compiling of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal, Protocol, TypeAlias, cast, get_args
@@ -22,6 +22,7 @@ from spaseq.engine.continuing import difference
 from spaseq.engine.evaluation import Begin, Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.parameters import parameter_terms, variables_of
+from spaseq.engine.part_states import Part
 from spaseq.errors import ArgumentError, ChangeError, kind_of
 from spaseq.gpm.pattern import Pattern, canonical
 from spaseq.parser import ast
@@ -43,20 +44,40 @@ class Entry:
     compiled: CompiledQuery
     run: QueryRun | None
     """Its state; None if it begins now."""
-    kept: QueryRun | None = None
+    kept: QueryRun | Part | None = None
     """The query whose state it continues, if it begins now."""
     drains: bool = False
     """Whether it begins no further partial matches."""
 
 
 def entries_of(run: Evaluation) -> list[Entry]:
-    """The queries of a run, in the order of its program."""
-    program = run.program
+    """The queries of a run, in the order of its program.
+
+    The queries of templates begin on their own, with their part of the state.
+    """
+    program = run.public
     place = {_shown_name(s, n): i for i, (s, n) in enumerate(_named(program))}
+    runs: dict[int, tuple[CompiledQuery, QueryRun | Part]] = {}
+    for number, (compiled, query) in enumerate(zip(run.program.queries, run.queries, strict=True)):
+        division = run.divisions.get(number)
+        if division is None:
+            runs[run.shared.places[number]] = compiled, query
+        else:
+            runs |= {each: (program.queries[each], part) for each, part in division.parts()}
     found = []
-    for compiled, query in zip(program.queries, run.queries, strict=True):
-        i = place[compiled.plan.name]
-        found.append(Entry(program.sources[i], program.names[i], run.unbound[i], compiled, query))
+    for number, public in enumerate(program.queries):
+        i = place[public.plan.name]
+        compiled, state = runs[number]
+        found.append(
+            Entry(
+                program.sources[i],
+                program.names[i],
+                run.unbound[i],
+                compiled,
+                None if isinstance(state, Part) else state,
+                state if isinstance(state, Part) else None,
+            )
+        )
     return found
 
 
@@ -129,7 +150,7 @@ def replaced(
                 raise ChangeError(
                     f"the state of the query {name} does not fit the new one: {differs}; {instead}"
                 )
-            after = replace(after, kept=before.run)
+            after = replace(after, kept=before.run or before.kept)
         change.entries[place] = after
     change.check_streams(new_streams)
     return change
@@ -151,6 +172,11 @@ def removed(run: Evaluation, name: str, drain: bool = False) -> Change:
     return change
 
 
+def apart(run: Evaluation) -> Change:
+    """The run with an automaton of its own for each query of a template."""
+    return Change(run, entries_of(run))
+
+
 class Change:
     """A change of one run: the entries after it, and the patterns that it adds.
 
@@ -159,13 +185,14 @@ class Change:
 
     def __init__(self, run: Evaluation, entries: list[Entry]):
         self._run = run
-        self.entries = entries
         self._patterns: dict[int, Pattern] = {}
         """The patterns of new queries that no query before had, by number."""
-        self._new_tasks: dict[int, Pattern] = {}
-        """Those of GPMs."""
+        self._new_tasks: dict[Pattern, int] = {}
+        """The numbers of those of GPMs, by their canonical forms."""
         self._total = len(run.program.patterns)
-        self._free = sorted(set(range(self._total)) - _used(entries), reverse=True)
+        used = _used(entry for entry in entries if entry.run is not None)
+        self._free = sorted(set(range(self._total)) - used, reverse=True)
+        self.entries = [entry if entry.run is not None else self._part(entry) for entry in entries]
 
     def place(self, name: str) -> int:
         """The place of a query among the entries."""
@@ -181,25 +208,38 @@ class Change:
             raise ChangeError(
                 f"the program has {len(program.queries)} queries: add or replace them one by one"
             )
-        (compiled,), (source,), patterns = program.queries, program.sources, program.patterns
+        (compiled,), (source,) = program.queries, program.sources
         if _shown_name(source, name) != name:
             raise ChangeError(f"the query registers the name {compiled.plan.name}, not {name}")
         derived = not {q.registers_stream for q in self._plans()}.isdisjoint(compiled.plan.streams)
+        compiled = replace(compiled, plan=replace(compiled.plan, name=name))
+        return Entry(source, name, unbound, self._numbered(compiled, program, derived), None)
+
+    def _part(self, entry: Entry) -> Entry:
+        """The entry of a query of a template, with the numbers of patterns of its own."""
+        numbered = self._numbered(entry.compiled, self._run.public, False)
+        return replace(entry, compiled=numbered)
+
+    def _numbered(
+        self, compiled: CompiledQuery, program: CompiledQueries, derived: bool
+    ) -> CompiledQuery:
+        """A query of a program with the numbers that its patterns have in the run.
+
+        `derived`: it reads registered streams.
+        """
+        tasks = len(program.tasks)
         numbers = {
-            number: self._number(patterns[number], shared=number < len(program.tasks), new=derived)
+            number: self._number(
+                program.tasks[number] if number < tasks else program.asked[number - tasks],
+                shared=number < tasks,
+                new=derived,
+            )
             for number in dict.fromkeys((*compiled.tasks, *_asked(compiled)))
         }
-        return Entry(
-            source,
-            name,
-            unbound,
-            CompiledQuery(
-                replace(compiled.plan, name=name),
-                compiled.automaton,
-                tuple(numbers[n] for n in compiled.tasks),
-                tuple(tuple(n if n < 0 else numbers[n] for n in some) for some in compiled.asked),
-            ),
-            None,
+        return replace(
+            compiled,
+            tasks=tuple(numbers[n] for n in compiled.tasks),
+            asked=tuple(tuple(n if n < 0 else numbers[n] for n in some) for some in compiled.asked),
         )
 
     def draining(self, before: Entry) -> Entry:
@@ -208,9 +248,8 @@ class Change:
         Raises:
             ChangeError: if the query registers a stream or reads a registered one.
         """
-        plan, query = before.compiled.plan, before.run
-        assert query is not None
-        if query.drains:
+        plan = before.compiled.plan
+        if before.run is not None and before.run.drains:
             raise ChangeError(f"the query {plan.name} drains already")
         written = {each.registers_stream for each in self._plans()} - {None}
         if plan.registers_stream is not None or not written.isdisjoint(plan.streams):
@@ -226,7 +265,7 @@ class Change:
             unbound=unregistered(before.unbound),
             compiled=replace(before.compiled, plan=replace(plan, name=name, shown_as=plan.shown)),
             run=None,
-            kept=query,
+            kept=before.run or before.kept,
             drains=True,
         )
 
@@ -242,8 +281,7 @@ class Change:
         if shared:
             known = None if new else self._run.shared_patterns().find(pattern)
             if known is None:
-                key, others = canonical(pattern), self._new_tasks.items()
-                known = next((n for n, other in others if canonical(other) == key), None)
+                known = self._new_tasks.get(canonical(pattern))
             if known is not None:
                 if known in self._free:
                     self._free.remove(known)
@@ -254,7 +292,7 @@ class Change:
             number, self._total = self._total, self._total + 1
         self._patterns[number] = pattern
         if shared:
-            self._new_tasks[number] = pattern
+            self._new_tasks[canonical(pattern)] = number
         return number
 
     # ------------------------------------------------------------------ checks
@@ -308,7 +346,7 @@ class Change:
 
     def _by_text(self) -> list[Entry]:
         """The entries in the order of the sources; new ones come last."""
-        names = [_shown_name(source, name) for source, name in _named(self._run.program)]
+        names = [_shown_name(source, name) for source, name in _named(self._run.public)]
         place = {name: number for number, name in enumerate(names)}
         return sorted(
             self.entries, key=lambda entry: place.get(entry.compiled.plan.name, len(place))
@@ -367,7 +405,7 @@ def _asked(compiled: CompiledQuery) -> list[int]:
     return [number for some in compiled.asked for number in some if number >= 0]
 
 
-def _used(entries: Collection[Entry]) -> set[int]:
+def _used(entries: Iterable[Entry]) -> set[int]:
     """The numbers of the patterns that queries have."""
     return {n for entry in entries for n in (*entry.compiled.tasks, *_asked(entry.compiled))}
 
@@ -418,8 +456,7 @@ def rebound(evaluation: Evaluation, like: CompiledQueries, values: Mapping[str, 
     evaluation.bound = evaluation.bound | parameter_terms(values)
     programs = {}
     for entry in entries_of(evaluation):
-        assert entry.run is not None
-        if entry.run.drains:
+        if entry.run is not None and entry.run.drains:
             continue
         if not values.keys().isdisjoint(variables_of([entry.unbound])):
             alone = replace(

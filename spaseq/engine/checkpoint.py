@@ -27,10 +27,12 @@ from spaseq.engine.instants import QueryRun
 from spaseq.engine.native.check import check
 from spaseq.engine.saved_groups import restore_groups, save_groups
 from spaseq.engine.saved_limit import restore_limit, save_limit
+from spaseq.engine.sharing import saved_templates
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import ArgumentError, StateError, kind_of
 from spaseq.nfa import state as automata
 from spaseq.parser import format_query
+from spaseq.plan.templates import Template
 from spaseq.rdf.checked import (
     GREATEST,
     LEAST,
@@ -42,6 +44,7 @@ from spaseq.rdf.checked import (
     refuse,
     text,
     whole,
+    wholes,
 )
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Parameter, Term, Timestamp, nodes_of
@@ -49,7 +52,8 @@ from spaseq.rdf.schema import REGIMES
 
 _OF_RUN = (
     "program", "entail", "bound", "time", "closed", "ordinals", "derived time", "derived ordinal",
-    "domain", "finished", "events", "triples", "per stream", "delayed", "queries", "tables",
+    "domain", "finished", "events", "triples", "per stream", "delayed", "queries", "templates",
+    "tables",
 )  # fmt: skip
 _OF_QUERY = (
     "time", "delivered", "ordinal", "opened", "domain", "matched", "shed", "queued", "shown",
@@ -100,7 +104,7 @@ def _save(run: Evaluation) -> bytes:
     clock, writer = run.clock, Writer()
     saved = {query: _save_query(query, writer) for query in run.distinct}
     data: dict[str, Any] = {
-        "program": fingerprints(run.program),
+        "program": fingerprints(run.public),
         "entail": run.entail,
         "bound": {name: writer.term(term) for name, term in run.bound.items()},
         "time": None if clock.time is None else writer.time(clock.time),
@@ -115,6 +119,10 @@ def _save(run: Evaluation) -> bytes:
         "per stream": _of_streams(run, clock.per_stream),
         "delayed": [[writer.event(event) for event in events] for events in run.delayed],
         "queries": [saved[query] for query in run.queries],
+        "templates": [
+            [each.template.members, [each.matched[number] for number in each.template.queries]]
+            for each in run.divisions.values()
+        ],
     }
     data["tables"] = writer.tables()
     return seal(data)
@@ -204,6 +212,31 @@ class SavedState:
             parts.append(f"the text (or a bound variable) of {_named(changed)} differs")
         return "; ".join(parts) or "the queries come in another order"
 
+    @property
+    def shares(self) -> list[list[list[int]]]:
+        """Per template of the saved run: the positions of its queries, by their numbers."""
+        return [
+            [
+                wholes(some, "templates", 0, len(self._program) - 1)
+                for some in listed(members, "templates")
+            ]
+            for members, _ in (
+                listed(each, "templates", 2)
+                for each in listed(self._data["templates"], "templates")
+            )
+        ]
+
+    def templates(self, program: CompiledQueries) -> list[Template]:
+        """The templates of the saved run, whose queries a program has.
+
+        Raises:
+            StateError: if they are not templates of this program.
+        """
+        numbers = [number for members in self.shares for some in members for number in some]
+        if len(set(numbers)) < len(numbers):
+            refuse("templates", "a query is part of two")
+        return saved_templates(program, self.shares)
+
     def apart(self, program: CompiledQueries) -> set[int]:
         """The numbers of queries whose state is another one than that of an equal query before.
 
@@ -260,6 +293,12 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
         [reader.event(number, "delayed") for number in listed(events, "delayed")]
         for events in listed(data["delayed"], "delayed", len(run.queries))
     ]
+    for division, saved in zip(
+        run.divisions.values(), listed(data["templates"], "templates"), strict=True
+    ):
+        numbers = division.template.queries
+        made = wholes(listed(saved, "templates", 2)[1], "templates", length=len(numbers))
+        division.matched.update(zip(numbers, made, strict=True))
     queries = listed(data["queries"], "queries", len(run.queries))
     for number, (query, direct, delayed, part) in enumerate(
         zip(run.queries, run.direct, run.delayed, queries, strict=True)

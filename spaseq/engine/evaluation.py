@@ -12,17 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.division import Division
 from spaseq.engine.entailment import Entailment
 from spaseq.engine.formatting import Block, Formatting, Make
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
 from spaseq.engine.native._matches import copies
 from spaseq.engine.native.dispatch_keys import KeyChoice
+from spaseq.engine.part_states import Part
 from spaseq.engine.pattern_rows import EventRows, check_graphs, expressions_of
+from spaseq.engine.sharing import SharedProgram, unshared
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import ChangeError, SpaseqError
 from spaseq.gpm.named_graphs import EntailedGraphs
@@ -41,7 +45,7 @@ from spaseq.results import Match
 if TYPE_CHECKING:
     from spaseq.engine.multi_run import MultiRun
 
-Begin: TypeAlias = "Callable[[CompiledQuery, QueryRun | None], QueryRun]"
+Begin: TypeAlias = "Callable[[CompiledQuery, QueryRun | Part | None], QueryRun]"
 """Begins a query now; with another state, the query continues it."""
 
 
@@ -68,6 +72,7 @@ class Evaluation:
         limits: The limits of groups, steps and memory.
         prune: Whether readers drop the triples that no query can use.
         apart: The numbers of queries that share no state with an equal one.
+        shared: The program as the run evaluates it, if that is another one.
     """
 
     def __init__(
@@ -79,10 +84,12 @@ class Evaluation:
         limits: Limits = NO_LIMITS,
         prune: bool = True,
         apart: Collection[int] = (),
+        shared: SharedProgram | None = None,
     ):
-        self.program = program
-        self.unbound: list[ast.Query] = list(program.sources)
-        """The sources of the program before variables were bound."""
+        self.shared = shared or unshared(program)
+        program = self.program = self.shared.executed
+        self.unbound: list[ast.Query] = list(self.shared.public.sources)
+        """The sources of the queries before variables were bound."""
         self._limits = limits
         self._prunes = prune
         self._is_read = False
@@ -110,6 +117,12 @@ class Evaluation:
                 if self.originals[number] < number
                 else self._query(query)
             )
+        self.divisions = {
+            number: Division(template, self.shared.public, self.queries[number])
+            for number, template in self.shared.templates.items()
+        }
+        """Per query that is a template: what divides its matches among its queries."""
+        self._parts: list[tuple[int, list[Match]]] = []
         self.compaction = Compaction(self.distinct, self.rows)
         self.rows.prefetch(self.distinct)
         self.clock = StreamClock(program.streams)
@@ -165,6 +178,17 @@ class Evaluation:
         return matchers.relevance
 
     @property
+    def public(self) -> CompiledQueries:
+        """The queries as they were written; `program` has them as they are evaluated."""
+        return self.shared.public
+
+    def matched(self, number: int) -> int:
+        """The number of matches so far of a query of `public`."""
+        executed = self.shared.executors[number]
+        division = self.divisions.get(executed)
+        return self.queries[executed].matched if division is None else division.matched[number]
+
+    @property
     def waiting(self) -> bool:
         """Whether a query has queued events that are not matched yet."""
         if self._multi is not None and self._multi.driver.loaded:
@@ -196,7 +220,7 @@ class Evaluation:
         """Whether there is one query, which reads this stream directly, and no other stream."""
         (query, *others), (direct, *_) = self.queries, self.direct
         only = self.clock.streams == (stream,) and query.reads_only(stream)
-        return not others and direct and only
+        return not (others or self.divisions) and direct and only
 
     def format_with(self, block: Block, make: Make) -> bool:
         """Have makers write the matches to a block, before the first event.
@@ -213,7 +237,7 @@ class Evaluation:
                 name = self.program.queries[number].plan.name
                 copied.setdefault(original, []).append(name)
         made = [
-            query.write_with(make, copied.get(number, ()))
+            number not in self.divisions and query.write_with(make, copied.get(number, ()))
             for number, query in enumerate(self.queries)
             if self.originals[number] == number
         ]
@@ -237,7 +261,7 @@ class Evaluation:
         """
         if self._multi is None:
             if self._is_shared is None:
-                several = len(self.queries) > 1 or len(self.clock.streams) > 1
+                several = len(self.public.queries) > 1 or len(self.clock.streams) > 1
                 on_core = all(query.on_core for query in self.queries)
                 self._is_shared = several and on_core and all(self.direct)
             if not self._is_shared or self.waiting:
@@ -253,6 +277,8 @@ class Evaluation:
                 self.kb,
                 self._files,
                 self._register,
+                self.shared.places,
+                self.divisions,
                 None if self.formatting is None else self.formatting.block,
                 self._keys,
             )
@@ -329,9 +355,9 @@ class Evaluation:
         rows, undo = self.rows.parts, self._entail(program)
         dictionary = self.rows.matchers.dictionary
         terms = dictionary.version
-        continued: list[tuple[QueryRun, QueryRun]] = []
+        continued: list[tuple[QueryRun, QueryRun | Part]] = []
 
-        def begin(query: CompiledQuery, kept: QueryRun | None) -> QueryRun:
+        def begin(query: CompiledQuery, kept: QueryRun | Part | None) -> QueryRun:
             begun = self._query(query)
             begun.begin_at(self.clock)
             if kept is not None:
@@ -433,6 +459,7 @@ class Evaluation:
         delayed = dict(zip(self.queries, self.delayed, strict=True))
         first: dict[QueryRun, int] = {}
         self.program, self.unbound, self.queries = program, list(unbound), queries
+        self.shared, self.divisions = unshared(program), {}
         self.originals = [first.setdefault(query, n) for n, query in enumerate(queries)]
         self.delayed = [delayed.get(query, []) for query in queries]
         self.drain()
@@ -501,7 +528,10 @@ class Evaluation:
     def process(self, event: Event, found: list[Match]) -> None:
         """Process an admitted and prepared event; adds the matches that are certain to `found`."""
         with self._in_order():
-            self._process(event, found)
+            try:
+                self._process(event, found)
+            finally:
+                self._give_parts(found)
 
     def _process(self, event: Event, found: list[Match]) -> None:
         loop = self.multi()
@@ -513,6 +543,7 @@ class Evaluation:
         clock, micros = self.clock, event.time.micros
         if clock.closed is None or micros > clock.closed:
             self._close_before(micros, found)
+            self._give_parts(found)
         clock.count_event(event)
         if self.rows.matchers.counted:
             # A queued event counts when it is fed. All queries read the same streams.
@@ -540,7 +571,10 @@ class Evaluation:
     def close_before(self, micros: int | None, found: list[Match]) -> None:
         """Close all timestamps before `micros`, or all; writers of streams precede readers."""
         with self._in_order():
-            self._close_before(micros, found)
+            try:
+                self._close_before(micros, found)
+            finally:
+                self._give_parts(found)
 
     def _close_before(self, micros: int | None, found: list[Match]) -> None:
         self._leave_loop()
@@ -574,7 +608,7 @@ class Evaluation:
         original = self.originals[number]
         if original < number:
             name = self.program.queries[number].plan.name
-            found += copies(self._last[original], name)
+            self._give(number, copies(self._last[original], name), found)
             return
         some: list[Match] = []
         try:
@@ -584,7 +618,22 @@ class Evaluation:
             raise
         finally:
             self._last[number] = some
-            found += self._register(query, some)
+            self._give(number, self._register(query, some), found)
+
+    def _give(self, number: int, matches: list[Match], found: list[Match]) -> None:
+        """Add the matches of a query to `found`; with templates, `_give_parts` does."""
+        if number in self.divisions:
+            self._parts += self.divisions[number](matches)
+        elif self.divisions:
+            self._parts.append((self.shared.places[number], matches))
+        else:
+            found += matches
+
+    def _give_parts(self, found: list[Match]) -> None:
+        """Add the matches that the queries have had, in the order of all queries."""
+        for _, some in sorted(self._parts, key=itemgetter(0)):
+            found += some
+        self._parts.clear()
 
     def _release(
         self, number: int, query: QueryRun, micros: int | None, found: list[Match]

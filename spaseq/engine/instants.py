@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
@@ -54,6 +54,9 @@ from spaseq.rdf.event import DATE_TIME, Event, Timestamp
 from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
+
+if TYPE_CHECKING:
+    from spaseq.engine.part_states import Part
 
 NO_ORDINAL = 2**32
 """Greater than the ordinal of any event."""
@@ -288,20 +291,24 @@ class QueryRun:
         self.delivered = {iri: known.get(iri, 0) for iri in self.plan.streams}
         self.ordinal = min(self.delivered.values())
 
-    def take_over(self, before: QueryRun, clock: StreamClock) -> None:
+    def take_over(self, before: QueryRun | Part, clock: StreamClock) -> None:
         """Continue from the state of another query, whose automaton is the same.
+
+        A `Part` has no counters of its own: those of places and filters begin anew.
 
         Raises:
             ChangeError: if the state is not one of this query.
         """
+        state, matched = before.state(), before.matched
+        is_part = not isinstance(before, QueryRun)
+        before = before if isinstance(before, QueryRun) else before.whole
         self.time, self.domain, self.ordinal = before.time, before.domain, before.ordinal
         self.delivered = dict(before.delivered)
         self.queued = {ordinal: list(some) for ordinal, some in before.queued.items()}
         self.opened, self.ended = before.opened, dict(before.ended)
-        self.emitted, self.closed_by_end = before.matched, before.closed_by_end
+        self.emitted, self.closed_by_end = matched, before.closed_by_end
         self.shed_before = before.shed
         self.output.take_over(before.output, same_solutions(before.plan, self.plan))
-        state = before.state()
         try:
             writer = Writer()
             groups = save_groups(before.output.groups, writer)
@@ -313,7 +320,8 @@ class QueryRun:
                 f"the state of the query {self.plan.name} does not fit the new one: {error}"
             ) from error
         self.adopt(state)
-        add_counters(self.native, before.native)
+        if not is_part:
+            add_counters(self.native, before.native)
 
     def count_on(self, other: QueryRun) -> None:
         """Add the counters and the matches of another run of the query."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
-from spaseq.engine.native.query_run import projected
+from spaseq.engine.native.query_run import projected_registers
 from spaseq.gpm.key_ends import Ends, key_ends
 from spaseq.gpm.pattern import Pattern
 from spaseq.nfa.registers import RegisterFile
@@ -62,7 +62,7 @@ def _not_divided(program: CompiledQueries, query: CompiledQuery) -> str:
     patterns = [pattern.program.pattern for pattern in program.tasks]
     if any(isinstance(node, ast.Graph | ast.Service) for node in ast.walk(tuple(patterns))):
         return "it reads the knowledge base"
-    if projected(query, RegisterFile(plan, RunningAggregates())) is None:
+    if projected_registers(query, RegisterFile(plan, RunningAggregates())) is None:
         return "its results are not made one by one at the last event of a match"
     return ""
 

@@ -32,8 +32,8 @@ def moved(
         draining: Those among them that begin no further partial matches.
 
     Raises:
-        StateError: if the blob is damaged, or a query that drains registers a stream or reads a
-            registered one.
+        StateError: if the blob is damaged, if a query that drains registers a stream or reads a
+            registered one, or if queries of either run are evaluated as one.
     """
     old, new = unseal(blob), unseal(save(fresh))
     try:
@@ -49,6 +49,8 @@ def _moved(
     kept: Mapping[str, str],
     draining: Collection[str],
 ) -> dict[str, Any]:
+    if old["templates"] or fresh.divisions:
+        raise StateError("queries that are evaluated as one have no states of their own")
     streams = fresh.program.streams
     written = {query.plan.registers_stream for query in fresh.queries} - {None}
     ordinals = {iri: number for iri, number in old["ordinals"].items() if iri in streams}

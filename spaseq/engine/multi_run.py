@@ -9,9 +9,10 @@ so the run calls them only where something reads or changes the state of a query
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.division import Division
 from spaseq.engine.formatting import Block
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._matches import MatchMaker
@@ -41,6 +42,8 @@ class MultiRun:
         kb: The knowledge base.
         files: File name → its number, which all queries share.
         register: Appends the matches of a query to the stream that it registers, if any.
+        places: Per query, its place among the queries of the program as it was written.
+        divisions: Per query that is a template, what divides its matches among its queries.
         block: What the makers of matches write to, if they do not make objects.
         keys: The keys of the patterns.
     """
@@ -55,19 +58,23 @@ class MultiRun:
         kb: Knowledge,
         files: dict[str, int],
         register: Callable[[QueryRun, list[Match]], list[Match]],
+        places: Sequence[int],
+        divisions: Mapping[int, Division],
         block: Block | None,
         keys: KeyChoice,
     ):
-        self._places = [n for n, original in enumerate(originals) if n == original]
-        self._queries = queries = [queries[number] for number in self._places]
-        position = {number: n for n, number in enumerate(self._places)}
+        firsts = [n for n, original in enumerate(originals) if n == original]
+        self._places = [places[number] for number in firsts]
+        self._queries = queries = [queries[number] for number in firsts]
+        position = {number: n for n, number in enumerate(firsts)}
+        self._shares = {position[number]: division for number, division in divisions.items()}
         self._equal: dict[int, list[tuple[int, str, MatchMaker | None]]] = {}
         for number, original in enumerate(originals):
             if original < number:
                 listed = self._equal.setdefault(position[original], [])
                 copiers = queries[position[original]].copiers
                 copier = copiers[len(listed)] if copiers else None
-                listed.append((number, program.queries[number].plan.name, copier))
+                listed.append((places[number], program.queries[number].plan.name, copier))
         self._block = block
         self._clock = clock
         self._kb = kb
@@ -78,7 +85,7 @@ class MultiRun:
         self.driver = MultiDriver(
             clock.streams,
             [(q.native.step, q.plan.streams, q.output.waits) for q in queries],
-            [program.queries[number].tasks for number in self._places],
+            [program.queries[number].tasks for number in firsts],
             keys.of(matchers.patterns),
             matchers.window,
             matchers.counted,
@@ -123,6 +130,7 @@ class MultiRun:
             self._kb,
             self._equal,
             self._places,
+            self._shares,
             holds,
             self._block,
         )

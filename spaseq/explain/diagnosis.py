@@ -116,8 +116,8 @@ def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -
     """
     if run.entail is not None:
         return []
-    plan = run.program.queries[number].plan
-    prefixes = dict(run.program.sources[number].prologue.prefixes)
+    plan = run.public.queries[number].plan
+    prefixes = dict(run.public.sources[number].prologue.prefixes)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     return list(diagnosis_of(gpm, plan, graphs, sample, prefixes).causes())
 
@@ -126,8 +126,8 @@ def join_causes(run: Evaluation, number: int, sample: Sample) -> list[str]:
     """The variables of query `number` whose values no two events of a sample have in common."""
     if run.entail is not None:
         return []
-    plan = run.program.queries[number].plan
-    prefixes = dict(run.program.sources[number].prologue.prefixes)
+    plan = run.public.queries[number].plan
+    prefixes = dict(run.public.sources[number].prologue.prefixes)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     return list(_unshared(plan, graphs, sample, prefixes))
 
@@ -141,8 +141,8 @@ def filter_causes(
     """
     if run.entail is not None:
         return []
-    plan = run.program.queries[number].plan
-    prefixes = dict(run.program.sources[number].prologue.prefixes)
+    plan = run.public.queries[number].plan
+    prefixes = dict(run.public.sources[number].prologue.prefixes)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     return list(_untrue_of_pairs(plan, occurrence, graphs, sample, prefixes))
 

@@ -17,6 +17,7 @@ from spaseq.engine.native.dispatch_keys import Requirement, rarest, requirement_
 from spaseq.engine.native_groups import read_in_python
 from spaseq.engine.place_names import STRATEGIES, Notation, skip_text, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
+from spaseq.engine.sharing import SharedProgram, hindrance
 from spaseq.explain.applied_rules import applied_rules, rules_text
 from spaseq.explain.cost import conditions, guarantee
 from spaseq.explain.joining import joined_so_far, joining, joining_text
@@ -26,6 +27,7 @@ from spaseq.gpm.python.functions import by_reference
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
 from spaseq.plan.logical import GpmPlan, Grouping, Occurrence, Window
+from spaseq.plan.templates import LEAST
 
 Data = dict[str, Any]
 MOST_NAMES = 8
@@ -38,18 +40,22 @@ _PLURALS = {"class": "classes", "subproperty": "subproperties"}
 
 def to_dict(
     program: CompiledQueries,
-    observed: Sequence[Observed] | None = None,
+    observed: Sequence[Observed | None] | None = None,
     widened: Sequence[Sequence[Data]] | None = None,
     joined: Sequence[Data] | None = None,
+    shared: SharedProgram | None = None,
 ) -> Data:
     """The plan as JSON-serialisable data.
 
     Args:
         program: The compiled queries.
-        observed: The counters of a run for each task (a distinct graph pattern).
+        observed: The counters of a run for each task (a distinct graph pattern), or None for one
+            that the run does not match as it is.
         widened: For each task, the triple patterns that entailment widens.
         joined: For each query, the join strategy of a run.
+        shared: Which queries a run evaluates as one.
     """
+    together = _together(program, shared)
     users: list[list[str]] = [[] for _ in program.tasks]
     for query in program.queries:
         for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
@@ -62,6 +68,7 @@ def to_dict(
         "queries": [
             _query(program, number, users, dispatch, observed, widened)
             | {"joined": joining(program, number, joined), "division": division}
+            | together[number]
             for number in range(len(program.queries))
         ],
         "evaluations_per_event": len(program.tasks),
@@ -69,12 +76,27 @@ def to_dict(
     }
 
 
+def _together(program: CompiledQueries, shared: SharedProgram | None) -> Sequence[Data]:
+    """Per query: the queries that are evaluated as one with it, or why there are none."""
+    found: list[Data] = [{"evaluated_with": [], "on_its_own": None} for _ in program.queries]
+    names = [query.plan.name for query in program.queries]
+    for template in {} if shared is None else shared.templates.values():
+        numbers = template.queries
+        for number in numbers:
+            found[number]["evaluated_with"] = [names[n] for n in numbers if n != number]
+    if shared is not None and len(names) >= LEAST:
+        for each, query, source in zip(found, program.queries, program.sources, strict=False):
+            if not each["evaluated_with"]:
+                each["on_its_own"] = hindrance(query, source)
+    return found
+
+
 def _query(
     program: CompiledQueries,
     number: int,
     users: Sequence[Sequence[str]],
     dispatch: Sequence[Requirement | None],
-    observed: Sequence[Observed] | None,
+    observed: Sequence[Observed | None] | None,
     widened: Sequence[Sequence[Data]] | None,
 ) -> Data:
     query = program.queries[number]
@@ -264,12 +286,13 @@ def _registers(notation: Notation) -> list[Data]:
 
 def explain(
     program: CompiledQueries,
-    observed: Sequence[Observed] | None = None,
+    observed: Sequence[Observed | None] | None = None,
     widened: Sequence[Sequence[Data]] | None = None,
     joined: Sequence[Data] | None = None,
+    shared: SharedProgram | None = None,
 ) -> str:
     """The plan as text; the arguments are those of `to_dict`."""
-    data = to_dict(program, observed, widened, joined)
+    data = to_dict(program, observed, widened, joined, shared)
     lines: list[str] = []
     if len(data["queries"]) > 1:
         names = _some([query["name"] for query in data["queries"]])
@@ -293,9 +316,14 @@ def explain_run(run: Evaluation, program: CompiledQueries, tasks: Iterable[int])
         program: Its queries.
         tasks: The numbers of the program's graph patterns in the run.
     """
-    observed = [run.rows.matchers.observed(task) for task in tasks]
-    widened = widened_patterns(program, {kbs: each.rules for kbs, each in run.entailed.items()})
-    return explain(program, observed, widened, [joined_so_far(q.native) for q in run.queries])
+    matchers, shared = run.rows.matchers, run.shared
+    return explain(
+        program,
+        [None if task < 0 else matchers.observed(task) for task in tasks],
+        widened_patterns(program, {kbs: each.rules for kbs, each in run.entailed.items()}),
+        [joined_so_far(run.queries[number].native) for number in shared.executors],
+        shared,
+    )
 
 
 def _query_text(query: Data) -> Iterator[str]:
@@ -351,6 +379,10 @@ def _clauses(query: Data) -> Iterator[tuple[str, str]]:
     key, because = query["division"]["key"], query["division"]["because"]
     shared = f"divide the events of large files by ?{key} ({because})"
     yield "threads", f"one matches: {because}" if key is None else shared
+    if query["evaluated_with"]:
+        yield "shares", f"its automaton with {_some(query['evaluated_with'])}"
+    elif query["on_its_own"] is not None:
+        yield "shares", f"no automaton: {query['on_its_own']}"
 
 
 def _groups_text(groups: Data) -> str:

@@ -37,7 +37,9 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     run was started or resumed, and the first message. A query with a GROUP also has
     `result_groups`, the groups with results, and `grouped_results`, the results that they hold. A
     query whose LIMIT has PER or EVERY has `withheld_results`, the results that it withheld. With
-    EVERY it has `limited_values`, the values of PER that are counted at present.
+    EVERY it has `limited_values`, the values of PER that are counted at present. Queries that are
+    evaluated as one (`explain`) have `evaluated_with`, the number of others: all but `matches` is
+    then of all of them.
     """
     counters_of = {query: query.counters() for query in run.distinct}
     holding_of = {query: query.held() for query in run.distinct}
@@ -45,13 +47,15 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     holdings = [holding_of[query] for query in run.queries]
     waiting = [sum(place.groups for place in counters.places) for counters in all_counters]
     queries = {}
-    for query, compiled, counters, held, groups in zip(
-        run.queries, run.program.queries, all_counters, holdings, waiting, strict=True
+    for number, (compiled, executed) in enumerate(
+        zip(run.public.queries, run.shared.executors, strict=True)
     ):
+        query, counters, held = run.queries[executed], all_counters[executed], holdings[executed]
         notation = Notation(compiled)
         queries[compiled.plan.name] = {
-            "matches": query.matched,
-            "groups": groups,
+            "matches": run.matched(number),
+            **_others(run, executed),
+            "groups": waiting[executed],
             "nodes": held.nodes,
             "buffered_rows": held.rows,
             "waiting_for_closing": counters.waiting,
@@ -68,7 +72,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     return {
         "events": run.clock.events,
         "triples": run.clock.triples,
-        "matches": sum(query.matched for query in run.queries),
+        "matches": sum(map(run.matched, range(len(run.public.queries)))),
         "groups": sum(waiting),
         "nodes": sum(held.nodes for held in holdings),
         "buffered_rows": sum(held.rows for held in holdings),
@@ -83,6 +87,12 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         },
         "queries": queries,
     } | _kb_counters(run)
+
+
+def _others(run: Evaluation, executed: int) -> dict[str, int]:
+    """How many other queries are evaluated as one with a query, if any."""
+    division = run.divisions.get(executed)
+    return {} if division is None else {"evaluated_with": len(division.matched) - 1}
 
 
 def _result_groups(query: QueryRun) -> dict[str, int]:
@@ -126,7 +136,7 @@ def why_not(run: Evaluation, name: str | None = None, sample: Sample | None = No
     Raises:
         ValueError: if no query has the name.
     """
-    names = [query.plan.name for query in run.program.queries]
+    names = [query.plan.name for query in run.public.queries]
     if name is not None and name not in names:
         raise ValueError(f"there is no query {name}; the queries are {', '.join(names)}")
     parts = [
@@ -142,10 +152,11 @@ def first_obstacle(run: Evaluation, sample: Sample | None = None) -> str | None:
 
     None if every query has matches.
     """
-    for number, query in enumerate(run.queries):
-        if not query.matched:
+    count = len(run.public.queries)
+    for number in range(count):
+        if not run.matched(number):
             inquiry = _Inquiry(run, number, sample)
-            prefix = f"query {inquiry.name}: " if len(run.queries) > 1 else ""
+            prefix = f"query {inquiry.name}: " if count > 1 else ""
             return prefix + inquiry.first_obstacle()
     return None
 
@@ -157,14 +168,17 @@ class _Inquiry:
         self.run = run
         self.number = number
         self.sample = sample
-        self.name = run.program.queries[number].plan.name
-        self.query: QueryRun = run.queries[number]
-        self.tasks = run.program.queries[number].tasks
+        self.compiled = run.public.queries[number]
+        self.name = self.compiled.plan.name
+        executed = run.shared.executors[number]
+        self.query: QueryRun = run.queries[executed]
+        self.others = _others(run, executed).get("evaluated_with", 0)
+        self.tasks = run.program.queries[executed].tasks
         self.counters = self.query.counters()
-        self.notation = Notation(run.program.queries[number])
+        self.notation = Notation(self.compiled)
 
     def report(self) -> Iterator[str]:
-        matched = _counted(self.query.matched, "match", "matches")
+        matched = _counted(self.run.matched(self.number), "match", "matches")
         events = _counted(self.run.clock.events, "event")
         yield f"query {self.name}: {matched} in {events}"
         yield f"  {self.notation.sequence()}"
@@ -173,6 +187,10 @@ class _Inquiry:
         width = max(map(len, titles))
         for title, state in zip(titles, states, strict=True):
             yield f"    {title:<{width}}  {self._progress(state)}"
+        if self.others:
+            yield f"  {self._counted_together()}"
+            yield from (f"  {line}" for line in self._missing_anywhere())
+            return
         lazily = self._joined_lazily()
         yield from (f"  {line}" for line in lazily)
         blocked = self._blocked()
@@ -190,6 +208,8 @@ class _Inquiry:
         """The first thing that never happened, in one line."""
         if not self.run.clock.events:
             return "no event arrived"
+        if self.others:
+            return next(self._missing_anywhere(), self._counted_together())
         blocked = self._blocked()
         if not blocked:
             held_up = bool([state for state in self._states() if not _reached(state)])
@@ -224,6 +244,19 @@ class _Inquiry:
         """What the edges of a place consume."""
         atoms = (self.notation.automaton.atoms[edge.atom] for edge in state.place.edges)
         return [self.query.plan.occurrences[each] for atom in atoms for each in atom.occurrences]
+
+    def _counted_together(self) -> str:
+        others = _counted(self.others, "other query", "other queries")
+        return (
+            f"evaluated as one with {others}, so these are the counts of all of them: "
+            "SPASEQ_DISABLE=templates counts each on its own"
+        )
+
+    def _missing_anywhere(self) -> Iterator[str]:
+        """What the graph patterns of the query miss in the sample."""
+        for gpm in self.compiled.plan.gpms:
+            if gpm.positive:
+                yield from self._missing(gpm)
 
     def _untrue(self, occurrence: Occurrence) -> Iterator[str]:
         """The filters across steps that are true for no events of the sample."""

@@ -194,15 +194,16 @@ class Session:
         entail: str | None,
         limits: Mapping[str, Any],
     ) -> Run:
+        # A changed query keeps a state of its own.
         if checkpoint is None or continued is None:
-            return self._program.start(kb=kb, entail=entail, **limits)
+            return self._program.start(kb=kb, entail=entail, share=False, **limits)
         program = continued.program
         if checkpoint.header["queries"] == listed_fingerprints(program):
-            return program.resume(checkpoint.run, kb, **limits)
-        run = program.start(kb=kb, entail=entail, **limits)
+            return program.resume(checkpoint.run, kb, share=False, **limits)
+        run = program.start(kb=kb, entail=entail, share=False, **limits)
         if continued.kept:
             blob = moved(checkpoint.run, run.evaluation, continued.kept, continued.draining)
-            run = program.resume(blob, run.kb.current, **limits)
+            run = program.resume(blob, run.kb.current, share=False, **limits)
         # The streams may continue in the middle of an instant.
         run.clock.has_gaps = True
         return run

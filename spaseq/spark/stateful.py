@@ -132,7 +132,7 @@ def _resumed(job: Job, task: int, saved: Saved | None) -> Run:
     if cached is not None:
         return cached
     try:
-        return job.program.resume(saved.run, job.kb)
+        return job.program.resume(saved.run, job.kb, share=False)
     except StateError as error:
         raise StateError(
             f"the checkpoint does not fit this query: {error}; or start a new checkpoint"

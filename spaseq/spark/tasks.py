@@ -64,7 +64,7 @@ class Job:
         """A new run. A worker computes the entailed knowledge base once."""
         if self.functions:
             register_all(pickle.loads(self.functions))
-        return self.program.start(self.kb, entail=self.entail)
+        return self.program.start(self.kb, entail=self.entail, share=False)
 
     @cached_property
     def needs_all_events(self) -> bool:

@@ -30,6 +30,7 @@ cdef class MatchDecoder:
     cdef bytes json(self, tuple steps, object kb_version)
     cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1
     cdef dict bindings(self, tuple steps)
+    cdef bytes first_text(self, tuple steps)
     cdef int _replay(self, tuple steps) except -1
     cdef int begin(self) noexcept nogil
     cdef int follow_step(

@@ -8,6 +8,6 @@ class MatchDecoder:
         query: str,
         rows: CoreTables,
         columns: Sequence[tuple[str, int]],
-        steps: Sequence[tuple[str, tuple[str, ...]]],
+        steps: Sequence[tuple[str, tuple[str | None, ...]]],
         streams: Sequence[str],
     ) -> None: ...

@@ -71,7 +71,8 @@ cdef class MatchDecoder:
         query: its name.
         rows: the tables of its automaton (`spaseq.nfa.native.table_types.CoreTables`).
         columns: the projected variables, each with its register.
-        steps: per edge, the name of its GPM and the variables of its rows.
+        steps: per edge, the name of its GPM and the variables of its rows; None for a column that
+            witnesses do not show.
         streams: their IRIs.
     """
 
@@ -94,7 +95,7 @@ cdef class MatchDecoder:
         self.step_openings = [
             (
                 f'{{"{keys.GPM}": {_quoted(name)}, "{keys.STREAM}": '.encode(),
-                [f"{_quoted(variable)}: ".encode() for variable in variables],
+                [v if v is None else f"{_quoted(v)}: ".encode() for v in variables],
             )
             for name, variables in steps
         ]
@@ -165,6 +166,15 @@ cdef class MatchDecoder:
                     (<DecodedStep>steps[origin.step - 1]).term(origin.column + 2)
                 )
         return bindings
+
+    cdef bytes first_text(self, tuple steps):
+        """The text of the first column, which is bound."""
+        cdef Origin* origin
+        cdef DecodedStep taken
+        self._replay(steps)
+        origin = &self.origins[self.registers[0]]
+        taken = <DecodedStep>steps[origin.step - 1]
+        return taken._text(origin.column + 2)[:taken.sizes()[origin.column + 2]]
 
     cdef int _replay(self, tuple steps) except -1:
         """Replay the steps to find the row that bound each register."""
@@ -279,7 +289,7 @@ cdef class DecodedStep:
                 put_name(&text, self._text(1), self.sizes()[1])
             put_bytes(&text, BINDINGS)
             for i in range(<uint32_t>len(openings)):
-                if self.sizes()[i + 2]:
+                if self.sizes()[i + 2] and openings[i] is not None:
                     if several:
                         put(&text, b", ", 2)
                     several = True
@@ -300,7 +310,7 @@ cdef class DecodedStep:
             terms = self.read()
             bound = {}
             for i in range(<uint32_t>len(variables)):
-                if terms[i + 2] is not None:
+                if terms[i + 2] is not None and variables[i] is not None:
                     bound[variables[i]] = terms[i + 2]
             stream = reading.streams[self.stream]
             self.seen = Witness(name, stream, self.timestamp(), self.ordinal, terms[1], bound)

@@ -1,4 +1,5 @@
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any
 
 from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._driver import NativeStep
@@ -10,6 +11,11 @@ from spaseq.rdf._dictionary import Dictionary
 from spaseq.results import Match
 
 def copies(matches: list[Match], query: str) -> list[Match]: ...
+def divided(
+    matches: Iterable[Match],
+    readers: Mapping[bytes | None, Sequence[tuple[int, Any]]],
+    made: MutableMapping[int, int],
+) -> list[tuple[int, list[Match]]]: ...
 
 class MatchMaker:
     def __init__(

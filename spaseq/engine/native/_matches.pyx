@@ -117,6 +117,43 @@ cdef int add_copies(list matches, str query, list found) except -1:
     return 0
 
 
+def divided(matches, dict readers not None, made) -> list:
+    """The matches of an automaton of several queries, by query.
+
+    Args:
+        matches: its matches, as a `MatchMaker` makes them.
+        readers: the text of a match's first column → the places of the queries that it belongs to,
+            with their readers; or None → those that all matches belong to.
+        made: counts the matches of each place.
+
+    Returns:
+        (place, its matches), by place. The matches of a text without a reader are dropped.
+    """
+    cdef FoundMatch found, match
+    cdef MatchDecoder reading
+    cdef dict parts = {}
+    cdef tuple everywhere = readers.get(None)
+    for found in matches:
+        some = everywhere
+        if some is None:
+            some = readers.get(found.reading.first_text(found.steps))
+            if some is None:
+                continue
+        for place, reader in some:
+            reading = reader.reading
+            match = FoundMatch.__new__(FoundMatch)
+            match.query, match.variables = reading.query, reading.names
+            match.kb_version, match.reading = found.kb_version, reading
+            match.steps = found.steps
+            made[place] += 1
+            listed = parts.get(place)
+            if listed is None:
+                parts[place] = [match]
+            else:
+                (<list>listed).append(match)
+    return sorted(parts.items())
+
+
 cdef class MatchMaker:
     """The matches of one run.
 

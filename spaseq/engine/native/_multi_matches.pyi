@@ -22,6 +22,7 @@ class MultiMatches:
         kb: Knowledge,
         equal: Mapping[int, Sequence[tuple[int, str, MatchMaker | None]]],
         places: Sequence[int],
+        shares: Mapping[int, Callable[[list[Match]], list[tuple[int, list[Match]]]]],
         holds: bool,
         block: Block | None,
     ) -> None: ...

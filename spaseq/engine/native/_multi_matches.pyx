@@ -39,6 +39,8 @@ cdef class MultiMatches:
             With a maker, their matches are written; otherwise they are copied.
         places: per query, its place among all queries, those equal to others included.
         holds: whether events may be held until their timestamp closes.
+        shares: query → what divides the matches of its automaton among the queries that share it,
+            as (place, matches) by place.
         block: what the makers write to, or None; its `makes_objects` lets them make objects.
     """
 
@@ -53,6 +55,7 @@ cdef class MultiMatches:
     cdef object kb
     cdef dict equal
     cdef list places
+    cdef dict shares
     cdef bint holds
     cdef object block
     cdef readonly uint32_t after
@@ -67,14 +70,16 @@ cdef class MultiMatches:
     def __cinit__(
         self, MultiDriver driver not None, collect, list makers not None, list skips not None,
         EventSequence events not None, uint32_t first, uint32_t end, int64_t position,
-        list files not None, kb, dict equal not None, list places not None, bint holds, block,
+        list files not None, kb, dict equal not None, list places not None, dict shares not None,
+        bint holds, block,
     ):
         self.driver = driver
         self.collect = collect
         self.makers, self.skips = makers, skips
         self.events, self.first, self.after, self.end = events, first, first, end
         self.position, self.files, self.kb = position, files, kb
-        self.equal, self.places, self.holds, self.block = equal, places, holds, block
+        self.equal, self.places, self.shares = equal, places, shares
+        self.holds, self.block = holds, block
         self.found, self.queries = [], []
 
     def invalidate(self):
@@ -141,8 +146,8 @@ cdef class MultiMatches:
                 break
             # Timestamps have closed only in part, and their matches have been taken.
             before = self.after
-        if self.equal:
-            self._add_copies()
+        if self.equal or self.shares:
+            self._distribute()
         self.failed = False
         if not self.found:
             self.ended = True
@@ -164,7 +169,7 @@ cdef class MultiMatches:
                         query, bool(flags & Ready.COMPLETE), bool(flags & Ready.DUE), self.events,
                         self.after if self.after > self.first else 0,
                     )
-                if self.driver.in_closing or (
+                if self.driver.in_closing or query in self.shares or (
                     query in self.equal and not self._can_repeat(query, some)
                 ):
                     some = self._objects(some)
@@ -191,14 +196,16 @@ cdef class MultiMatches:
         finally:
             self.block.makes_objects = before
 
-    cdef int _add_copies(self) except -1:
-        """Add the matches of equal queries, in the order of all queries.
+    cdef int _distribute(self) except -1:
+        """Give the matches to all queries that share an automaton, in the order of all queries.
 
         Those of queries after one that has failed are dropped.
         """
         cdef uint32_t i, query
         cdef list order = [], copied = []
-        if len(self.found) == 1 and self.error is None and type(self.found[0]) is list:
+        if not self.shares and len(self.found) == 1 and self.error is None and (
+            type(self.found[0]) is list
+        ):
             for _, name, _ in self.equal.get(self.queries[0], ()):
                 add_copies(<list>self.found[0], name, copied)
             self.found.append(copied)
@@ -206,6 +213,9 @@ cdef class MultiMatches:
             return 0
         for i in range(<uint32_t>len(self.found)):
             query, some = self.queries[i], self.found[i]
+            if query in self.shares:
+                order += [(place, query, part) for place, part in self.shares[query](some)]
+                continue
             order.append((self.places[query], query, some))
             for place, name, maker in self.equal.get(query, ()):
                 if type(some) is Matches:

@@ -40,6 +40,7 @@ from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.window import WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
+from spaseq.plan.templates import is_hidden
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._window_terms import WindowTerms
@@ -162,7 +163,7 @@ class NativeRun:
         self.tables = tables
         self.kept_registers = tables.kept
         """The registers that the core stores; the output stage computes the others."""
-        self._projected = projected(compiled, registers)
+        self._projected = projected_registers(compiled, registers)
         order = compiled.plan.output.order
         self._order = [(name, registers.number[register]) for name, register in order]
         self.best = self._chooser(shared_selection(compiled))
@@ -174,7 +175,7 @@ class NativeRun:
         self.last_start: tuple[int, int] | None = None
         """(instant, microseconds) after which no match may start; None: there is no such bound."""
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
-        """Makes matches one by one; None if the query does not allow it (`projected`)."""
+        """Makes matches one by one; None if the query does not allow it (`projected_registers`)."""
         if traced():
             self.core.lazy_join.join(False)
             self.core.instant.trace(Tracer(self))
@@ -381,7 +382,7 @@ class NativeRun:
         return self._maker(MatchMaker, [], self._plan.shown)
 
     def made_by(self, kind: type[Maker], name: str | None = None) -> Maker | None:
-        """A maker of matches, or None if the columns are not plain registers (`projected`).
+        """A maker of matches, or None if `projected_registers` is.
 
         Args:
             kind: The class of the maker.
@@ -390,6 +391,16 @@ class NativeRun:
         if self._projected is None:
             return None
         return self._maker(kind, self._projected, self._plan.shown if name is None else name)
+
+    def reader(self, name: str, columns: Sequence[str]) -> MatchDecoder:
+        """Decodes matches as those of a query that shares the automaton.
+
+        Args:
+            name: The name of the query.
+            columns: What it selects, of the columns of this one.
+        """
+        registers = dict(self._projected or ())
+        return self.decoder([(column, registers[column]) for column in columns], name)
 
     def decoder(self, columns: Sequence[tuple[str, int]], name: str = "") -> MatchDecoder:
         """What decodes matches with some columns, each with its register."""
@@ -400,7 +411,13 @@ class NativeRun:
             for place in automaton.places
             for edge in place.edges
         ]
-        steps = [(plan.gpms[o.gpm].name, bound_by(plan, o)) for o in occurrences]
+        steps = [
+            (
+                plan.gpms[o.gpm].name,
+                tuple(None if is_hidden(bound) else bound for bound in bound_by(plan, o)),
+            )
+            for o in occurrences
+        ]
         return MatchDecoder(name or plan.shown, self.tables, columns, steps, plan.streams)
 
     def _maker(self, kind: type[Maker], projected: list[tuple[str, int]], name: str) -> Maker:
@@ -440,7 +457,9 @@ class NativeRun:
         return found
 
 
-def projected(compiled: CompiledQuery, registers: RegisterFile) -> list[tuple[str, int]] | None:
+def projected_registers(
+    compiled: CompiledQuery, registers: RegisterFile
+) -> list[tuple[str, int]] | None:
     """The columns of a SELECT with their registers; None if matches need more than registers.
 
     That is so if results depend on each other (except by `LIMIT`), columns are computed, or

@@ -1,0 +1,277 @@
+"""The state of one query of a template, taken out of the state of the template's automaton.
+
+Both automata have the same places, edges and guards. The template's has more registers, and its
+rows more columns: those of the constants and of the number of the query. Every group, and so every
+partial match, belongs to one query, whose number is one of the registers of the group.
+
+Cost: linear in the state, for all queries together, and in the instants of the window for each.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyoxigraph as ox
+
+from spaseq.engine.aggregates import RunningAggregates
+from spaseq.engine.compiled import CompiledQuery
+from spaseq.engine.instants import QueryRun
+from spaseq.nfa.automaton import Automaton, Guard
+from spaseq.nfa.native import lazy_join_tables
+from spaseq.nfa.native.conjunction_tables import DATED
+from spaseq.nfa.native.register_tables import bound_by
+from spaseq.nfa.native.tables import tables
+from spaseq.nfa.registers import RegisterFile
+from spaseq.nfa.state import NOTHING, AutomatonState, BufferedRow, GroupState, NodeAt, NodeState
+from spaseq.plan.templates import NUMBER
+
+
+def corresponds(template: CompiledQuery, query: CompiledQuery, numbered: bool) -> bool:
+    """Whether the automaton of a template differs from that of its query in registers only.
+
+    If `numbered`, all groups of the template must also have the number of their query.
+    """
+    whole, part = template.automaton, query.automaton
+    if any(lazy_join_tables.weighed(one.plan, one.automaton) for one in (template, query)):
+        return False
+    waiting = {link.target for atom in whole.atoms for link in atom.links}
+    return (
+        whole.atoms == part.atoms
+        and _without_reads(whole) == _without_reads(part)
+        and whole.starts == part.starts
+        and len(whole.places) == len(part.places)
+        and all(
+            (a.operator, a.guards, a.edges, a.start) == (b.operator, b.guards, b.edges, b.start)
+            and [g.guard for g in a.eager_guards] == [g.guard for g in b.eager_guards]
+            for a, b in zip(whole.places, part.places, strict=True)
+        )
+        and _stored(template) == _stored(query)
+        and not (
+            numbered
+            and any(
+                number in waiting and _number_at(template, place.live) is None
+                for number, place in enumerate(whole.places)
+            )
+        )
+    )
+
+
+def _stored(query: CompiledQuery) -> tuple[object, ...]:
+    """How the members of groups are stored, and whose rows are."""
+    registers = RegisterFile(query.plan, RunningAggregates())
+    search = tables(query.plan, query.automaton, registers).search
+    return [manner & DATED for manner in search.manners], [rows is None for rows in search.kept]
+
+
+def _without_reads(automaton: Automaton) -> list[Guard]:
+    return [replace(guard, reads=()) for guard in automaton.guards]
+
+
+def _number_at(template: CompiledQuery, registers: Sequence[int]) -> int | None:
+    """The position of the number of the query among some registers."""
+    names = [template.plan.registers[number].variable for number in registers]
+    return names.index(NUMBER) if NUMBER in names else None
+
+
+class PartStates:
+    """The states of the queries of one template, at the time of the first call."""
+
+    def __init__(self, query: QueryRun):
+        self._query = query
+        self._whole: AutomatonState | None = None
+        self._groups: dict[int | None, list[GroupState]] = defaultdict(list)
+        self._pending: dict[int | None, list[NodeAt]] = defaultdict(list)
+        self._begun: dict[int | None, list[NodeAt]] = defaultdict(list)
+        self._complete: dict[int | None, list[int]] = defaultdict(list)
+        self._kept: dict[int | None, list[BufferedRow]] = defaultdict(list)
+        self._of_gpm: dict[int, int] = {}
+        """Label of a buffered row → its GPM."""
+
+    def of(self, number: int | None, part: CompiledQuery) -> AutomatonState:
+        """The state of the queries with a number; None: of all, which differ in no constant."""
+        if self._whole is None:
+            self._whole = self._query.state()
+            self._divide(self._whole, is_numbered=number is not None)
+        return _Extraction(self, self._whole, self._query.compiled, part, number).state()
+
+    def _divide(self, whole: AutomatonState, *, is_numbered: bool) -> None:
+        """Divide what refers to nodes and rows by the number of the query."""
+        template = self._query.compiled
+        places = template.automaton.places
+
+        def of_cells(cells: Sequence[Any], registers: Sequence[int]) -> int | None:
+            position = _number_at(template, registers) if is_numbered else None
+            return None if position is None else _number(whole, cells[position])
+
+        for group in whole.groups:
+            self._groups[of_cells(group.values, places[group.place].live)].append(group)
+        for node in whole.pending:
+            self._pending[of_cells(node.values, places[node.place].live)].append(node)
+        every = range(len(template.plan.registers))
+        for node in whole.begun:
+            self._begun[of_cells(node.values, every)].append(node)
+        for row in whole.kept:
+            self._of_gpm[row.label] = row.gpm
+            names = template.plan.gpms[row.gpm].variables
+            has = is_numbered and NUMBER in names
+            cell = whole.labels[row.label].row[names.index(NUMBER)] if has else 0
+            self._kept[_number(whole, cell) if has else None].append(row)
+        for position in whole.complete:
+            ending = whole.graph[position]
+            assert isinstance(ending, NodeState)
+            label = whole.labels[ending.label]
+            names = columns_of(template, label.place, label.position)
+            has = is_numbered and NUMBER in names
+            cell = label.row[names.index(NUMBER)] if has else 0
+            self._complete[_number(whole, cell) if has else None].append(position)
+
+
+def _number(whole: AutomatonState, cell: int) -> int:
+    """The number that a cell holds."""
+    term = whole.terms[cell - 1]
+    assert isinstance(term, ox.Literal)
+    return int(term.value)
+
+
+def columns_of(query: CompiledQuery, place: int, position: int) -> tuple[str, ...]:
+    """The variables of the rows that an edge takes."""
+    edge = query.automaton.places[place].edges[position]
+    (occurrence,) = query.automaton.atoms[edge.atom].occurrences
+    return bound_by(query.plan, query.plan.occurrences[occurrence])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One query of a template, for a `QueryRun` that continues it (`take_over`)."""
+
+    whole: QueryRun
+    """The template."""
+    states: PartStates
+    compiled: CompiledQuery
+    number: int | None
+    matched: int
+    """The number of its matches so far."""
+
+    def state(self) -> AutomatonState:
+        """The state of its automaton."""
+        return self.states.of(self.number, self.compiled)
+
+
+class _Extraction:
+    """What one query has of the state of its template."""
+
+    def __init__(
+        self,
+        parts: PartStates,
+        whole: AutomatonState,
+        template: CompiledQuery,
+        part: CompiledQuery,
+        number: int | None,
+    ):
+        self._parts, self._whole = parts, whole
+        self._template, self._part, self._number = template, part, number
+        self._labels: dict[int, int] = {}
+        self._graph: dict[int, int] = {NOTHING: NOTHING}
+        self._state = AutomatonState(
+            whole.clock,
+            whole.skipped,
+            waited=0,
+            forbidden=0,
+            terms=whole.terms,
+            files=whole.files,
+            recalled=whole.recalled,
+        )
+
+    def state(self) -> AutomatonState:
+        parts, state, number = self._parts, self._state, self._number
+        groups, pending = parts._groups[number], parts._pending[number]
+        begun, complete = parts._begun[number], parts._complete[number]
+        kept = parts._kept[number]
+        if number is not None and parts._kept[None]:
+            positions = {row: n for n, row in enumerate(self._whole.kept)}
+            kept = sorted([*kept, *parts._kept[None]], key=positions.__getitem__)
+        self._copy(
+            [
+                *(group.members for group in groups),
+                *(each for group in groups if group.dates for *_, each in group.dates[-1]),
+                *(node.node for node in (*pending, *begun)),
+                *complete,
+            ]
+        )
+        at = self._graph.__getitem__
+        state.kept = [row._replace(label=self._label(row.label)) for row in kept]
+        for group in groups:
+            dates = group.dates
+            if dates is not None:
+                dates = (*dates[:-1], [(*some, at(each)) for *some, each in dates[-1]])
+            values = self._cells(group.place, group.values)
+            state.groups.append(
+                group._replace(values=values, members=at(group.members), dates=dates)
+            )
+        state.pending = [
+            each._replace(values=self._cells(each.place, each.values), node=at(each.node))
+            for each in pending
+        ]
+        every = self._where(
+            [register.name for register in self._template.plan.registers],
+            [register.name for register in self._part.plan.registers],
+        )
+        state.begun = [
+            each._replace(values=[each.values[n] for n in every], node=at(each.node))
+            for each in begun
+        ]
+        state.complete = list(map(at, complete))
+        return state
+
+    def _cells(self, place: int, values: Sequence[Any]) -> list[Any]:
+        whole, part = self._template, self._part
+        names = [whole.plan.registers[n].name for n in whole.automaton.places[place].live]
+        own = [part.plan.registers[n].name for n in part.automaton.places[place].live]
+        return [values[n] for n in self._where(names, own)]
+
+    @staticmethod
+    def _where(names: Sequence[str], own: Iterable[str]) -> list[int]:
+        place = {name: number for number, name in enumerate(names)}
+        return [place[name] for name in own]
+
+    def _copy(self, roots: Iterable[int]) -> None:
+        """Copy the nodes and unions that some are made of, in their order."""
+        graph, found, todo = self._whole.graph, set(), list(roots)
+        while todo:
+            position = todo.pop()
+            if position in found or position == NOTHING:
+                continue
+            found.add(position)
+            item = graph[position]
+            todo += (item.before,) if isinstance(item, NodeState) else item[1:]
+        at = self._graph
+        for position in sorted(found):
+            item = graph[position]
+            at[position] = len(self._state.graph)
+            if isinstance(item, NodeState):
+                self._state.graph.append(
+                    item._replace(label=self._label(item.label), before=at[item.before])
+                )
+            else:
+                self._state.graph.append(
+                    item._replace(node=at[item.node], left=at[item.left], right=at[item.right])
+                )
+
+    def _label(self, position: int) -> int:
+        known = self._labels.get(position)
+        if known is None:
+            known = self._labels[position] = len(self._state.labels)
+            label = self._whole.labels[position]
+            gpm = self._parts._of_gpm.get(position)
+            if gpm is None:
+                where = label.place, label.position
+                names, own = columns_of(self._template, *where), columns_of(self._part, *where)
+            else:
+                names = self._template.plan.gpms[gpm].variables
+                own = self._part.plan.gpms[gpm].variables
+            row = [label.row[n] for n in self._where(names, own)]
+            self._state.labels.append(label._replace(row=row))
+        return known

@@ -1,0 +1,286 @@
+"""Queries that differ in constants, or in what they select, evaluated as one.
+
+Drawn sets of such queries have the matches of runs of one query each, in the order of a run that
+evaluates each on its own: pushed, in batches, across saved states, and while queries are added,
+replaced, removed and bound. `SPASEQ_EXAMPLES` is the number of cases, `SPASEQ_SEED` the first.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pyoxigraph as ox
+import pytest
+from test_changes import POOL, Alone, Feed, events, query, shown
+
+import spaseq
+from spaseq.engine.envelope import seal, unseal
+from spaseq.errors import StateError
+from spaseq.plan import templates
+
+EX = "http://example.org/"
+S = EX + "s"
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "60"))
+SEED = int(os.environ.get("SPASEQ_SEED", "0"))
+
+
+def gpm(name: str, pattern: str, stream: str = "s") -> str:
+    return f"DEFINE GPM {name} ON {stream} {{ {pattern} }} "
+
+
+SHAPES = (
+    query("A", gpm("A", "?x :p ?v FILTER(?x = :x%c && ?v > %t)")),
+    query("A ; B", gpm("A", ":x%c :p ?v") + gpm("B", ":x%c :p ?w")),
+    query("A ; B", gpm("A", ":x%c :p ?v") + gpm("B", ":x%d :q ?w FILTER(?w >= ?v)")),
+    query("A : B", gpm("A", "?x :p %t") + gpm("B", "?x :q %u FILTER(?x != :x%c)")),
+    query("A , B", gpm("A", "?x :p ?v FILTER(:x%c = ?x)") + gpm("B", "?x :q ?w FILTER(?x = :x%c)")),
+    query(
+        "A ; !N ; B",
+        gpm("A", ":x%c :p ?v") + gpm("N", "?y :q ?u FILTER(?u > %t)") + gpm("B", ":x%c :p ?w"),
+    ),
+    query(
+        "A ; !N ; B",
+        gpm("A", ":x%c :p ?v")
+        + gpm("N", ":x%c :q ?u FILTER(?u >= ?w)")
+        + gpm("B", ":x%d :p ?w FILTER(?w > %t)"),
+    ),
+    query(
+        "A ; M+ ; B",
+        gpm("A", ":x%c :p ?v") + gpm("M", "?y :q ?u FILTER(?u > %t)") + gpm("B", ":x%d :p ?w"),
+        window="WITHIN 6 SECONDS",
+    ),
+    query(
+        "A ; M? ; B",
+        gpm("A", ":x%c :p ?v") + gpm("M", ":x%d :q ?u") + gpm("B", ":x%c :p ?w FILTER(?w > %t)"),
+    ),
+    query(
+        "A ; M ; B+",
+        gpm("A", ":x%c :p ?v")
+        + gpm("M", "?y :q ?u FILTER(?u + %t > ?v)")
+        + gpm("B", "?z :p ?w FILTER(?z = :x%c && ?w > PREV(?w, -1))"),
+        window="WITHIN 5 SECONDS",
+    ),
+    query("A ; B", gpm("A", ":x%c :p ?v") + gpm("B", ":x%c :q ?w", "r"), streams="s r"),
+    query(
+        "A ; A ; B",
+        gpm("A", "?x :p ?v FILTER(?x = :x%c)") + gpm("B", ":x%c :p ?w FILTER(?w < %t)"),
+        window="WITHIN UNBOUNDED",
+    ),
+    query(
+        "A ; B",
+        gpm("A", ":x%c :p ?v OPTIONAL { ?z :q ?u }") + gpm("B", ":x%c :p ?w FILTER(?w >= %t)"),
+        window="WITHIN TUMBLING 5 SECONDS",
+    ),
+)
+
+
+def drawn(draw: random.Random) -> str:
+    """A query of some shape, with drawn constants and columns."""
+    return of_shape(draw.choice(SHAPES), draw)
+
+
+def of_shape(shape: str, draw: random.Random) -> str:
+    for mark, value in (
+        ("%c", draw.randrange(3)),
+        ("%d", draw.randrange(3)),
+        ("%t", draw.randrange(4)),
+        ("%u", draw.randrange(4)),
+    ):
+        shape = shape.replace(mark, str(value))
+    if draw.random() < 0.4:
+        columns = [name for name in ("?v", "?w", "?x") if f"{name} " in shape]
+        shape = shape.replace("SELECT *", f"SELECT {' '.join(columns)}", 1)
+    return shape
+
+
+def turn(match: spaseq.Match) -> tuple[object, ...]:
+    """What orders matches; those of one query at one instant come in any order."""
+    last = match.events[-1]
+    return match.end, last.stream, last.ordinal, match.query
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates, "LEAST", 2)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + EXAMPLES))
+def test_queries_as_one_have_the_matches_of_runs_of_one_query(seed: int) -> None:
+    draw = random.Random(seed)
+    stream = events(draw, 40)
+    shapes = draw.sample(SHAPES, draw.randrange(1, 3))
+    made = [of_shape(draw.choice(shapes), draw) for _ in range(draw.randrange(2, 8))]
+    made += draw.sample(POOL, draw.randrange(2))
+    draw.shuffle(made)
+    texts = {f"q{n}": text for n, text in enumerate(made)}
+    program = spaseq.compile(made, names=list(texts))
+    way = draw.choice(("push", "objects", "encoded"))
+    fed, apart = Feed(program.start(), way), Feed(program.start(share=False), way)
+    assert not apart.run.evaluation.divisions
+    alone = {name: Alone(text) for name, text in texts.items()}
+    ended: list[Alone] = []
+    number, at, changed = len(texts), 0, False
+    changes = draw.random() < 0.6
+    while at < len(stream):
+        size = draw.choice((1, 2, 5))
+        while at + size < len(stream) and stream[at + size].time == stream[at + size - 1].time:
+            size += 1
+        given = [e for e in stream[at : at + size] if e.stream in fed.run.clock.streams]
+        at += size
+        found = fed.give(given)
+        for match in found:
+            alone[match.query].found.append(shown(match))
+        for event in given:
+            for each in alone.values():
+                each.give(event)
+        if not changed:
+            before = apart.give(given)
+            assert list(map(turn, found)) == list(map(turn, before))
+            counted = fed.run.stats["queries"]
+            assert {n: c["matches"] for n, c in counted.items()} == {
+                n: len(each.found) for n, each in alone.items()
+            }
+        kinds = ["save"] * 4 + ["divide", "add", "remove", "replace", "keep"] * changes
+        for kind in draw.choices(kinds, k=draw.choice((0, 0, 1))):
+            if kind == "save":
+                names = [q.plan.name for q in fed.run.program.queries]
+                if set(fed.run.program.streams) != set(fed.run.clock.streams):
+                    continue
+                saved = spaseq.compile([texts[n] for n in names], names=names)
+                fed.run = saved.resume(fed.run.save(), share=draw.random() < 0.8)
+                continue
+            changed = changed or kind in ("add", "remove", "replace")
+            if kind == "divide":
+                fed.run.divide()
+                assert not fed.run.evaluation.divisions
+            elif kind == "add":
+                name, text = f"q{number}", of_shape(draw.choice(shapes), draw)
+                number += 1
+                fed.run.add(name, spaseq.compile(text, names=[name]), new_streams=True)
+                alone[name], texts[name] = Alone(text), text
+            elif kind == "remove" and len(alone) > 1:
+                name = draw.choice(list(alone))
+                fed.run.remove(name)
+                ended.append(alone.pop(name))
+            elif kind == "replace":
+                name, text = draw.choice(list(alone)), of_shape(draw.choice(shapes), draw)
+                fed.run.replace(name, spaseq.compile(text, names=[name]), new_streams=True)
+                ended.append(alone[name])
+                alone[name], texts[name] = Alone(text), text
+            elif kind == "keep":
+                name = draw.choice(list(alone))
+                fed.run.replace(name, spaseq.compile(texts[name], names=[name]), "keep")
+    for match in fed.run.finish():
+        alone[match.query].found.append(shown(match))
+    for each in alone.values():
+        each.expected += map(shown, each.run.finish())
+    for each in (*alone.values(), *ended):
+        assert sorted(each.found) == sorted(each.expected)
+
+
+# ------------------------------------------------------------------ single cases
+
+
+def alert(user: int, least: int, columns: str = "?v") -> str:
+    pattern = f"?x :p ?v FILTER(?x = :x{user} && ?v >= {least})"
+    return query("A ; B", gpm("A", pattern) + gpm("B", f":x{user} :p ?w"), f"SELECT {columns}")
+
+
+def triple(user: int, value: int) -> list[ox.Triple]:
+    return [ox.Triple(ox.NamedNode(f"{EX}x{user}"), ox.NamedNode(EX + "p"), ox.Literal(value))]
+
+
+def alerts(*texts: str, **options: object) -> spaseq.Run:
+    names = [f"q{n}" for n in range(len(texts))]
+    return spaseq.compile(texts, names=names).start(**options)  # type: ignore[arg-type]
+
+
+def test_a_match_shows_nothing_of_the_template() -> None:
+    run = alerts(alert(0, 1), alert(1, 2), alert(1, 3, "?v ?w ?x"))
+    assert list(run.evaluation.divisions) == [0]
+    run.push(S, 1, triple(1, 3))
+    first, second = run.push(S, 2, triple(1, 0))
+    assert (first.query, first.values) == ("q1", {"v": 3})
+    assert (second.query, second.values) == ("q2", {"v": 3, "w": 0, "x": f"{EX}x1"})
+    assert [list(witness.bindings) for witness in second.events] == [["v", "x"], ["w"]]
+    assert '".' not in second.to_json()
+
+
+def test_few_queries_with_constants_are_evaluated_on_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(templates, "LEAST", 4)
+    assert not alerts(alert(0, 1), alert(1, 2), alert(2, 3)).evaluation.divisions
+    assert alerts(alert(0, 1), alert(0, 1, "?w")).evaluation.divisions
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_groups": 10}, {"entail": "rdfs", "kb": {f"{EX}g": []}}, {"share": False}]
+)
+def test_limits_and_entailment_are_for_each_query(options: dict[str, object]) -> None:
+    assert not alerts(alert(0, 1), alert(1, 2), **options).evaluation.divisions
+
+
+def test_a_partial_match_belongs_to_one_query() -> None:
+    """Without a constant in the first or the last step, queries stay on their own."""
+    for pattern in ("A ; B", "B ; A"):
+        texts = [query(pattern, gpm("A", f":x{n} :p ?v") + gpm("B", "?y :p ?w")) for n in (0, 1)]
+        assert not alerts(*texts).evaluation.divisions
+
+
+def test_a_resumed_run_can_have_limits() -> None:
+    texts = alert(0, 1), alert(1, 2)
+    run = alerts(*texts)
+    run.push(S, 1, triple(1, 3))
+    program = spaseq.compile(texts, names=["q0", "q1"])
+    resumed = program.resume(run.save(), max_groups=5)
+    assert not resumed.evaluation.divisions
+    assert [m.query for m in resumed.push(S, 2, triple(1, 0))] == ["q1"]
+
+
+def test_bound_variables_change_where_queries_share() -> None:
+    text = query(
+        "A ; B",
+        gpm("A", ":x%d :p ?v FILTER(?v >= ?least)") + gpm("B", ":x%d :p ?w"),
+        "SELECT ?v",
+    )
+    run = alerts(text.replace("%d", "0"), text.replace("%d", "1"), bind={"least": 2})
+    assert run.evaluation.divisions
+    run.push(S, 1, triple(1, 2))
+    run.bind(least=5)
+    assert [m.query for m in run.push(S, 2, triple(1, 3))] == ["q1"]
+    assert run.push(S, 3, triple(1, 4)) == []
+
+
+def test_reports_name_the_queries() -> None:
+    run = alerts(alert(0, 1), alert(1, 2), query("A", gpm("A", "?x :q ?v")))
+    run.push(S, 1, triple(1, 3))
+    run.push(S, 2, triple(1, 3))
+    queries = run.stats["queries"]
+    assert {name: counters["matches"] for name, counters in queries.items()} == {
+        "q0": 0,
+        "q1": 1,
+        "q2": 0,
+    }
+    assert queries["q0"]["evaluated_with"] == 1
+    assert "evaluated_with" not in queries["q2"]
+    assert run.stats["matches"] == 1
+    report = run.why_not("q0")
+    assert "query q0: 0 matches in 2 events" in report
+    assert "evaluated as one with 1 other query" in report
+    assert "shares     its automaton with q1" in run.explain()
+    shown = run.program.to_dict()["queries"]  # type: ignore[attr-defined]
+    assert [each["evaluated_with"] for each in shown] == [["q1"], ["q0"], []]
+    run.divide()
+    assert "evaluated as one" not in run.why_not("q0")
+    assert run.stats["queries"]["q1"]["matches"] == 1
+
+
+def test_a_state_says_which_queries_share() -> None:
+    run = alerts(alert(0, 1), alert(1, 2))
+    data = unseal(run.save())
+    program = spaseq.compile([alert(0, 1), alert(1, 2)], names=["q0", "q1"])
+    for wrong in ([[[[0], [0]], [0, 0]]], [[[[0], [7]], [0, 0]]], [[[[0, 1]], [0, 0]]], [[[], []]]):
+        with pytest.raises(StateError):
+            program.resume(seal(data | {"templates": wrong}))
