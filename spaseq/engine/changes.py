@@ -12,7 +12,7 @@ Cost: linear in the queries, a few microseconds for each, plus the compiling of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal, Protocol, TypeAlias, cast, get_args

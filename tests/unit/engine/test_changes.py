@@ -538,6 +538,22 @@ def test_the_state_of_queries_that_come_and_go_is_bounded() -> None:
     assert run.why_not()
 
 
+def test_keep_continues_what_a_guard_looks_back_at() -> None:
+    """Partial matches are stored by their instants where a guard reads both sides."""
+    guarded = query(
+        "A ; !Q ; B", A + B + "DEFINE GPM Q ON s { ?y :q ?u FILTER(?u > ?v && ?u < ?w) }"
+    )
+    run = started(guarded)
+    run.push(S, 1, triple("a", "p", 1))
+    run.push(S, 2, triple("a", "q", 3))
+    run.replace("q0", spaseq.compile(guarded.replace("*", "?v ?w", 1)), "keep")
+    assert run.push(S, 3, triple("a", "p", 5)) == []
+    run.push(S, 4, triple("a", "q", 6))
+    run.replace("q0", spaseq.compile(guarded), "keep")
+    (match,) = run.push(S, 5, triple("a", "p", 6))
+    assert match["v"] == 5
+
+
 # ------------------------------------------------------------------ draining
 
 CHOOSING = ("EMIT", "LIMIT", "DISTINCT", "GROUP", "ASK")
