@@ -127,8 +127,8 @@ class Program(CompiledQueries):
             prune: Whether readers drop the triples that no query can use. False: they keep all, so
                 that queries about any triples can be added to the run.
             share: Whether queries that differ in constants, or in what they select, are evaluated
-                as one until queries of the run change (see `explain`). Limits and `entail` are for
-                each query, so with them no queries are.
+                as one (see `explain`) until some query is replaced, removed or bound. Limits and
+                `entail` are for each query, so with them none are.
 
         Raises:
             KbError: if the knowledge base cannot be read.

@@ -108,7 +108,7 @@ class Run:
         count = clock.events + (0 if feed is None else feed[0].after - feed[2])
         state = ", stopped" if clock.failure else ", finished" if clock.finished else ""
         events = f"{count} event{'' if count == 1 else 's'}"
-        return f"<Run of {in_short(self.evaluation.program)}; {events}{state}>"
+        return f"<Run of {in_short(self.evaluation.public)}; {events}{state}>"
 
     def _repr_html_(self) -> str:
         from spaseq.explain.notebook import run_html
@@ -123,16 +123,13 @@ class Run:
     def _as_program(self) -> tuple[CompiledQueries, Sequence[int]]:
         """The queries as a program, and the numbers that its graph patterns have in the run."""
         if self._plain is None:
-            plain, numbers = self.evaluation.program.plain
+            plain, numbers = self.evaluation.public.plain
+            tasks = self.evaluation.shared.tasks()
             program = replace(
-                self._like,
-                queries=plain.queries,
-                tasks=plain.tasks,
-                asked=plain.asked,
-                sources=plain.sources,
-                names=plain.names,
-            )
-            self._plain = program, numbers[: len(program.tasks)]
+                self._like, queries=plain.queries, tasks=plain.tasks, asked=plain.asked,
+                sources=plain.sources, names=plain.names,
+            )  # fmt: skip
+            self._plain = program, [tasks[n] for n in numbers[: len(program.tasks)]]
         return self._plain
 
     @property

@@ -23,6 +23,7 @@ from spaseq.engine.evaluation import Begin, Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.parameters import parameter_terms, variables_of
 from spaseq.engine.part_states import Part
+from spaseq.engine.sharing import SharedProgram, extended
 from spaseq.errors import ArgumentError, ChangeError, kind_of
 from spaseq.gpm.pattern import Pattern, canonical
 from spaseq.parser import ast
@@ -81,6 +82,17 @@ def entries_of(run: Evaluation) -> list[Entry]:
     return found
 
 
+def _executed(run: Evaluation) -> list[Entry]:
+    """The queries of a run as it evaluates them, each template as one."""
+    program = run.program
+    return [
+        Entry(source, name, source, compiled, query)
+        for source, name, compiled, query in zip(
+            program.sources, program.names, program.queries, run.queries, strict=True
+        )
+    ]
+
+
 def _named(program: CompiledQueries) -> list[tuple[ast.Query, str]]:
     return list(zip(program.sources, program.names, strict=True))
 
@@ -112,10 +124,14 @@ def added(
     Raises:
         ChangeError: if the query does not fit the run.
     """
-    change = Change(run, entries_of(run))
-    if any(entry.compiled.plan.name == name for entry in change.entries):
+    if any(query.plan.name == name for query in run.public.queries):
         raise ChangeError(f"the run has a query {name} already: replace it, or choose another name")
-    change.entries.append(change.entry(name, program, unbound))
+    shares = bool(run.divisions) and program.queries[0].plan.registers_stream is None
+    change = Change(run, _executed(run) if shares else entries_of(run))
+    entry = change.entry(name, program, unbound)
+    change.entries.append(entry)
+    if shares:
+        change.public = extended(run.public, program, name)
     change.check_streams(new_streams)
     return change
 
@@ -185,6 +201,8 @@ class Change:
 
     def __init__(self, run: Evaluation, entries: list[Entry]):
         self._run = run
+        self.public: CompiledQueries | None = None
+        """The queries as they were written, if templates stay; the last one is new then."""
         self._patterns: dict[int, Pattern] = {}
         """The patterns of new queries that no query before had, by number."""
         self._new_tasks: dict[Pattern, int] = {}
@@ -361,11 +379,15 @@ class Change:
             KbError, LimitExceeded: if the run cannot have a query; nothing has changed.
             ChangeError: if a reader drops triples that a query needs, or a state does not fit.
         """
-        program = self._program()
-        unbound = [entry.unbound for entry in self._by_text()]
-        self._run.change(program, unbound, self._patterns, self._queries)
-        states = zip(self.entries, self._run.queries, strict=True)
-        self._run.drain([query for entry, query in states if entry.drains])
+        program, run = self._program(), self._run
+        shared, unbound = None, [entry.unbound for entry in self._by_text()]
+        if self.public is not None:
+            places = [*run.shared.places, len(run.public.queries)]
+            shared = SharedProgram(self.public, program, run.shared.templates, places)
+            unbound = [*run.unbound, self.entries[-1].unbound]
+        run.change(program, unbound, self._patterns, self._queries, shared)
+        states = zip(self.entries, run.queries, strict=True)
+        run.drain([query for entry, query in states if entry.drains])
 
     def _queries(self, begin: Begin) -> list[QueryRun]:
         """The states of the queries."""

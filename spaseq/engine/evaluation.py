@@ -334,6 +334,7 @@ class Evaluation:
         unbound: Sequence[ast.Query],
         new: Mapping[int, Pattern],
         queries: Callable[[Begin], list[QueryRun]],
+        shared: SharedProgram | None = None,
     ) -> None:
         """Change the queries between two events.
 
@@ -343,6 +344,7 @@ class Evaluation:
             new: The patterns that the run does not have, by number.
             queries: Lists the states of the queries. Its argument begins one, which may continue
                 the state of another.
+            shared: The program as it was written, if templates stay as they are.
 
         Raises:
             KbError, LimitExceeded, ChangeError: if the run cannot have a query; the queries are as
@@ -381,7 +383,7 @@ class Evaluation:
                 query.renew(self.rows.matchers)
         else:
             self._renumber(staying, terms)
-        self._adopt(program, unbound, new, after)
+        self._adopt(program, unbound, new, after, shared)
 
     def _entail(self, program: CompiledQueries) -> Callable[[], None]:
         """Close the KB for a changed program; returns what undoes it.
@@ -454,12 +456,14 @@ class Evaluation:
         unbound: Sequence[ast.Query],
         new: Mapping[int, Pattern],
         queries: list[QueryRun],
+        shared: SharedProgram | None,
     ) -> None:
         """Continue with changed queries, whose automata are ready."""
         delayed = dict(zip(self.queries, self.delayed, strict=True))
         first: dict[QueryRun, int] = {}
         self.program, self.unbound, self.queries = program, list(unbound), queries
-        self.shared, self.divisions = unshared(program), {}
+        self.shared = shared or unshared(program)
+        self.divisions = {} if shared is None else self.divisions
         self.originals = [first.setdefault(query, n) for n, query in enumerate(queries)]
         self.delayed = [delayed.get(query, []) for query in queries]
         self.drain()

@@ -67,6 +67,24 @@ def unshared(program: CompiledQueries) -> SharedProgram:
     return SharedProgram(program, program, {}, range(len(program.queries)))
 
 
+def extended(public: CompiledQueries, program: CompiledQueries, name: str) -> CompiledQueries:
+    """A program with the query of another program behind the others, under a name."""
+    (query,), first = program.queries, len(public.patterns)
+    query = replace(
+        query,
+        plan=replace(query.plan, name=name),
+        tasks=tuple(first + number for number in query.tasks),
+        asked=tuple(tuple(n if n < 0 else first + n for n in some) for some in query.asked),
+    )
+    return CompiledQueries(
+        (*public.queries, query),
+        (*public.patterns, *program.patterns),
+        (),
+        (*public.sources, *program.sources),
+        (*public.names, name),
+    )
+
+
 def templates_of(program: CompiledQueries, least: int | None = None) -> list[Template]:
     """The templates of a program's queries; `least` as for `spaseq.plan.templates.templates`."""
     if not enabled("templates"):

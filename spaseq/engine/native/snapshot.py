@@ -364,14 +364,26 @@ class Terms(dict[int, Number]):
         return len(self.found)
 
 
+class _Held(dict[Number, int]):
+    """The numbers of the terms that were asked for."""
+
+    def __init__(self, terms: Sequence[Term], hold: Callable[[Term], int]):
+        super().__init__({apart: number for number, apart in _NO_TERM.items()} | {0: 0, GONE: 0})
+        self._terms, self._hold = terms, hold
+
+    def __missing__(self, place: Number) -> int:
+        if place < 0:
+            raise KeyError(place)
+        number = self[place] = self._hold(self._terms[place - 1])
+        return number
+
+
 class Numbers:
     """Position of a term → term number in another run; `hold` stores a term there."""
 
     def __init__(self, terms: Sequence[Term], hold: Callable[[Term], int]):
         self.hold = hold
-        self._numbers = {apart: number for number, apart in _NO_TERM.items()}
-        self._numbers |= {place: hold(term) for place, term in enumerate(terms, 1)}
-        self._numbers |= {0: 0, GONE: 0}
+        self._numbers = _Held(terms, hold)
         self.at = self._numbers.__getitem__
         """As a call of this object, without its cost."""
 

@@ -17,6 +17,7 @@ from test_changes import POOL, Alone, Feed, events, query, shown
 import spaseq
 from spaseq.engine.envelope import seal, unseal
 from spaseq.errors import StateError
+from spaseq.parser import format_query
 from spaseq.plan import templates
 
 EX = "http://example.org/"
@@ -251,6 +252,25 @@ def test_bound_variables_change_where_queries_share() -> None:
     run.bind(least=5)
     assert [m.query for m in run.push(S, 2, triple(1, 3))] == ["q1"]
     assert run.push(S, 3, triple(1, 4)) == []
+
+
+def test_a_query_that_is_added_leaves_the_template_as_it_is() -> None:
+    run = alerts(alert(0, 1), alert(1, 2), query("A", gpm("A", "?x :q ?v")))
+    run.push(S, 1, triple(1, 3))
+    run.add("later", spaseq.compile(alert(1, 0)))
+    assert list(run.evaluation.divisions) == [0]
+    assert [q.plan.name for q in run.program.queries] == ["q0", "q1", "q2", "later"]
+    assert [m.query for m in run.push(S, 2, triple(1, 3))] == ["q1"]
+    assert [m.query for m in run.push(S, 3, triple(1, 3))] == ["q1", "later"]
+    assert "query later" in run.explain()
+    names = [q.plan.name for q in run.program.queries]
+    run = spaseq.compile(list(map(format_query, run.program.sources)), names=names).resume(
+        run.save()
+    )
+    assert list(run.evaluation.divisions) == [0]
+    run.remove("q0")
+    assert not run.evaluation.divisions
+    assert [m.query for m in run.push(S, 4, triple(1, 3))] == ["q1", "later"]
 
 
 def test_reports_name_the_queries() -> None:
