@@ -222,10 +222,11 @@ class Machine:
             self.run.add(name, program, new_streams=True)
 
     def _started(self, program: Program) -> Run:
+        # Clients look into each query, so none is evaluated with another.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", QueryWarning)
             return program.start(
-                kb=self._sources(), entail=self._settings.entail, prune=False,
+                kb=self._sources(), entail=self._settings.entail, prune=False, share=False,
                 **self._settings.limits,
             )  # fmt: skip
 
@@ -578,7 +579,7 @@ class Machine:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", QueryWarning)
                 self.run = program.resume(
-                    blob, self._sources(), prune=False, **self._settings.limits
+                    blob, self._sources(), prune=False, share=False, **self._settings.limits
                 )
         for name, standing in list(self.queries.items()):
             failure = failed.get((standing.revision, name))
