@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, count, islice
 from os import PathLike
 from typing import IO, Any, Protocol, TypeAlias
 
@@ -170,14 +170,14 @@ def _read(
     mapping: RowMapping | None,
 ) -> Source:
     """The source of files, some of which may be open."""
-    opened = {f"<{_name(file)}>": file for file in files if hasattr(file, "read")}
+    opened: dict[str, Any] = {}
+    names = [_entered(opened, file) if hasattr(file, "read") else file for file in files]
     if not opened:
         return file_source(iri, files, mapping, options, number, domain)
     if mapping is not None:
         raise ArgumentError(f"streams: the rows of <{iri}> are read from a path or a table")
-    names = [f"<{_name(file)}>" if hasattr(file, "read") else file for file in files]
-    if len(set(names)) < len(names):
-        raise ArgumentError(f"streams: the stream <{iri}> has the same file twice")
+    if len({id(file) for file in opened.values()}) < len(opened):
+        raise ArgumentError(f"streams: the stream <{iri}> has the same open file twice")
 
     def open_lines(path: str) -> Lines:
         return OpenedLines(path, _binary(opened[path])) if path in opened else Lines(path)
@@ -187,10 +187,14 @@ def _read(
     return Source(iri, names, alone, number, domain, open_lines=open_lines)
 
 
-def _name(file: Any) -> str:
-    """The name of an open file, if it has one."""
+def _entered(opened: dict[str, Any], file: Any) -> str:
+    """Enter an open file under a name of its own. Returns the name."""
     name = getattr(file, "name", None)
-    return name if isinstance(name, str) else type(file).__name__
+    shown = name if isinstance(name, str) else type(file).__name__
+    numbered = (f"<{shown} {number}>" for number in count(2))
+    name = next(each for each in chain([f"<{shown}>"], numbered) if each not in opened)
+    opened[name] = file
+    return name
 
 
 class OpenedLines(Lines):

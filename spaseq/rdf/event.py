@@ -35,6 +35,9 @@ class Timestamp:
     domain: str
     written: ox.Literal | None = field(default=None, compare=False)
 
+    def __repr__(self) -> str:
+        return f"<Timestamp {self.term.value}>"
+
     @property
     def term(self) -> ox.Literal:
         """The literal that `AT ?t` binds: the number as written, or a canonical `xsd:dateTime`."""
