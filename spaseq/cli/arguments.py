@@ -200,7 +200,12 @@ def _is_url(url: str, group: str) -> bool:
 
 
 def check_file(path: str, option: str) -> None:
-    """Refuse a path that is no file, pipe or device."""
+    """Refuse a path that is no file, pipe or device, and no URL of a finished file."""
+    if "://" in path:
+        from spaseq.io.remote_files import is_remote_file
+
+        if is_remote_file(path):
+            return
     if path != STDIN and not os.path.isfile(path) and not _is_pipe(path):
         raise click.UsageError(f"{path}: {_why_not(path)} (named by {option})")
 

@@ -94,6 +94,7 @@ def _query(query: Any) -> str:
 
 
 def _source(url: str, follow: bool) -> str:
+    from spaseq.io.remote_files import is_remote_file, open_remote
     from spaseq.live import registry
     from spaseq.live.addresses import redacted
 
@@ -110,6 +111,9 @@ def _source(url: str, follow: bool) -> str:
         return f"{redacted(url)}: connected"
     if url == arguments.STDIN:
         return "standard input"
+    if is_remote_file(url):
+        open_remote(url).close()
+        return f"{redacted(url)}: can be read"
     if os.path.isdir(url):
         count = sum(not name.startswith(".") for name in os.listdir(url))
         return f"{url}: a folder of {count:,} files"
@@ -136,6 +140,7 @@ def _graph(iri: str, place: str) -> str:
 
 
 def _sink(output: str | None) -> str:
+    from spaseq.io.remote_files import is_remote_file
     from spaseq.live import registry
     from spaseq.live.addresses import redacted
     from spaseq.live.webhook_sink import WebhookSink
@@ -154,6 +159,8 @@ def _sink(output: str | None) -> str:
         finally:
             sink.close()
         return f"{redacted(output)}: connected"
+    if is_remote_file(output):
+        return f"{redacted(output)}: not tried, since that would write the file"
     return _writable(output)
 
 

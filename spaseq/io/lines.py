@@ -84,6 +84,11 @@ class Lines:
             if sys.stdin is None:
                 raise InputError("standard input is closed")
             return sys.stdin.buffer
+        if "://" in path:
+            from spaseq.io.remote_files import is_remote_file, open_remote
+
+            if is_remote_file(path):
+                return open_remote(path)
         try:
             return open(path, "rb")
         except OSError as error:
@@ -100,6 +105,8 @@ class Lines:
         """The base IRI of the file: its own IRI. A pipe has none."""
         if self._path == STDIN:
             return None
+        if _has_end(self._raw):
+            return self._path.partition("?")[0]
         from pathlib import Path
 
         return Path(self._path).absolute().as_uri()
@@ -273,8 +280,13 @@ class Lines:
         return InputError(f"cannot be read on: {reason}", self.name, self.number or None, self.unit)
 
 
+def _has_end(file: IO[bytes]) -> bool:
+    """Whether this is a finished file by URL."""
+    return isinstance(file, io.BufferedReader) and getattr(file, "is_finished", False)
+
+
 def _is_regular(file: IO[bytes]) -> bool:
-    if isinstance(file, io.BytesIO):
+    if isinstance(file, io.BytesIO) or _has_end(file):
         return True
     try:
         return stat.S_ISREG(os.fstat(file.fileno()).st_mode)

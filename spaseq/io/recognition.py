@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from spaseq.errors import InputError
 from spaseq.io.formats import STREAM_SYNTAXES, StreamSyntax, stream_syntax
@@ -49,6 +50,8 @@ class Recognised:
 
 def extension_syntax(path: str) -> StreamSyntax | None:
     """The syntax that a file's extension names; None if the extension names no syntax."""
+    if "://" in path:
+        path = urlsplit(path).path
     name = without_compression(os.path.basename(path))
     extension = name.rpartition(".")[2].lower() if "." in name else ""
     if extension in GENERIC_EXTENSIONS:

@@ -230,6 +230,18 @@ def unwritable(name: str, error: OSError) -> OSError:
     return OSError(error.errno, f"cannot be written: {error.strerror or error}", name)
 
 
+def _created(path: str) -> BinaryIO:
+    if "://" in path:
+        from spaseq.io.remote_files import create_remote, is_remote_file
+
+        if is_remote_file(path):
+            return create_remote(path)
+    try:
+        return open(path, "wb")
+    except OSError as error:
+        raise SpaseqError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
 def open_sink(
     format: str, shapes: Sequence[Shape], path: str | None = None, live: bool = False
 ) -> Sink:
@@ -247,10 +259,7 @@ def open_sink(
             raise SpaseqError(f"{STDOUT} is closed")
         file: BinaryIO = sys.stdout.buffer
     else:
-        try:
-            file = open(path, "wb")  # noqa: SIM115 (closed by the sink)
-        except OSError as error:
-            raise SpaseqError(f"{path}: cannot be written: {error.strerror or error}") from error
+        file = _created(path)
     out: TextIO | BinaryIO = file
     if not known.binary:
         # Blocks are written to the file itself, so the text layer must not hold text back.

@@ -19,12 +19,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from spaseq.errors import InputError, StateError
+from spaseq.io.redirections import check_redirection
 from spaseq.live.addresses import redacted
 from spaseq.live.ldes_page import Member, Page, merged, read_page
 from spaseq.live.order_log import OrderLog
 from spaseq.live.protocols import Chunk, Message, Position
 from spaseq.live.receiving import Pauses
-from spaseq.live.web import check_redirection, http_client, opened, refusal, web_address
+from spaseq.live.web import http_client, opened, refusal, web_address
 
 ACCEPT = (
     "application/trig, application/n-quads, text/turtle;q=0.9, application/n-triples;q=0.9, "

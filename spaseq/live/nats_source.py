@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -130,8 +131,15 @@ class NatsSource:
             self._log(f"{self._address.shown}: {said}; connecting again")
 
     async def _connect(self) -> Any:
+        untrusted: ssl.SSLError | None = None
+
         async def note(error: Exception) -> None:
-            """Errors of the connection are seen by what uses it."""
+            """Errors of the connection are seen by what uses it, but for those of TLS, after which
+            the client waits without end."""
+            nonlocal untrusted
+            if isinstance(error, ssl.SSLError):
+                untrusted = error
+                connecting.cancel()
 
         async def disconnected() -> None:
             if self._background is not None and not self._background.stopped.is_set():
@@ -143,18 +151,24 @@ class NatsSource:
         if self._token is not None:
             more["token"] = self._token
         if "ca" in self._address.options:
-            import ssl
-
             more["tls"] = ssl.create_default_context(cafile=self._address.options["ca"])
-        return await self._nats.connect(
-            f"nats://{self._address.hosts}",
-            name="spaseq",
-            error_cb=note,
-            disconnected_cb=disconnected,
-            max_reconnect_attempts=-1 if self._is_down or self._last is not None else 3,
-            reconnect_time_wait=1,
-            **more,
+        connecting = asyncio.ensure_future(
+            self._nats.connect(
+                f"nats://{self._address.hosts}",
+                name="spaseq",
+                error_cb=note,
+                disconnected_cb=disconnected,
+                max_reconnect_attempts=-1 if self._is_down or self._last is not None else 3,
+                reconnect_time_wait=1,
+                **more,
+            )
         )
+        try:
+            return await connecting
+        except asyncio.CancelledError:
+            if untrusted is None:
+                raise
+            raise InputError(f"cannot be read: {untrusted}", self._address.shown) from untrusted
 
     async def _consumer(self, background: Background) -> Any:
         """A new consumer, which begins after the last message."""

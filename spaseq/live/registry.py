@@ -18,6 +18,7 @@ from importlib.metadata import entry_points
 from typing import Any, cast
 
 from spaseq.errors import SpaseqError
+from spaseq.io.remote_files import is_remote_file
 from spaseq.live.addresses import redacted
 from spaseq.live.protocols import Sink, Source
 
@@ -59,10 +60,12 @@ def scheme_of(url: str) -> str | None:
 
 def is_url(text: str, group: str) -> bool:
     """Whether a text is a URL, not a path: its scheme is of the group `sources` or `sinks`, or `//`
-    follows (then opening it says which schemes are known).
+    follows (then opening it says which schemes are known). URLs of finished files are paths.
     """
     scheme = scheme_of(text)
     if scheme is None:
+        return False
+    if is_remote_file(text) and (group == "sources" or scheme not in SINKS):
         return False
     if text.startswith("//", len(scheme) + 1):
         return True

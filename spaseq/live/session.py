@@ -18,6 +18,7 @@ from spaseq.engine.moved_state import moved
 from spaseq.errors import SpaseqError, StateError
 from spaseq.io.formats import AUTO, Shape, fitting_format
 from spaseq.io.read_options import COLLECTED, ReadOptions, TimeDomain
+from spaseq.io.remote_files import is_remote_file
 from spaseq.io.source import Source as Reader
 from spaseq.live import registry
 from spaseq.live.addresses import redacted
@@ -40,6 +41,7 @@ from spaseq.live.protocols import (
     Source,
     WaitingSink,
 )
+from spaseq.live.remote_file import RemoteFile
 from spaseq.live.state import Checkpoint, StateFolder
 from spaseq.live.status import Status
 from spaseq.live.streams import Decoder, LateEvent, Stream
@@ -266,6 +268,8 @@ class Session:
         url = urls[0]
         if registry.is_url(url, "sources"):
             return registry.open_source(url, self._log)
+        if is_remote_file(url):
+            return RemoteFile(url)
         if url == "-" or _is_pipe(url):
             return Pipe(url)
         if os.path.isdir(url):
@@ -287,6 +291,11 @@ class Session:
                     "JSON"
                 )
             return registry.open_sink(options.output, keeps)
+        if keeps and options.output is not None and is_remote_file(options.output):
+            raise SpaseqError(
+                f"{redacted(options.output)}: such a file cannot be cut back and continued; with "
+                "--state, write to a file of this machine, a database or a broker"
+            )
         results = self._shapes(continued)
         format = options.format
         if format == AUTO:
@@ -439,7 +448,13 @@ def _check(reading: ReadOptions, options: LiveOptions) -> None:
 
 
 def _is_special(url: str) -> bool:
-    return url == "-" or registry.is_url(url, "sources") or _is_pipe(url) or os.path.isdir(url)
+    return (
+        url == "-"
+        or registry.is_url(url, "sources")
+        or is_remote_file(url)
+        or _is_pipe(url)
+        or os.path.isdir(url)
+    )
 
 
 def _is_pipe(path: str) -> bool:

@@ -48,7 +48,9 @@ class EventParser:
         Raises:
             ValueError: for an event that is too large.
         """
-        if self._after_cr and data:
+        if not data:
+            return
+        if self._after_cr:
             # The line feed of a CRLF that is divided.
             data = data.removeprefix(b"\n")
             self._after_cr = False

@@ -7,8 +7,6 @@ of the URL alone.
 
 from __future__ import annotations
 
-import ipaddress
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from spaseq.errors import InputError
+from spaseq.io.redirections import check_redirection
 from spaseq.live.addresses import Address, address, redacted, secret
 
 if TYPE_CHECKING:
@@ -136,43 +135,6 @@ def _request(http: Any, url: str, place: str | None, headers: Mapping[str, str])
         headers={**headers, "Host": parts.netloc.rpartition("@")[2]},
         extensions={"sni_hostname": parts.hostname},
     )
-
-
-def check_redirection(url: str, there: str) -> str | None:
-    """Refuse a redirection to a private address, or away from HTTPS.
-
-    Returns:
-        The address to connect to, since the name of the host could have another one when it is
-        asked for again; None: the host is the same.
-
-    Raises:
-        InputError: if it must not be followed.
-    """
-    before, after = urlsplit(url), urlsplit(there)
-    if after.scheme not in ("http", "https") or (before.scheme, after.scheme) == ("https", "http"):
-        raise InputError(f"it redirects to {redacted(there)}, which is not followed", redacted(url))
-    if (before.hostname, before.port) == (after.hostname, after.port):
-        return None
-    place = _public_address(after.hostname or "")
-    if place is None:
-        raise InputError(
-            f"it redirects to {redacted(there)}, a private address, which is not followed; use "
-            "that URL",
-            redacted(url),
-        )
-    return place
-
-
-def _public_address(host: str) -> str | None:
-    """An address of a host whose addresses are all public; None if there is none."""
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
-        return None
-    places = [str(each[4][0]).split("%")[0] for each in found]
-    if not all(ipaddress.ip_address(place).is_global for place in places):
-        return None
-    return next(iter(places), None)
 
 
 def refusal(response: Any, shown: str) -> InputError | None:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,6 +44,31 @@ def program(name: str, *folders: str) -> str:
     if found is None:
         pytest.skip(f"the server {name} is not installed")
     return found
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """The files of a certificate authority, and of a server at `localhost` and 127.0.0.1."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+
+def certificates(folder: Path) -> Certificates:
+    """A new authority, and a certificate by it."""
+    openssl = program("openssl")
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Certificates(folder / "ca.pem", folder / "server.pem", folder / "server.key")
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc", "-days", "2"]
+    own = ["-keyout", str(folder / "ca.key"), "-out", str(made.ca), "-subj", "/CN=test authority"]
+    names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
+    signed = ["-CA", str(made.ca), "-CAkey", str(folder / "ca.key"), "-addext", names,
+              "-addext", "basicConstraints=critical,CA:false", "-subj", "/CN=localhost",
+              "-keyout", str(made.key), "-out", str(made.certificate)]  # fmt: skip
+    for options in (own, signed):
+        subprocess.run([openssl, "req", "-x509", *key, *options], check=True, capture_output=True)
+    return made
 
 
 class Server:
@@ -207,7 +233,9 @@ def mock_kafka(topics: Sequence[str]) -> Iterator[str]:
 
 
 @contextmanager
-def mosquitto(folder: Path, passwords: str = "") -> Iterator[Server]:
+def mosquitto(
+    folder: Path, passwords: str = "", tls: Certificates | None = None
+) -> Iterator[Server]:
     """An MQTT broker, which keeps its sessions when it is stopped and started."""
     needs("paho")
     path, port = program("mosquitto"), free_port()
@@ -217,6 +245,8 @@ def mosquitto(folder: Path, passwords: str = "") -> Iterator[Server]:
         "autosave_on_changes true", "autosave_interval 1", "max_queued_messages 100000",
         "allow_anonymous true" if not passwords else f"password_file {folder}/passwords",
     ]  # fmt: skip
+    if tls is not None:
+        lines[1:1] = [f"certfile {tls.certificate}", f"keyfile {tls.key}"]
     if os.getuid() == 0:
         lines.append("user root")
     (folder / "passwords").write_text(passwords, "utf-8")
@@ -227,7 +257,7 @@ def mosquitto(folder: Path, passwords: str = "") -> Iterator[Server]:
 
 
 @contextmanager
-def redis_server(folder: Path) -> Iterator[Server]:
+def redis_server(folder: Path, tls: Certificates | None = None) -> Iterator[Server]:
     """A Redis server, which keeps its data when it is stopped and started."""
     needs("redis")
     path, port = program("redis-server"), free_port()
@@ -235,16 +265,22 @@ def redis_server(folder: Path) -> Iterator[Server]:
         path, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes",
         "--appendfsync", "always",
     ]  # fmt: skip
+    if tls is not None:
+        command[2:2] = ["0", "--tls-port"]
+        command += ["--tls-cert-file", str(tls.certificate), "--tls-key-file", str(tls.key),
+                    "--tls-ca-cert-file", str(tls.ca), "--tls-auth-clients", "no"]  # fmt: skip
     with started(command, port, folder) as server:
         yield server
 
 
 @contextmanager
-def nats_server(folder: Path) -> Iterator[Server]:
+def nats_server(folder: Path, tls: Certificates | None = None) -> Iterator[Server]:
     """A NATS server with JetStream, which keeps its streams when it is stopped and started."""
     needs("nats")
     path, port = program("nats-server"), free_port()
     command = [path, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder / "js")]
+    if tls is not None:
+        command += ["--tls", "--tlscert", str(tls.certificate), "--tlskey", str(tls.key)]
     with started(command, port, folder) as server:
         yield server
 

@@ -135,7 +135,7 @@ def test_messages_are_acknowledged_after_the_checkpoint(tmp_path: Path) -> None:
         publish(server, [event(1), event(2)])
         url = url_of(server, "?durable=run")
         source = NatsSource(url, str)
-        source.saves = True
+        source.expect_checkpoints()
         source.open(None)
         found: list[bytes] = []
         until = time.monotonic() + PATIENCE

@@ -1,0 +1,56 @@
+"""Which redirections of HTTP servers, and links between their pages, are followed.
+
+To the same host, or to a host whose addresses are all public: a server cannot make the run read
+from the network of its machine.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from urllib.parse import urlsplit
+
+from spaseq.errors import InputError
+
+
+def check_redirection(url: str, there: str) -> str | None:
+    """Refuse a redirection to a private address, or away from HTTPS.
+
+    Returns:
+        The address to connect to, since the name of the host could have another one when it is
+        asked for again; None: the host is the same.
+
+    Raises:
+        InputError: if it must not be followed.
+    """
+    before, after = urlsplit(url), urlsplit(there)
+    if after.scheme not in ("http", "https") or (before.scheme, after.scheme) == ("https", "http"):
+        raise InputError(f"it redirects to {_shown(there)}, which is not followed", _shown(url))
+    if (before.hostname, before.port) == (after.hostname, after.port):
+        return None
+    place = _public_address(after.hostname or "")
+    if place is None:
+        raise InputError(
+            f"it redirects to {_shown(there)}, a private address, which is not followed; use "
+            "that URL",
+            _shown(url),
+        )
+    return place
+
+
+def _public_address(host: str) -> str | None:
+    """An address of a host whose addresses are all public; None if there is none."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return None
+    places = [str(each[4][0]).split("%")[0] for each in found]
+    if not all(ipaddress.ip_address(place).is_global for place in places):
+        return None
+    return next(iter(places), None)
+
+
+def _shown(url: str) -> str:
+    """A URL in messages, without what may be secret."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,164 @@
+"""Finished files by URL: `s3:`, `gs:`, `az:`, `hdfs:`, `http:` and `https:`, through fsspec.
+
+The files are read from their beginning to their end, and written anew. An HTTP URL is a finished
+file if the extension of its path names a syntax; otherwise the live stage reads it as a stream of
+events. Credentials and endpoints are those of the file systems' own configuration, for example
+`AWS_PROFILE`, or `FSSPEC_S3_ENDPOINT_URL`.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from importlib import import_module
+from typing import IO, Any, BinaryIO, cast
+from urllib.parse import urljoin, urlsplit
+
+from spaseq.errors import InputError, SpaseqError
+
+_EXTRAS = {
+    "s3": ("s3fs", "s3"),
+    "gs": ("gcsfs", "gs"),
+    "gcs": ("gcsfs", "gs"),
+    "az": ("adlfs", "azure"),
+    "abfs": ("adlfs", "azure"),
+    "hdfs": ("pyarrow", "hdfs"),
+    "http": ("aiohttp", "http"),
+    "https": ("aiohttp", "http"),
+}
+"""Scheme → (the module that fsspec needs, the extra that installs it)."""
+_SCHEME = re.compile(r"([a-z][a-z0-9]+)://", re.IGNORECASE)
+_BUFFER = 1 << 20
+
+
+def is_remote_file(path: str) -> bool:
+    """Whether a path is the URL of a finished file."""
+    scheme = _scheme(path)
+    if scheme not in ("http", "https"):
+        return scheme in _EXTRAS
+    from spaseq.io.recognition import extension_syntax
+
+    return extension_syntax(urlsplit(path).path) is not None
+
+
+def _scheme(path: str) -> str:
+    found = _SCHEME.match(path)
+    return "" if found is None else found[1].lower()
+
+
+def open_remote(path: str) -> IO[bytes]:
+    """A file to be read once, from its beginning.
+
+    Raises:
+        InputError: if it cannot be opened.
+        SpaseqError: without the package of its file system.
+    """
+    shown = path.partition("?")[0]
+    system, name = _file_system(path)
+    try:
+        if _scheme(path) in ("http", "https"):
+            return _Buffered(system.open(name, "rb", block_size=0))
+        return _Buffered(system.open(name, "rb", cache_type="readahead"))
+    except Exception as error:  # each file system has errors of its own
+        if isinstance(error.__cause__, InputError):
+            raise error.__cause__ from error
+        raise InputError(f"cannot be read: {_said(error)}", shown) from error
+
+
+def create_remote(path: str) -> BinaryIO:
+    """A file to be written, which is there when it is closed.
+
+    Raises:
+        SpaseqError: if it cannot be written, or without the package of its file system.
+    """
+    system, name = _file_system(path)
+    try:
+        return cast(BinaryIO, system.open(name, "wb"))
+    except Exception as error:  # each file system has errors of its own
+        raise SpaseqError(f"{path}: cannot be written: {_said(error)}") from error
+
+
+def _file_system(path: str) -> tuple[Any, str]:
+    scheme = _scheme(path)
+    module, extra = _EXTRAS[scheme]
+    try:
+        core = import_module("fsspec.core")
+        import_module(module)
+    except ImportError as error:
+        raise SpaseqError(
+            f"{scheme}: URLs of files need the packages fsspec and {module}: pip install "
+            f"'spaseq[{extra}]' ({error})"
+        ) from error
+    options = {}
+    if scheme in ("http", "https"):
+        options["client_kwargs"] = {"trace_configs": [_watched_redirections()]}
+    try:
+        system, name = core.url_to_fs(path, **options)
+    except Exception as error:  # each file system has errors of its own
+        raise SpaseqError(f"{path}: {_said(error)}") from error
+    return system, name
+
+
+def _watched_redirections() -> Any:
+    """Refuses the redirections that sources of events do not follow either."""
+    from aiohttp import TraceConfig
+
+    from spaseq.io.redirections import check_redirection
+
+    async def check(session: Any, context: Any, parameters: Any) -> None:
+        url = str(parameters.url)
+        check_redirection(url, urljoin(url, parameters.response.headers.get("Location", "")))
+
+    config = TraceConfig()
+    config.on_request_redirect.append(check)
+    return config
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    if isinstance(error, PermissionError):
+        return "the access is denied"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+class _Raw(io.RawIOBase):
+    """A file of fsspec, whose errors become those of the operating system."""
+
+    def __init__(self, file: Any):
+        self._file = file
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._file.read(len(buffer))
+        except Exception as error:  # each file system has errors of its own
+            raise OSError(5, _said(error)) from error
+        buffer[: len(data)] = data
+        self._read += len(data)
+        return len(data)
+
+    def seekable(self) -> bool:
+        return False
+
+    def tell(self) -> int:
+        """How many bytes have been read."""
+        return self._read
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+class _Buffered(io.BufferedReader):
+    """A file of fsspec with a buffer, so that its first bytes can be looked at."""
+
+    is_finished = True
+    """It does not grow, so readers need not pass on what is there before the next bytes come."""
+
+    def __init__(self, file: Any):
+        super().__init__(_Raw(file), _BUFFER)
