@@ -63,6 +63,8 @@ class KafkaSource:
         self._consumer: Any = None
         self._failure: str | None = None
         self._is_down = False
+        self._to_commit: dict[str, int] | None = None
+        """The offsets of a checkpoint that the group has not got yet."""
         self._offsets: dict[str, int] = {}
         """Partition → the offset after its last message that was passed on."""
         self._held: dict[int, deque[Any]] = {}
@@ -171,6 +173,7 @@ class KafkaSource:
             # The position at which the run begins, before the first message.
             self._fresh = False
             return [Chunk(b"", self._position(), mark=True)]
+        self._commit_to_group()
         try:
             self._receive(timeout)
             self._look_for_partitions()
@@ -311,9 +314,19 @@ class KafkaSource:
         self._passed.forget(position["count"])
         if self._group is None:
             return
+        self._to_commit = dict(position["offsets"])
+
+    def _commit_to_group(self) -> None:
+        """Write the offsets of the last checkpoint to the group.
+
+        By the thread of the source: a call beside one of `poll` can wait without end.
+        """
+        wanted, self._to_commit = self._to_commit, None
+        if wanted is None:
+            return
         offsets = [
             self._kafka.TopicPartition(self._topic, int(partition), offset)
-            for partition, offset in position["offsets"].items()
+            for partition, offset in wanted.items()
         ]
         try:
             self._consumer.commit(offsets=offsets, asynchronous=True)
@@ -322,6 +335,7 @@ class KafkaSource:
 
     def close(self) -> None:
         if self._consumer is not None:
+            self._commit_to_group()
             self._consumer.close()
             self._consumer = None
 

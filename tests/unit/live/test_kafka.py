@@ -232,6 +232,40 @@ def read(source: KafkaSource, count: int) -> tuple[list[bytes], Any]:
     return found, position
 
 
+def test_a_consumer_group_shows_the_checkpoints(tmp_path: Path) -> None:
+    """Its offsets are those of the last checkpoint; the run does not read them."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    with mock_kafka(["readings"]) as broker:
+        writer = Writer(broker, "readings")
+        for number in range(1, 8):
+            writer.write([event(number)], number % 4, 1_000_000 * number)
+        url = f"kafka://{broker}/readings?group=monitored"
+        reading = ReadOptions(time_predicate=GENERATED, lateness=60_000_000)
+        watcher: Any = Consumer(
+            {"bootstrap.servers": broker, "group.id": "monitored", "log_level": 0}
+        )
+        places = [TopicPartition("readings", partition) for partition in range(4)]
+
+        def lags() -> list[int]:
+            return [max(each.offset, 0) for each in watcher.committed(places, PATIENCE)]
+
+        with Running(tmp_path, url, options=kept(tmp_path), reading=reading) as run:
+            # Events that wait for late ones are not read yet, as far as the state is concerned.
+            run.wait_for(lambda: run.session.sources[0].counters.events == 7)
+            writer.write([event(600, f"end{n}") for n in range(4)], 0, 600_000_000)
+            run.wait_for(lambda: len(run.found) >= 7)
+            run.wait_for(lambda: sum(lags()) >= 7)
+        # Another position in the group changes nothing.
+        watcher.commit(offsets=[TopicPartition("readings", 1, 0)], asynchronous=False)
+        writer.write([event(700, "last")], 1, 700_000_000)
+        with Running(tmp_path, url, options=kept(tmp_path), reading=reading) as run:
+            run.wait_for(lambda: len(run.found) >= 11)
+        watcher.close()
+    assert values(run.found)[:7] == [str(number) for number in range(1, 8)]
+    assert values(run.found)[7:] == ["600"] * 4
+
+
 def test_messages_that_are_gone_are_an_error(tmp_path: Path, broker: str) -> None:
     make(broker, "readings")
     source = KafkaSource(f"kafka://{broker}/readings", str)
