@@ -51,7 +51,7 @@ _OPTIONS = (
     click.option("--insecure", is_flag=True,
                  help="Listen beyond loopback without TLS: something else encrypts."),
     click.option("--allow-url", "allowed_urls", multiple=True, metavar="URL",
-                 help="Queries, KB graphs and sinks of clients may name URLs below this one."),
+                 help="Queries and KB graphs of clients may name URLs below this one."),
     click.option("--allow-private", is_flag=True,
                  help="The names in such URLs may have private addresses."),
     click.option("--allow-origin", "origins", multiple=True, metavar="ORIGIN",

@@ -172,7 +172,7 @@ class Machine:
                 if running:
                     self._take_out(name)
             elif running and state == "keep" and self._is_same(name, program):
-                pass  # only sinks or the like have changed
+                pass  # the text differs in its form alone
             else:
                 self._enter(name, program, state, running)
         except BaseException:

@@ -175,7 +175,6 @@ def describe(server: Context, standing: Standing) -> dict[str, Any]:
         "text": definition.text,
         "bind": definition.bind,
         "kb": definition.kb,
-        "sinks": list(definition.sinks),
         "paused": definition.paused,
         "revision": standing.revision,
         "etag": standing.etag,

@@ -30,7 +30,6 @@ class Definition:
         text: The query.
         bind: Variable → plain JSON value, or a term as in SPARQL JSON results.
         kb: IRI of a KB graph → URL of the endpoint that is queried for it.
-        sinks: URLs that each match is sent to.
         paused: Whether it sees no events at present.
         folder: Whether it comes from a file of the folder that the server watches.
     """
@@ -39,7 +38,6 @@ class Definition:
     text: str
     bind: Mapping[str, Any] = field(default_factory=dict)
     kb: Mapping[str, str] = field(default_factory=dict)
-    sinks: tuple[str, ...] = ()
     paused: bool = False
     folder: bool = False
 
@@ -50,12 +48,12 @@ class Definition:
         return f'"{sha256(text.encode()).hexdigest()[:32]}"'
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "sinks": list(self.sinks)}
+        return asdict(self)
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Definition:
         """A definition of the journal or a checkpoint."""
-        return Definition(**{**data, "sinks": tuple(data["sinks"])})
+        return Definition(**data)
 
     def terms(self) -> dict[str, Parameter]:
         """The bound variables as terms."""
@@ -108,23 +106,18 @@ def definition_of(name: str, data: Any, urls: AllowedUrls) -> Definition:
             raise Problem(
                 422, f"{key}: is that of the server, for all queries: spaseq serve --help", key
             )
+    if data.get("sinks"):
+        raise Problem(422, "sinks: the server sends matches to subscribers only", "sinks")
     kb = data.get("kb") or {}
     _check(
         isinstance(kb, dict) and all(isinstance(v, str) for v in kb.values()),
         "kb: an object whose keys are IRIs of graphs and whose values are URLs",
     )
-    sinks = data.get("sinks") or []
-    _check(
-        isinstance(sinks, list) and all(isinstance(url, str) for url in sinks),
-        "sinks: a list of URLs",
-    )
-    for url in sinks:
-        _check(url.partition(":")[0] in ("http", "https"), "sinks: http: and https: URLs")
-    for url in (*kb.values(), *sinks):
+    for url in kb.values():
         urls.check(url)
     paused = data.get("paused", False)
     _check(isinstance(paused, bool), "paused: true or false")
-    return Definition(name, text, bindings_of(data.get("bind")), kb, tuple(sinks), paused)
+    return Definition(name, text, bindings_of(data.get("bind")), kb, paused)
 
 
 def bindings_of(data: Any) -> dict[str, Any]:

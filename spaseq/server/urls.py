@@ -1,4 +1,4 @@
-"""Which URLs queries, knowledge bases and sinks may name.
+"""Which URLs queries and knowledge bases may name.
 
 An operator allows a URL by its beginning: `--allow-url https://data.example/sparql`. A URL is
 allowed if its scheme, host and port are those of an entry, and its path is that of the entry or

@@ -1,0 +1,75 @@
+"""How long a server with many standing queries takes until it answers.
+
+The queries come from a folder of files, at the first start, and from the state at the second. Each
+has a constant of its own, and they differ in their filters.
+
+    python benchmarks/server/start.py --queries 1000
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+
+QUERY = """\
+PREFIX : <http://example.org/>
+SELECT ?p1 ?p2 WITHIN 10 SECONDS FROM STREAM trades <http://example.org/trades>
+WHERE {{ SEQ(A : B)
+  DEFINE GPM A ON trades {{ :company{number} :price ?p1 . FILTER(?p1 > {bound}) }}
+  DEFINE GPM B ON trades {{ :company{number} :price ?p2 . FILTER(?p2 > ?p1) }} }}
+"""
+
+
+def started(*arguments: str) -> tuple[subprocess.Popen[str], str]:
+    """A server, and its URL once it listens."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spaseq", "serve", "--listen", ":0", *arguments],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "listening at " in line:
+            return process, line.rpartition("listening at ")[2].strip()
+    raise SystemExit("the server does not start")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=1000)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        files, state = Path(name) / "queries", Path(name) / "state"
+        files.mkdir()
+        for number in range(given.queries):
+            text = QUERY.format(number=number, bound=number % 50)
+            (files / f"q{number}.rq").write_text(text)
+        for what in ("from the folder", "from the state"):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            begun = time.monotonic()
+            process, url = started("--queries", str(files), "--state", str(state))
+            running = httpx.get(f"{url}/v1/queries", params={"limit": 1}, timeout=60).json()
+            elapsed = time.monotonic() - begun
+            process.send_signal(signal.SIGTERM)
+            assert process.stderr is not None
+            process.stderr.read()
+            process.wait(60)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            if running["total"] != given.queries:
+                raise SystemExit(f"{running['total']} of {given.queries} queries")
+            print(
+                f"{what}: {given.queries} queries answer after {elapsed:.2f} s; "
+                f"{used:.2f} s of processor time to the end"
+            )
+
+
+if __name__ == "__main__":
+    main()
