@@ -11,6 +11,7 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from spaseq.engine.checkpoint import without_collection
 from spaseq.program import Program, compile_each
 from spaseq.rdf.event import Parameter
 from spaseq.server.problems import Problem
@@ -71,7 +72,9 @@ class Definition:
 
 def compile_all(definitions: Iterable[Definition]) -> Program:
     """One program of several queries, in their order."""
-    return compile_each([(one.name, one.text, one.terms()) for one in definitions])
+    # Collections would visit the many objects of the queries before, and find nothing.
+    with without_collection():
+        return compile_each([(one.name, one.text, one.terms()) for one in definitions])
 
 
 def check_name(name: str) -> str:
