@@ -27,7 +27,7 @@ FLAGS = {
     "release": ["-O2", "-g0", "-DCYTHON_WITHOUT_ASSERTIONS", "--param=max-inline-insns-single=600"],
     "debug": ["-O1", "-g"],
 }
-# Symbols that only a debugger reads are two thirds of a module.
+# Symbols that only a debugger reads are a sixth of a module.
 LINK_FLAGS = {"release": ["-Wl,-s"] if sys.platform == "linux" else [], "debug": []}
 UTILITY_MODULE = "spaseq._cyutility"
 UTILITY_SOURCE = Path("spaseq/_cyutility.c")
