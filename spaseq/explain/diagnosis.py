@@ -122,6 +122,16 @@ def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -
     return list(diagnosis_of(gpm, plan, graphs, sample, prefixes).causes())
 
 
+def optional_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -> list[str]:
+    """The triples in OPTIONAL and UNION that no event of a sample has, since they never matched."""
+    if run.entail is not None or not sample.events:
+        return []
+    plan = run.program.queries[number].plan
+    prefixes = dict(run.program.sources[number].prologue.prefixes)
+    diagnosis = _diagnosis(gpm, plan, run.kb, sample, prefixes)
+    return list(dict.fromkeys(diagnosis.optional_causes()))
+
+
 def join_causes(run: Evaluation, number: int, sample: Sample) -> list[str]:
     """The variables of query `number` whose values no two events of a sample have in common."""
     if run.entail is not None:
@@ -178,6 +188,11 @@ class PatternDiagnosis:
             yield from together
             return
         yield from self._filters()
+
+    def optional_causes(self) -> Iterator[str]:
+        """What is missing for triples that a solution need not match."""
+        for triple in optional(self._gpm.pattern):
+            yield from self._alone(triple)
 
     # -------------------------------------------------------------- triple patterns
 
@@ -403,6 +418,21 @@ def required(group: ast.GroupGraphPattern) -> Iterator[ast.Triple]:
                 yield element
             case ast.SubGroup(inner):
                 yield from required(inner)
+
+
+def optional(group: ast.GroupGraphPattern) -> Iterator[ast.Triple]:
+    """The triple patterns of OPTIONAL and UNION in the event's graph."""
+    for element in group.elements:
+        match element:
+            case ast.Optional(inner):
+                yield from required(inner)
+                yield from optional(inner)
+            case ast.Union(alternatives):
+                for alternative in alternatives:
+                    yield from required(alternative)
+                    yield from optional(alternative)
+            case ast.SubGroup(inner):
+                yield from optional(inner)
 
 
 def nearest_iri(iri: str, known: Sequence[str]) -> str | None:

@@ -13,7 +13,13 @@ from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.place_names import STRATEGIES, Notation, skip_text
 from spaseq.explain.cost import conditions
-from spaseq.explain.diagnosis import Sample, filter_causes, join_causes, pattern_causes
+from spaseq.explain.diagnosis import (
+    Sample,
+    filter_causes,
+    join_causes,
+    optional_causes,
+    pattern_causes,
+)
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.counters import PlaceCounters
 from spaseq.nfa.native.range_tables import deciding_operator
@@ -201,6 +207,7 @@ class _Inquiry:
         if never:
             labels = ", ".join(self.notation.title(state.number) for state in never)
             yield f"  never reached: {labels}"
+        yield from (f"  {line}" for line in self._unmatched_optionals())
         yield from (f"  {line}" for line in self._join_causes(blocked))
         yield from (f"  {line}" for line in self._at_the_end(bool(blocked or never)))
 
@@ -381,6 +388,13 @@ class _Inquiry:
         if self.sample is not None:
             for line in pattern_causes(self.run, self.number, gpm, self.sample):
                 yield f"{gpm.name}: {line}"
+
+    def _unmatched_optionals(self) -> Iterator[str]:
+        """What no event has for OPTIONAL and UNION, which matches do not show."""
+        for gpm in self.query.plan.gpms if self.sample is not None else ():
+            assert self.sample is not None
+            for line in optional_causes(self.run, self.number, gpm, self.sample):
+                yield f"{gpm.name}: in OPTIONAL or UNION, {line}"
 
     def _rejections(self, occurrence: Occurrence) -> Iterator[str]:
         """How often partial matches rejected its rows."""

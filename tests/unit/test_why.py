@@ -262,3 +262,23 @@ def json_statistics(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[st
 def test_an_empty_live_run_says_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "q.rq", "--stream", "s=s.nq", "--state", "kept"]) == 0
     assert "no match: A: its graph pattern has no solution in 5 events" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        "OPTIONAL { ?x :Currency ?c }",
+        "{ ?x :Currency ?c } UNION { ?x :price 12 }",
+        "OPTIONAL { ?x :price ?c OPTIONAL { ?x :Currency ?d } }",
+    ],
+)
+def test_matches_do_not_hide_what_is_never_there(group: str) -> None:
+    run = spaseq.compile(query(f"?x :price ?p {group}", seq="A ; B")).start()
+    events = [(S, at, graph(f"a{at} price 12", f"a{at} currency 1")) for at in range(3)]
+    for event in events:
+        run.push(*event)
+    told = run.why_not(events=events)
+    assert "0 matches" not in told
+    assert "A: in OPTIONAL or UNION, " in told
+    assert "has the predicate :Currency; did you mean :currency?" in told
+    assert "in OPTIONAL or UNION" not in run.why_not(events=[])
