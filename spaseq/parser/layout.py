@@ -222,11 +222,14 @@ class _Layout:
             return "  "
         given = " " if piece.gap else ""
         left, right = before.text, piece.text
-        if self._state.in_steps and {left, right} & {"{", "}"}:
-            # The bounds of a quantifier; the step that follows it keeps its blank.
-            return given if left == "}" else ""
-        if self._state.in_steps and left == "," and self._state.brackets[-1] == "{":
-            return ""
+        if self._state.in_steps:
+            in_quantifier = self._state.brackets[-1] == "{"
+            if in_quantifier or right == "{":
+                return ""
+            if right in (",", ";"):
+                return " "
+            if left == "}":
+                return given
         if left == "(" or right == ")" or right == ",":
             return ""
         if left == "[" or right == "]":

@@ -129,3 +129,9 @@ def test_mappings_of_rows_are_laid_out() -> None:
 def test_an_error_is_that_of_the_query() -> None:
     with pytest.raises(QuerySyntaxError, match="unknown word SELEKT"):
         laid_out("SELEKT ?x")
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*/*.rq")), ids=lambda path: path.name)
+def test_the_examples_are_laid_out(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert laid_out(text) == text
