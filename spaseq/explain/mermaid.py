@@ -15,16 +15,21 @@ def to_mermaid(program: CompiledQueries) -> str:
     """The automata as one flow chart, a subgraph for each query."""
     lines = ["flowchart LR"]
     for number, picture in enumerate(pictures(program)):
-        title = _label([(picture.title, "name"), (picture.subtitle, "note")])
-        lines.append(f"  subgraph q{number} [{title}]")
+        # A title of several lines would lie on the first nodes.
+        title = _label([(picture.title, "name")])
+        lines += [f"  subgraph q{number} [{title}]", "    direction LR"]
         for position, node in enumerate(picture.nodes):
             left, right = ("(((", ")))") if node.accept else ("(", ")")
             lines.append(f"    q{number}n{position}{left}{_label(node.lines)}{right}")
         for edge in picture.edges:
             ends = f"q{number}n{edge.source}", f"q{number}n{edge.target}"
             lines.append(f"    {ends[0]} -->|{_label(edge.lines)}| {ends[1]}")
-        steps = _label([(f"{name} {text}", "note") for name, text in picture.steps])
-        lines += [f"    q{number}steps[{steps}]", f"    style q{number}steps fill:none,stroke:none"]
+        steps = [(f"{name} {text}", "note") for name, text in picture.steps]
+        steps_label = _label([(picture.subtitle, "note"), *steps])
+        lines += [
+            f"    q{number}steps[{steps_label}]",
+            f"    style q{number}steps fill:none,stroke:none",
+        ]
         starts = [n for n, node in enumerate(picture.nodes) if node.start]
         lines += [f"    style q{number}n{n} stroke-width:3px" for n in starts]
         lines.append("  end")
