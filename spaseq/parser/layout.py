@@ -187,7 +187,9 @@ class _Layout:
 
     def _after_comments(self, position: int) -> _Piece | None:
         """The piece itself, or the token that follows a comment."""
-        return next((piece for piece in self._pieces[position:] if piece.kind != "#"), None)
+        while position < len(self._pieces) and self._pieces[position].kind == "#":
+            position += 1
+        return self._pieces[position] if position < len(self._pieces) else None
 
     def _begins_statement(self, piece: _Piece) -> bool:
         last, brackets = self._state.token, self._state.brackets
