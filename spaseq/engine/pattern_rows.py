@@ -205,7 +205,7 @@ def check_graphs(program: CompiledQueries, graphs: Sequence[str]) -> None:
         given = ", ".join(f"<{iri}>" for iri in graphs) or "none"
         raise KbError(
             f"the query reads the KB graph <{absent[0]}> (FROM), but it was not given; "
-            f"graphs given: {given}. Name a file for it, as in --kb '{absent[0]}=FILE'"
+            f"graphs given: {given}. Name a file for it: --kb '{absent[0]}=FILE' (kb= in Python)"
         )
 
 

@@ -20,7 +20,7 @@ _KEYWORDS = {
 }
 """Options whose argument has another name."""
 _TWICE = re.compile(r"--[a-z-]+(?: [A-Z=.a-z]+)? \((?:[a-z_]+)=(?: in Python)?\)")
-_KB = re.compile(r"--kb '([^'=]+)=FILE'")
+_KB = re.compile(r"--kb '([^'=]+)=FILE'(?: \(kb= in Python\))?")
 _VALUED = re.compile(r"--(events|on-error|on-limit|time-unit|entail) ([a-z][\w-]*(?::N)?)")
 _PRECISION = re.compile(r"--time-precision truncate or round \(time_precision= in Python\)")
 _PLAIN = re.compile(r"(?<![\w-])(?<!map )--([a-z][a-z-]+)(?: (?:NAME=MAPPING\.rq|[A-Z]+\b))?")

@@ -419,6 +419,7 @@ def test_what_dir_shows() -> None:
         ("--events dataset reads all, --events triples:N cuts",
          'framing="dataset" reads all, framing="triples:N" cuts'),
         ("as in --kb 'urn:g=FILE'", 'as in kb={"urn:g": "FILE"}'),
+        ("for it: --kb 'urn:g=FILE' (kb= in Python)", 'for it: kb={"urn:g": "FILE"}'),
         ("--time-precision truncate or round (time_precision= in Python) accepts it",
          'time_precision="truncate" or "round" accepts it'),
         ("a--b, x -- y", "a--b, x -- y"),
