@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -99,7 +98,7 @@ def _of(names: Mapping[Term, Term], node: ox.BlankNode) -> ox.BlankNode:
 
 def event_digest(stream: str, micros: int, ordinal: int) -> str:
     """An identifier of an event, from its place in its stream."""
-    return blake2b(f"{stream} {micros} {ordinal}".encode(), digest_size=8).hexdigest()
+    return _digest(f"{stream} {micros} {ordinal}", 8)
 
 
 def match_digest(match: Match, places: Sequence[str], texts: Sequence[str]) -> str:
@@ -114,4 +113,11 @@ def match_digest(match: Match, places: Sequence[str], texts: Sequence[str]) -> s
     if match.boolean is None:
         parts += places
         parts += [f"\n{name} {text}" for name, text in zip(match.bindings, texts, strict=True)]
-    return blake2b("".join(parts).encode(), digest_size=12).hexdigest()
+    return _digest("".join(parts), 12)
+
+
+def _digest(text: str, size: int) -> str:
+    # Imported here, because it loads OpenSSL, and most runs on the command line need no digest.
+    from hashlib import blake2b
+
+    return blake2b(text.encode(), digest_size=size).hexdigest()
