@@ -27,7 +27,7 @@ from spaseq.rdf.native._minting import Minter
 
 Message: TypeAlias = tuple[bytes, str | None, int | None]
 """(text, media type, time in microseconds since 1970)."""
-_BEGINNINGS = (b"<", b"_")
+_BEGINNINGS = frozenset((b"<", b"_"))
 """The first byte of a message in N-Quads that surely has a statement."""
 _ENDS = (b".", b".\n")
 """How a message in N-Quads ends that has no unfinished statement."""
@@ -82,17 +82,46 @@ class PushedMessages:
         Successive messages in N-Quads that are plain are read as one RDF Messages log, because
         preparing the reader takes far longer than reading a short message.
         """
+        if len(messages) > 1:
+            text = self._joined(messages)
+            if text is not None:
+                self._feed_log(messages, text)
+                return
         at, count = 0, len(messages)
         while at < count and self.failure is None:
             end = at
             while end < count and self._is_plain(messages[end], messages[at]):
                 end += 1
             if end - at > 1:
-                self._feed_log(messages[at:end])
+                some = messages[at:end]
+                ended = [data if data.endswith(b"\n") else data + b"\n" for data, _, _ in some]
+                self._feed_log(some, b"MESSAGE\n".join(ended))
                 at = end
             else:
                 self.feed(*messages[at])
                 at += 1
+
+    def _joined(self, messages: Sequence[Message]) -> bytes | None:
+        """The log of all messages; None if one of them is not plain, as `_is_plain` says.
+
+        Looks at all of them together, which takes a fifth of the time.
+        """
+        _, media_type, time = messages[0]
+        if not self._joins or self.failure is not None or not self._is_default(media_type):
+            return None
+        parts = [data for data, _, _ in messages]
+        text = b"MESSAGE\n".join(parts)
+        more = len(parts) - 1
+        times = [one for _, _, one in messages]
+        is_plain = (
+            {data[:1] for data in parts} <= _BEGINNINGS
+            and text.count(b"MESSAGE") == more
+            and text.count(b".\nMESSAGE\n") == more
+            and text.endswith(b".\n")
+            and {kind for _, kind, _ in messages} == {media_type}
+            and times.count(None) == (len(times) if time is None else 0)
+        )
+        return text if is_plain else None
 
     def _is_plain(self, message: Message, first: Message) -> bool:
         """Whether a message can follow another one in a log: it is one event, whose syntax and kind
@@ -115,11 +144,8 @@ class PushedMessages:
         essence = _essence(media_type)
         return essence in GENERIC_TYPES or self._by_type.get(essence) is self._default
 
-    def _feed_log(self, messages: Sequence[Message]) -> None:
-        """Read plain messages; an error names the message and the line in it."""
-        text = b"MESSAGE\n".join(
-            [data if data.endswith(b"\n") else data + b"\n" for data, _, _ in messages]
-        )
+    def _feed_log(self, messages: Sequence[Message], text: bytes) -> None:
+        """Read plain messages, joined to a log; an error names the message and the line in it."""
         by_channel = self._begin(messages[0][2])
         questions = self._reading.questions
         questions.times = iter([t or 0 for _, _, t in messages]) if by_channel else None

@@ -174,16 +174,53 @@ class KafkaSource:
             self._fresh = False
             return [Chunk(b"", self._position(), mark=True)]
         self._commit_to_group()
+        alone: Sequence[Any] | None = None
         try:
-            self._receive(timeout)
+            if len(self._held) == 1 and not self._replay and not any(self._held.values()):
+                alone = self._received(timeout)
+            else:
+                self._receive(timeout)
             self._look_for_partitions()
         except self._kafka.KafkaException as error:
             raise self._unreachable(error) from error
         if self._failure is not None:
             raise InputError(f"cannot be read: {self._failure}", self._address.shown)
         with self._passed.lock:
-            found = self._merged()
+            found = self._merged() if alone is None else self._all_of_one(alone)
             return [Chunk(b"", self._position(), together=found)] if found else ()
+
+    def _received(self, timeout: float) -> list[Any]:
+        """The messages that have come: one with a wait, then those that are there."""
+        first = self._consumer.poll(timeout)
+        return [] if first is None else [first, *self._consumer.consume(AT_ONCE, timeout=0)]
+
+    def _all_of_one(self, messages: Sequence[Any]) -> list[Message]:
+        """The messages of the only partition, as they are to be passed on.
+
+        As `_keep` and `_pass_on` do it, without a queue and without a call for each message.
+        """
+        found: list[Message] = []
+        append, last, count = found.append, None, 0
+        for message in messages:
+            if message.error() is not None:
+                self._keep(message)
+                continue
+            last, count = message, count + 1
+            value = message.value()
+            if value is None:
+                continue  # what compacted topics have for a deleted key
+            kind, millis = message.timestamp()
+            headers = message.headers()
+            append(
+                (value, _media_type(headers) if headers else None, millis * 1000 if kind else None)
+            )
+        if last is not None:
+            self._at_end.clear()
+            self._has_come_back()
+            self._offsets[str(last.partition())] = last.offset() + 1
+            self._passed.count += count
+            self._since = time.monotonic()
+        return found
 
     def _receive(self, timeout: float) -> None:
         """Take messages from the client: one with a wait, then those that are there."""
@@ -208,9 +245,7 @@ class KafkaSource:
             partition = message.partition()
             self._at_end.discard(partition)
             self._held[partition].append(message)
-            if self._is_down:
-                self._is_down = False
-                self._log(f"{self._address.shown}: connected again")
+            self._has_come_back()
         elif error.code() == self._kafka.KafkaError._PARTITION_EOF:
             self._at_end.add(message.partition())
         elif error.code() == self._kafka.KafkaError._AUTO_OFFSET_RESET:
@@ -220,6 +255,11 @@ class KafkaSource:
             )
         elif not error.retriable():
             raise InputError(f"cannot be read: {error.str()}", self._address.shown)
+
+    def _has_come_back(self) -> None:
+        if self._is_down:
+            self._is_down = False
+            self._log(f"{self._address.shown}: connected again")
 
     def _look_for_partitions(self) -> None:
         """Read partitions that were added, from their beginning."""
