@@ -127,6 +127,36 @@ def test_live_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stdout.count("killed: 2") == 2
 
 
+def test_a_server_under_kills(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kills amid registration, replacement and ingest; it starts three processes."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    script = ROOT / "benchmarks" / "server" / "kills.py"
+    command = [sys.executable, str(script), "--kills", "2", "--most", "0.4"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.startswith("2 kills: ")
+    assert result.stdout.rstrip().endswith("all there")
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "expected"),
+    [
+        ("start.py", ("--queries", "5"), "from the state: 5 queries"),
+        ("ingest.py", ("--events", "2000", "--body", "500"), "the engine alone"),
+        ("subscribers.py", ("--subscribers", "3", "--rate", "50", "--seconds", "1"),
+         "each got 50 to 50"),
+    ],
+)  # fmt: skip
+def test_servers(
+    script: str, arguments: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    command = [sys.executable, str(ROOT / "benchmarks" / "server" / script), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert expected in result.stdout
+
+
 def test_writing_matches() -> None:
     text = printed(
         ROOT / "benchmarks" / "writing" / "matches.py",

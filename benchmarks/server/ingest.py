@@ -11,6 +11,7 @@ in this process: what the engine alone takes.
 from __future__ import annotations
 
 import argparse
+import random
 import signal
 import tempfile
 import time
@@ -35,8 +36,8 @@ PROV = "http://www.w3.org/ns/prov#generatedAtTime"
 TYPES = {"nquads": "application/n-quads", "ndjson": "application/x-ndjson"}
 
 
-def event(number: int, syntax: str) -> str:
-    value, sensor = number * 2654435761 % 2**32 % 1000, number % 97
+def event(number: int, syntax: str, drawn: random.Random) -> str:
+    value, sensor = drawn.randrange(1000), drawn.randrange(100)
     if syntax == "nquads":
         return (
             f'<{EXAMPLE}e/{number}> <{PROV}> "{number // 100}"^^<{INTEGER}> .\n'
@@ -50,8 +51,9 @@ def event(number: int, syntax: str) -> str:
 
 
 def bodies(count: int, size: int, syntax: str) -> Iterator[bytes]:
+    drawn = random.Random(1)
     for first in range(0, count, size):
-        texts = [event(number, syntax) for number in range(first, min(first + size, count))]
+        texts = [event(number, syntax, drawn) for number in range(first, min(first + size, count))]
         yield "".join(texts).encode()
 
 

@@ -110,11 +110,13 @@ class Engine:
         self._is_closed = False
         self.failure: BaseException | None = None
         """What ended the thread."""
+        self.ended: Callable[[], None] = lambda: None
+        """Called in the thread when it ends."""
         self._checkpoint_waiters: list[tuple[int, Future[int]]] = []
         self._folder = StateFolder(str(settings.folder), log)
         self.kb_folder = settings.folder / "kb"
         self.kb_folder.mkdir(exist_ok=True)
-        self._journal = Journal(settings.folder)
+        self._journal = Journal(settings.folder, log)
         self._lows: list[int] = []
         self.started = time.monotonic()
         self._turn_begun: float | None = None
@@ -224,7 +226,6 @@ class Engine:
         except BaseException as error:
             self.failure = error
             self._log(f"the engine has ended: {type(error).__name__}: {error}")
-            raise
         finally:
             self.checkpoints.cancel()
             with self._arrived:
@@ -235,6 +236,7 @@ class Engine:
                 call.future.set_exception(Problem(503, "the server is stopping", "stopping"))
             for _, future in self._checkpoint_waiters:
                 future.set_exception(Problem(503, "the server is stopping", "stopping"))
+            self.ended()
 
     def _taken(self) -> list[_Call[Any]]:
         with self._arrived:
@@ -252,10 +254,17 @@ class Engine:
                 answers.append((call.future, call.function(), None))
             except Exception as error:
                 answers.append((call.future, None, error))
-        self._notice_silence()
-        if self._settings.durable:
-            self._journal.sync()
-        self.board.publish(self.machine.watermark)
+        try:
+            self._notice_silence()
+            if self._settings.durable:
+                self._journal.sync()
+            self.board.publish(self.machine.watermark)
+        except BaseException:
+            # What was done is not on disk, so nobody may hear of it, and the engine has to end.
+            refused = Problem(503, "the server cannot write its state", "storage")
+            for future, _, _ in answers:
+                future.set_exception(refused)
+            raise
         with self._arrived:
             self._queued -= sum([call.size for call in calls])
         for future, answer, failure in answers:

@@ -5,9 +5,9 @@ A record is a mapping of JSON and a body of bytes. The engine appends a record, 
 behind the last checkpoint again, and reaches the same state, because nothing else changes it.
 
 A file of the journal is `MAGIC` and records: the sizes of mapping and body (4 bytes each, little
-endian), the CRC-32 of both, the mapping, the body. A crash can tear the last record, which nobody
-was told of; the journal is cut off there. Files are numbered by their first record, and those
-before the last two checkpoints are removed.
+endian), the CRC-32 of both, the mapping, the body. A crash can tear the last records, which nobody
+was told of; the journal is cut off there, and says so. Files are numbered by their first record, and
+those before the last two checkpoints are removed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -45,13 +45,14 @@ class Journal:
 
     Args:
         folder: Where its files are; it exists.
+        log: Reports what is cut off.
 
     Raises:
-        StateError: if a file is damaged elsewhere than at its end.
         OSError: if the folder cannot be used.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, log: Callable[[str], None] = lambda text: None):
+        self._log = log
         self._folder = folder
         self._firsts = sorted(
             int(found[1]) for name in os.listdir(folder) if (found := _NAME.fullmatch(name))
@@ -59,6 +60,8 @@ class Journal:
         self._file: IO[bytes] | None = None
         self._size = 0
         self._is_dirty = False
+        self._failure: OSError | None = None
+        """What kept a record from being written; nothing is written behind it."""
         self.next = 0
         """The number of the next record."""
         if self._firsts:
@@ -85,6 +88,9 @@ class Journal:
             return
         self.next = first + count
         self._file = open(path, "r+b")  # noqa: SIM115 (closed by `close`)
+        rest = path.stat().st_size - end
+        if rest:
+            self._log(f"{path}: {rest} bytes behind record {self.next} are not whole: cut off")
         self._file.truncate(end)
         self._file.seek(end)
         self._size = end
@@ -92,15 +98,25 @@ class Journal:
     # ------------------------------------------------------------ writing
 
     def append(self, says: Mapping[str, Any], body: bytes = b"") -> int:
-        """Append a record, which `sync` makes durable. Returns its number."""
-        if self._file is None or self._size >= FILE_BYTES:
-            self._begin()
-        assert self._file is not None
+        """Append a record, which `sync` makes durable. Returns its number.
+
+        Raises:
+            OSError: if it cannot be written, for example because the disk is full; `sync` raises
+                the same then, and no record can follow.
+        """
+        if self._failure is not None:
+            raise self._failure
         text = json.dumps(says, ensure_ascii=False, separators=(",", ":")).encode()
         head = _HEAD.pack(len(text), len(body), zlib.crc32(body, zlib.crc32(text)))
-        self._file.write(head)
-        self._file.write(text)
-        self._file.write(body)
+        try:
+            if self._file is None or self._size >= FILE_BYTES:
+                self._begin()
+            assert self._file is not None
+            for part in (head, text, body):
+                self._file.write(part)
+        except OSError as error:
+            self._failure = error
+            raise
         self._size += len(head) + len(text) + len(body)
         self._is_dirty = True
         number, self.next = self.next, self.next + 1
@@ -122,7 +138,13 @@ class Journal:
             os.close(folder)
 
     def sync(self) -> None:
-        """Make all records durable."""
+        """Make all records durable.
+
+        Raises:
+            OSError: if they cannot be written.
+        """
+        if self._failure is not None:
+            raise self._failure
         if self._is_dirty and self._file is not None:
             self._file.flush()
             os.fdatasync(self._file.fileno())
@@ -141,9 +163,12 @@ class Journal:
     def close(self) -> None:
         """Make all records durable and close the file."""
         if self._file is not None:
-            self.sync()
-            self._file.close()
-            self._file = None
+            try:
+                if self._failure is None:
+                    self.sync()
+            finally:
+                self._file.close()
+                self._file = None
 
     # ------------------------------------------------------------ reading
 

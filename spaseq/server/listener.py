@@ -58,10 +58,15 @@ class Listener(uvicorn.Server):
             )
         )
         self._context = context
+        # An engine that has ended cannot go on; a service manager starts the server again.
+        context.engine.ended = self._end
         self._options = options
         self._log = log
         self.url = ""
         """Where it listens, once it does."""
+
+    def _end(self) -> None:
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

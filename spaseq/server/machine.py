@@ -104,14 +104,12 @@ class RunSettings:
         reading: How events are read, with the lateness.
         entail: `rdfs` or `owl-ql`.
         limits: The limits of `Program.start`.
-        declared: Name → IRI of the streams that exist without a query.
         kb: The graphs that are given at the start: IRI → path or URL.
     """
 
     reading: ReadOptions
     entail: str | None
     limits: Mapping[str, Any]
-    declared: Mapping[str, str]
     kb: Mapping[str, str]
 
 
@@ -146,8 +144,6 @@ class Machine:
         self.domain = TimeDomain()
         self._readers: dict[str, BodyReader] = {}
         self.run: Run | None = None
-        for iri in settings.declared.values():
-            self._add_stream(iri)
 
     # ------------------------------------------------------------ queries
 
@@ -381,9 +377,7 @@ class Machine:
 
     def names(self) -> dict[str, list[str]]:
         """Name of a stream in the queries → its IRIs."""
-        found: dict[str, dict[str, None]] = {
-            name: {iri: None} for name, iri in self._settings.declared.items()
-        }
+        found: dict[str, dict[str, None]] = {}
         for standing in list(self.queries.values()):
             for name, iri in standing.streams.items():
                 if iri in self.streams:

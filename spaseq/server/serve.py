@@ -31,7 +31,6 @@ class Options:
     state: str | None = None
     queries: str | None = None
     manages: bool = False
-    streams: Mapping[str, str] = field(default_factory=dict)
     kb: Mapping[str, str] = field(default_factory=dict)
     reading: ReadOptions = field(default_factory=ReadOptions)
     entail: str | None = None
@@ -88,9 +87,7 @@ def context_for(options: Options, folder: Path, log: Callable[[str], None]) -> C
     settings = EngineSettings(
         folder, options.checkpoint, options.idle, durable=options.state is not None
     )
-    run = RunSettings(
-        options.reading, options.entail, options.run_limits, options.streams, options.kb
-    )
+    run = RunSettings(options.reading, options.entail, options.run_limits, options.kb)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         board = Board(folder / "matches", options.replay, options.replay_bytes)

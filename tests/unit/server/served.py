@@ -66,10 +66,16 @@ class Served:
         self.url = self._listener.url
         self.http = httpx.Client(base_url=self.url, timeout=30)
 
+    def wait(self) -> None:
+        """Wait until the server has ended by itself."""
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
     def stop(self) -> None:
         self.http.close()
         self._listener.should_exit = True
         self._thread.join(30)
+        self.context.engine.close()
         self._socket.close()
         assert not self._thread.is_alive()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +13,9 @@ import pytest
 from served import RISE, TRIG, Served, served, trade
 from starlette.routing import Route
 
+from spaseq.errors import StateError
 from spaseq.server.app import ROUTES
+from spaseq.server.journal import Journal
 from spaseq.server.openapi import OPERATIONS, document, template
 
 KB = "/v1/kb/http%3A%2F%2Fexample.org%2Fkb"
@@ -222,3 +225,66 @@ def test_watermarks_are_numbers_or_dates(server: Served) -> None:
     moved = post("/v1/streams/trades/watermark", json={"time": "2026-01-01T00:00:00Z"})
     assert moved.status_code == 202
     assert post("/v1/streams/trades/watermark", json={"time": 5}).status_code == 422
+
+
+def test_a_full_disk_ends_the_server_before_it_promises_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(tmp_path) as server:
+        server.put("rise")
+        server.push((1, 10))
+        journal = server.context.engine._journal
+        monkeypatch.setattr("os.fdatasync", _full)
+        answer = server.push((2, 12))
+        assert answer.status_code == 503
+        monkeypatch.undo()
+        server.wait()
+        assert journal.next == 3
+    with served(tmp_path) as server:
+        # The event was written and not promised; pushed again it is there twice or once.
+        server.push((2, 12))
+        assert set(server.found()) == {(10, 12)}
+
+
+def _full(_: int) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_torn_record_is_cut_off(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        server.put("rise")
+        server.push((1, 10))
+        copies = tmp_path.with_name("copy")
+        shutil.copytree(tmp_path, copies)
+    (journal,) = copies.glob("journal-*")
+    with open(journal, "ab") as file:
+        file.write(b"\x10\x00\x00\x00\xff\xff")
+    with served(copies) as server:
+        server.push((2, 12))
+        assert server.found() == [(10, 12)]
+        assert any("6 bytes behind record" in line for line in server.logged)
+
+
+def test_a_damaged_file_of_the_journal_is_refused(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    for number in range(4):
+        journal.append({"number": number}, b"x" * 10)
+        if number == 1:
+            journal._size = 1 << 40  # another file is begun
+    journal.close()
+    again = Journal(tmp_path)
+    assert [record.says["number"] for record in again.read(1)] == [1, 2, 3]
+    again.forget(2)
+    assert again.first == 2
+    with pytest.raises(StateError, match="begins at record 2, but 0 is needed"):
+        list(again.read(0))
+    again.close()
+    journal = Journal(tmp_path)
+    journal._size = 1 << 40
+    journal.append({"number": 4})
+    first = tmp_path / "journal-2"
+    data = first.read_bytes()
+    first.write_bytes(data[:40] + b"?" + data[41:])
+    with pytest.raises(StateError, match="is damaged: it ends at record"):
+        list(journal.read(2))
+    journal.close()
