@@ -34,7 +34,7 @@ from strategies import EXAMPLE, Case
 
 import spaseq
 from spaseq.cli import main
-from spaseq.errors import QueryError
+from spaseq.errors import QueryError, StateError
 from spaseq.parser import parse
 from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match
@@ -136,7 +136,10 @@ def try_cases(seeds: Sequence[int], tally: Tally) -> None:
         wrong = objection(case, found)
         if not wrong and seed % RESUMED == 0:
             tally.resumed += 1
-            wrong = objection(case, package(case, resumed=True))
+            try:
+                wrong = objection(case, package(case, resumed=True))
+            except StateError as error:
+                wrong = str(error)
             wrong = wrong and f"resumed: {wrong}"
         if wrong:
             tally.differences.append(f"seed {seed}: {wrong}\n{case!r}")

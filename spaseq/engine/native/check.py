@@ -108,7 +108,9 @@ class _Checking:
             if any(rows) or times or bounds or clock or bound or start or state.skipped:
                 refuse("clock", "something is there before the first instant")
             return
-        whole(bound, "clock", 0, now + tables.counted)
+        # A deadline after the last event may leave the window empty.
+        most = now + (tables.counted or bool(tables.deadlines))
+        whole(bound, "clock", 0, most)
         whole(start, "clock", 0, now)
         whole(state.skipped, "skipped", 0, now + 1)
         self.covers(clock, self.reach if tables.clocked else now + 1)
@@ -125,9 +127,8 @@ class _Checking:
             whole(sum(events for _, events in times), "clock", 0, tables.size)
         else:
             rising((micros for _, micros in times), "clock", strictly=False)
-            if times[-1][1] != self.state.clock.micros or times[max(start - first, 0)][1] != (
-                self.state.clock.micros
-            ):
+            present = self.state.clock.micros
+            if times and (times[-1][1], times[max(start - first, 0)][1]) != (present, present):
                 refuse("clock", "the open timestamp is not the last one")
         if bounds and tables.windows < 2:
             refuse("clock", "there are bounds that no guard looks back to")
