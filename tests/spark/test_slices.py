@@ -51,6 +51,7 @@ QUERIES = {
     "closing": query("?k ?low ?where", "20 SECONDS", "Low ; !High"),
     "optional": query("?k ?n ?low ?where", "20 SECONDS", "Mid? ; Low ; High"),
     "every": query("?k ?high ?where", "20 SECONDS", "Low , High"),
+    "in front": query("?k ?low ?n ?where", "5 SECONDS", "!High WITHIN 15 SECONDS ; Low ; Mid"),
 }
 
 
