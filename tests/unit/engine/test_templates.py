@@ -62,6 +62,7 @@ SHAPES = (
         + gpm("B", "?z :p ?w FILTER(?z = :x%c && ?w > PREV(?w, -1))"),
         window="WITHIN 5 SECONDS",
     ),
+    query("A ; B", gpm("A", ":x%c :p ?v FILTER(?v = %t.0)") + gpm("B", ":x%c :q ?w")),
     query("A ; B", gpm("A", ":x%c :p ?v") + gpm("B", ":x%c :q ?w", "r"), streams="s r"),
     query(
         "A ; A ; B",
@@ -206,6 +207,29 @@ def test_a_match_shows_nothing_of_the_template() -> None:
     assert (second.query, second.values) == ("q2", {"v": 3, "w": 0, "x": f"{EX}x1"})
     assert [list(witness.bindings) for witness in second.events] == [["v", "x"], ["w"]]
     assert '".' not in second.to_json()
+
+
+def test_strings_are_looked_up_and_compared_as_filters_compare_them() -> None:
+    pattern = "?x :p ?v FILTER(?v = %s)"
+    constants = ('"ann"', '"bob"', '"ann"@en', "2", "2.0", ":x1")
+    texts = [query("A", gpm("A", pattern % constant)) for constant in constants]
+    alone = [spaseq.compile(text).start() for text in texts]
+    run = alerts(*texts)
+    shared = next(iter(run.evaluation.divisions.values())).template.queries
+    assert [constants[number] for number in shared] == ['"ann"', '"bob"', ":x1"]
+    values = [
+        ox.Literal("ann"),
+        ox.Literal("ann", language="en"),
+        ox.Literal("ann", datatype=ox.NamedNode(EX + "name")),
+        ox.Literal("2"),
+        ox.Literal(2),
+        ox.Literal(2.0),
+        ox.NamedNode(EX + "x1"),
+    ]
+    for second, value in enumerate(values):
+        event = [ox.Triple(ox.NamedNode(EX + "x0"), ox.NamedNode(EX + "p"), value)]
+        expected = [n for n, each in enumerate(alone) if each.push(S, second, event)]
+        assert [int(m.query[1:]) for m in run.push(S, second, event)] == expected
 
 
 def test_few_queries_with_constants_are_evaluated_on_their_own(
