@@ -126,9 +126,9 @@ def optional_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) 
     """The triples in OPTIONAL and UNION that no event of a sample has, since they never matched."""
     if run.entail is not None or not sample.events:
         return []
-    plan = run.program.queries[number].plan
-    prefixes = dict(run.program.sources[number].prologue.prefixes)
-    diagnosis = _diagnosis(gpm, plan, run.kb, sample, prefixes)
+    plan = run.public.queries[number].plan
+    prefixes = dict(run.public.sources[number].prologue.prefixes)
+    diagnosis = diagnosis_of(gpm, plan, run.kb, sample, prefixes)
     return list(dict.fromkeys(diagnosis.optional_causes()))
 
 
