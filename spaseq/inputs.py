@@ -25,6 +25,7 @@ from spaseq.engine.python_graphs import facts_of, name_of, term_of
 from spaseq.errors import ArgumentError, EventError, SpaseqError, kind_of
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Counters, Framing, ReadOptions, TimeDomain, Troubles
+from spaseq.io.remote_files import is_remote_file
 from spaseq.io.rows.formats import is_table
 from spaseq.io.rows.mapping import RowMapping
 from spaseq.io.source import Source
@@ -149,9 +150,11 @@ def _paths(content: Any) -> list[Any]:
     if os.path.exists(path):
         return [path]
     if _URL.match(path):
+        if is_remote_file(path):
+            return [path]
         raise SpaseqError(
-            f"streams: {path} is a URL, and run reads files: open it and give the open file, or "
-            "read it with the command spaseq run"
+            f"streams: {path} is no URL of a finished file, and run reads those to their end: arun "
+            "and the command spaseq run follow sources that go on"
         )
     if not _PATTERN.intersection(path):
         return [path]

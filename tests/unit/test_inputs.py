@@ -368,8 +368,8 @@ def test_arguments_of_programs_and_runs() -> None:
             call()
     with pytest.raises(SpaseqError, match="framing: 'x' is no framing of events"):
         found([], framing="x")
-    with pytest.raises(SpaseqError, match="is a URL, and run reads files"):
-        found("https://example.org/x.nq")
+    with pytest.raises(SpaseqError, match="is no URL of a finished file"):
+        found("https://example.org/stream")
 
 
 def test_a_negative_lateness_and_a_bad_text() -> None:

@@ -15,6 +15,7 @@ from session_runs import EACH, Running, values
 from test_following import event
 from web_servers import answer, http_server
 
+import spaseq
 from spaseq.cli import main
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io.remote_files import is_remote_file, open_remote
@@ -148,3 +149,9 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
     with pytest.raises(SpaseqError, match=r"pip install 'spaseq\[gs\]'"):
         open_remote("gs://bucket/key.nq")
+
+
+def test_python_reads_a_finished_file_by_url(s3: Any) -> None:
+    s3.put_object(Bucket="market", Key="python.nq", Body=TEXT.encode())
+    with spaseq.run(EACH, {"readings": "s3://market/python.nq"}) as result:
+        assert sum(1 for _ in result) == 2000
