@@ -61,6 +61,8 @@ def translate(modules: list[Extension]) -> list[Extension]:
         modules,
         nthreads=os.cpu_count() or 1,
         language_level=3,
+        # The modules do without the interpreter's lock (docs/architecture.md, "Threads").
+        compiler_directives={"freethreading_compatible": True},
         shared_utility_qualified_name=UTILITY_MODULE,
         show_all_warnings=False,
     )

@@ -39,7 +39,13 @@ from spaseq.rdf._terms cimport (
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 from spaseq.rdf.time import from_micros
 
-cdef uint64_t _serials = 0
+cdef extern from *:
+    """
+    /* Threads number batches without a lock. */
+    static unsigned long long spaseq_serials = 0;
+    #define spaseq_next_serial() __atomic_add_fetch(&spaseq_serials, 1, __ATOMIC_RELAXED)
+    """
+    uint64_t next_serial "spaseq_next_serial"() noexcept nogil
 
 
 cdef inline term_t _refitted(EventBatch self, const term_t* numbers, term_t term) noexcept nogil:
@@ -129,9 +135,7 @@ cdef class EventBatch:
         return 0
 
     cdef int _renew(self) noexcept:
-        global _serials
-        _serials += 1
-        self.serial = _serials
+        self.serial = next_serial()
         return 0
 
     def __dealloc__(self):

@@ -35,7 +35,7 @@ cdef extern from *:
     #define SPASEQ_LARGE ((size_t)1 << 20)
     #define SPASEQ_PAGE ((size_t)1 << 21)
     #if defined(__GLIBC__) && defined(MADV_HUGEPAGE) && defined(MREMAP_MAYMOVE)
-    #if !defined(__SANITIZE_ADDRESS__)  /* it watches what malloc gives */
+    #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they watch malloc */
     #define SPASEQ_MAPPED 1
     #endif
     #endif

@@ -8,6 +8,7 @@ Invariant: a match does not refer to the run.
 Cost: linear in the steps of the newest result of the group; constant for each match.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -28,11 +29,19 @@ cdef class GroupMatch(Match):
     cdef GroupColumns columns
 
     cdef int decode_times(self) except -1:
-        self.found_start = timestamp_of(measured(self.packed)[1])
-        self.found_end = (<DecodedStep>self.steps[len(self.steps) - 1]).timestamp()
+        with cython.critical_section(self.reading):
+            if self.found_end is None:
+                self.found_start = timestamp_of(measured(self.packed)[1])
+                self.found_end = (<DecodedStep>self.steps[len(self.steps) - 1]).timestamp()
         return 0
 
     cdef int decode_bindings(self) except -1:
+        with cython.critical_section(self.reading):
+            if self.found_bindings is None:
+                self.found_bindings = self._solution()
+        return 0
+
+    cdef dict _solution(self):
         cdef dict found = {}
         count, _, totals, texts, key = measured(self.packed)
         terms = [None if text is None else written_term(text) for text in texts]
@@ -44,13 +53,14 @@ cdef class GroupMatch(Match):
                 value = None if key[place] is None else written_term(key[place])
             if value is not None:
                 found[name] = value
-        self.found_bindings = found
-        return 0
+        return found
 
     cdef int decode_events(self) except -1:
-        self.found_events = tuple([
-            (<DecodedStep>step).witness(self.reading) for step in self.steps
-        ])
+        with cython.critical_section(self.reading):
+            if self.found_events is None:
+                self.found_events = tuple([
+                    (<DecodedStep>step).witness(self.reading) for step in self.steps
+                ])
         return 0
 
 

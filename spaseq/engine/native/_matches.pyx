@@ -45,32 +45,47 @@ cdef inline size_t slot_of(const Label* label, uint32_t bits) noexcept nogil:
 
 
 cdef class FoundMatch(Match):
-    """A match that is decoded on first access."""
+    """A match that is decoded on first access.
+
+    Matches share steps and the decoder. Without the interpreter's lock, one thread at a time
+    decodes, and each attribute is set once, so that others can read it.
+    """
 
     cdef MatchDecoder reading
     cdef tuple steps
 
     def to_json(self) -> str:
-        return self.reading.json(self.steps, self.kb_version).decode()
+        with cython.critical_section(self.reading):
+            text = self.reading.json(self.steps, self.kb_version)
+        return text.decode()
 
     cdef int decode_times(self) except -1:
-        self.found_start = (<DecodedStep>self.steps[0]).timestamp()
-        self.found_end = (<DecodedStep>self.steps[len(self.steps) - 1]).timestamp()
+        with cython.critical_section(self.reading):
+            if self.found_end is None:
+                self.found_start = (<DecodedStep>self.steps[0]).timestamp()
+                self.found_end = (<DecodedStep>self.steps[len(self.steps) - 1]).timestamp()
         return 0
 
     cdef int decode_bindings(self) except -1:
-        self.found_bindings = self.reading.bindings(self.steps)
+        with cython.critical_section(self.reading):
+            if self.found_bindings is None:
+                self.found_bindings = self.reading.bindings(self.steps)
         return 0
 
     cdef int decode_events(self) except -1:
+        with cython.critical_section(self.reading):
+            if self.found_events is None:
+                self.found_events = self._witnesses()
+        return 0
+
+    cdef tuple _witnesses(self):
         cdef uint32_t i, length = <uint32_t>len(self.steps)
         cdef tuple events = PyTuple_New(length)
         for i in range(length):
             witness = (<DecodedStep>self.steps[i]).witness(self.reading)
             Py_INCREF(witness)
             PyTuple_SET_ITEM(events, i, witness)
-        self.found_events = events
-        return 0
+        return events
 
 
 @cython.no_gc  # as its base
@@ -356,6 +371,10 @@ cdef class MatchMaker:
 
     def _order(self, FoundMatch match):
         """The sort key of matches of the same instants, in the order of `OutputStage`."""
+        with cython.critical_section(self.reading):
+            return self._decoded_order(match)
+
+    def _decoded_order(self, FoundMatch match):
         cdef dict bindings = self.ordering.bindings(match.steps)
         bound = [bindings.get(name) for name in self.ordering.names]
         return (
