@@ -15,7 +15,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from spaseq.engine.key_division import KeyDivision, key_division
 from spaseq.engine.native._matches import Matches
@@ -105,7 +105,12 @@ class _Worker:
 
     def take(self) -> PartMatches:
         """The matches of the first part that was given and not taken."""
-        return self._found.get()
+        while True:
+            try:
+                return self._found.get(timeout=1)
+            except Empty:
+                if not self._thread.is_alive():
+                    raise MemoryError("a thread that matches has no memory left") from None
 
     def stop(self) -> None:
         """End the thread, also within an event."""
