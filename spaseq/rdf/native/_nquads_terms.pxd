@@ -565,6 +565,18 @@ cdef class TermReader:
     cdef const char* object_token(
         self, const char* at, const char* end, Column* column, bint wanted, Quad* quad
     ) except? NULL nogil
+    cdef const char* triple_token(
+        self, const char* at, const char* end, bint wanted, Quad* quad
+    ) except? NULL nogil
+    cdef const char* triple_end(
+        self, const char* at, const char* end, int depth
+    ) except? NULL nogil
+    cdef const char* part_end(
+        self, const char* at, const char* end, bint blank
+    ) except? NULL nogil
+    cdef const char* plain_literal_end(
+        self, const char* at, const char* end
+    ) except? NULL nogil
     cdef const char* literal_token(
         self, const char* at, const char* end, Column* column, bint wanted, term_t* term
     ) except? NULL nogil

@@ -17,13 +17,14 @@ from libc.string cimport memcmp, memcpy
 
 from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._memory cimport mem_free, mem_realloc
-from spaseq.rdf._terms cimport hash_of
+from spaseq.rdf._terms cimport has_blank, hash_of
 
 cdef object NamedNode = ox.NamedNode
 cdef object Literal = ox.Literal
 
 cdef enum:
     MOST_TAGS = 10000       # language tags that are remembered
+    MOST_DEPTH = 60         # of triple terms that are read here
 
 cdef const char* XSD_STRING = b"<http://www.w3.org/2001/XMLSchema#string>"
 cdef const char* RDF_TAGGED = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -296,6 +297,8 @@ cdef class TermReader:
         if at[0] == c'"':
             return self.literal_token(at, end, column, wanted, &quad.object)
         if at[0] == c"<":
+            if end - at > 1 and at[1] == c"<":
+                return self.triple_token(at, end, wanted, quad)
             close = iri_end(at, end)
         elif at[0] == c"_" and end - at > 2 and at[1] == c":":
             close = label_end(at, end)
@@ -317,6 +320,94 @@ cdef class TermReader:
         column.value.text = at
         column.value.size = close - at
         quad.object = column.value.term
+        return close
+
+    cdef const char* triple_token(
+        self, const char* at, const char* end, bint wanted, Quad* quad
+    ) except? NULL nogil:
+        """The end of the triple term at `at`; NULL if it is not certainly right, and in one form.
+
+        That is the form of its text in the dictionary: one space between its parts, which have no
+        escapes. Most writers write it so; pyoxigraph reads the others.
+        """
+        cdef const char* close = self.triple_end(at, end, 1)
+        cdef uint64_t hash
+        cdef uint32_t size
+        if close == NULL or close - at > MOST:
+            return NULL
+        size = <uint32_t>(close - at)
+        if has_blank(at, size):
+            quad.blank_object = 2
+        if wanted:
+            hash = hash_of(at, size)
+            quad.object = known_term(self.events.batch, hash, at, size)
+            if quad.object == 0:
+                quad.object = self.events.batch.enter(hash, at, size, False)
+        return close
+
+    cdef const char* triple_end(
+        self, const char* at, const char* end, int depth
+    ) except? NULL nogil:
+        """As `triple_token`, for a term at a depth, without its number."""
+        if depth > MOST_DEPTH or end - at < 4 or memcmp(at, b"<<( ", 4) != 0:
+            return NULL
+        at = self.part_end(at + 4, end, True)
+        if at == NULL or end - at < 2 or at[0] != c" ":
+            return NULL
+        at = self.part_end(at + 1, end, False)
+        if at == NULL or end - at < 3 or at[0] != c" ":
+            return NULL
+        at += 1
+        if at[0] == c'"':
+            at = self.plain_literal_end(at, end)
+        elif at[0] == c"<" and at[1] == c"<":
+            at = self.triple_end(at, end, depth + 1)
+        else:
+            at = self.part_end(at, end, True)
+        if at == NULL or end - at < 4 or memcmp(at, b" )>>", 4) != 0:
+            return NULL
+        return at + 4
+
+    cdef const char* part_end(
+        self, const char* at, const char* end, bint blank
+    ) except? NULL nogil:
+        """The end of the IRI, or the blank node, that is a part of a triple term."""
+        cdef const char* close
+        if blank and at[0] == c"_" and end - at > 2 and at[1] == c":":
+            return label_end(at, end)
+        if at[0] != c"<":
+            return NULL
+        close = iri_end(at, end)
+        if close == NULL or not is_iri(at + 1, close - at - 2, &self.beginning):
+            return NULL
+        return close
+
+    cdef const char* plain_literal_end(
+        self, const char* at, const char* end
+    ) except? NULL nogil:
+        """The end of a literal that is written as in the dictionary."""
+        cdef bint is_plain = True
+        cdef const char* close = quote(at + 1, end)
+        cdef const char* suffix
+        if close == end or close[0] != c'"':
+            return NULL
+        suffix = close + 1
+        if suffix == end or suffix[0] == c" ":
+            return suffix
+        if suffix[0] == c"@":
+            close = self.language(suffix, end, &is_plain)
+            return close if is_plain else NULL
+        if end - suffix < 3 or suffix[0] != c"^" or suffix[1] != c"^":
+            return NULL
+        suffix += 2
+        close = self.part_end(suffix, end, False)
+        if close == NULL or (
+            close - suffix > RDF_TAGGED_SIZE
+            and memcmp(suffix, RDF_TAGGED, RDF_TAGGED_SIZE) == 0
+        ):
+            return NULL
+        if close - suffix == XSD_STRING_SIZE and memcmp(suffix, XSD_STRING, XSD_STRING_SIZE) == 0:
+            return NULL
         return close
 
     cdef const char* literal_token(
