@@ -1,13 +1,14 @@
 """The results of an instant, for their groups; see _group_results.pyx."""
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from spaseq.engine.native._decode cimport MatchDecoder
 from spaseq.engine.native._matches cimport MatchMaker
 from spaseq.engine.native._result_groups cimport NativeGroups
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._tecs cimport Label
+from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._terms cimport TermRecord, term_t
 
@@ -49,6 +50,9 @@ cdef class ResultReader:
     cdef readonly uint32_t refused  # if the groups refuse a result: it is the n-th of its instant
     cdef uint64_t turn          # `match_generation` of the core after `take`
 
+    cpdef uint32_t feed(
+        self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF
     cdef int take(self) except -1 nogil
     cdef int _collect(self) except -1 nogil
     cdef int _find_columns(self) except -1

@@ -14,6 +14,8 @@ Invariant: labels are read before the automaton advances. Cost: linear in the st
 and n log n for n results of an instant.
 """
 
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
@@ -24,7 +26,6 @@ from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._operand cimport ERROR, Operand, write_term
 from spaseq.nfa.native._tecs cimport Node, instant_t
 from spaseq.nfa.native._window cimport since_of
-from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport written_term
 from spaseq.rdf._effort cimport check_signals, check_signals_rarely
 from spaseq.rdf._memory cimport mem_calloc, mem_free, mem_grow
@@ -150,10 +151,9 @@ cdef class ResultReader:
 
     # ------------------------------------------------------------------ events
 
-    def feed(
-        self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
-        int64_t position,
-    ):
+    cpdef uint32_t feed(
+        self, EventBatch batch, uint32_t first, uint32_t stream, uint32_t file, int64_t position
+    ) except? 0xFFFFFFFF:
         """Process the events of a batch from `first` on, as `NativeStep.run` does.
 
         Returns the index of the next event: as `NativeStep.run`, except that it goes on after an
@@ -510,14 +510,17 @@ cdef class ResultReader:
     cdef tuple steps(self, uint32_t found):
         """The steps of a result, decoded on demand."""
         cdef uint64_t first = self.found[found].first
-        cdef uint32_t i
+        cdef uint32_t i, length = self.found[found].length
+        cdef tuple steps = PyTuple_New(length)
+        cdef DecodedStep taken
         if self.maker.epoch != self.core.tecs.oldest:
             self.maker.forget()
             self.maker.epoch = self.core.tecs.oldest
-        return tuple([
-            self.maker.step_of_label(self.labels[first + i])
-            for i in range(self.found[found].length)
-        ])
+        for i in range(length):
+            taken = self.maker.step_of_label(self.labels[first + i])
+            Py_INCREF(taken)
+            PyTuple_SET_ITEM(steps, i, taken)
+        return steps
 
     def solutions(self):
         """(group, addresses of the labels of its newest result) of groups with possible solutions.
