@@ -6,8 +6,8 @@ behind the last checkpoint again, and reaches the same state, because nothing el
 
 A file of the journal is `MAGIC` and records: the sizes of mapping and body (4 bytes each, little
 endian), the CRC-32 of both, the mapping, the body. A crash can tear the last records, which nobody
-was told of; the journal is cut off there, and says so. Files are numbered by their first record,
-and those before the last two checkpoints are removed.
+was told of; the journal is cut off there, and says so. Files are numbered by their first record;
+those before the last two checkpoints are removed.
 """
 
 from __future__ import annotations
