@@ -27,7 +27,7 @@ Role: TypeAlias = Literal["read", "ingest", "manage"]
 VARIABLE = "SPASEQ_TOKENS"
 MIN_TOKEN = 16
 """The shortest token: 16 characters."""
-PROTOCOL = "spaseq.bearer."
+PROTOCOL = "spaseq-bearer."
 """How the WebSocket subprotocol begins that holds the token of a browser."""
 
 

@@ -111,7 +111,7 @@ def test_web_sockets_need_the_role_too(guarded: Served) -> None:
 
     async def opened(token: str) -> int:
         try:
-            async with connect(url, subprotocols=[f"spaseq.bearer.{token}"]):  # type: ignore[list-item]
+            async with connect(url, subprotocols=[f"spaseq-bearer.{token}"]):  # type: ignore[list-item]
                 return 101
         except InvalidStatus as error:
             return error.response.status_code
