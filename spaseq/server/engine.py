@@ -112,7 +112,8 @@ class Engine:
         """What ended the thread."""
         self.ended: Callable[[], None] = lambda: None
         """Called in the thread when it ends."""
-        self._checkpoint_waiters: list[tuple[int, Future[int]]] = []
+        self._checkpoint_waiters: list[tuple[int, int, Future[int]]] = []
+        """(the number to wait for, the failures before, the answer)."""
         self._folder = StateFolder(str(settings.folder), log)
         self.kb_folder = settings.folder / "kb"
         self.kb_folder.mkdir(exist_ok=True)
@@ -234,7 +235,7 @@ class Engine:
                 self._calls.clear()
             for call in left:
                 call.future.set_exception(Problem(503, "the server is stopping", "stopping"))
-            for _, future in self._checkpoint_waiters:
+            for _, _, future in self._checkpoint_waiters:
                 future.set_exception(Problem(503, "the server is stopping", "stopping"))
             self.ended()
 
@@ -387,18 +388,23 @@ class Engine:
         # One that is being written may not have what was acknowledged since.
         self.checkpoints.request()
         pending = 1 if self.checkpoints.is_pending else 0
-        self._checkpoint_waiters.append((self.checkpoints.number + 1 + pending, future))
+        number, failed = self.checkpoints.number + 1 + pending, self.checkpoints.failed
+        self._checkpoint_waiters.append((number, failed, future))
         return future
 
     def _answer_checkpoints(self) -> None:
         left = []
-        for number, future in self._checkpoint_waiters:
+        for number, failed, future in self._checkpoint_waiters:
             if self.checkpoints.number >= number:
                 future.set_result(self.checkpoints.number)
+            elif self.checkpoints.failed > failed:
+                future.set_exception(
+                    Problem(507, "the checkpoint cannot be written; the last one holds", "storage")
+                )
             else:
                 if not self.checkpoints.is_pending:
                     self.checkpoints.request()
-                left.append((number, future))
+                left.append((number, failed, future))
         self._checkpoint_waiters = left
 
     def _saved(self) -> bytes:

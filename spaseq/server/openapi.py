@@ -163,7 +163,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         "Remove a KB graph", {204: "Removed", 409: "A query names it", **_ETAG}, "manage",
         headers=_CONDITIONS, gives=(),
     ),
-    ("POST", "/v1/checkpoints"): Operation("Make a checkpoint", {201: "Its number"}, "manage"),
+    ("POST", "/v1/checkpoints"): Operation(
+        "Make a checkpoint", {201: "Its number", 507: "It cannot be written"}, "manage"
+    ),
     ("GET", "/healthz"): Operation(
         "Whether the server lives", {200: "It does", 503: "Its engine has ended"}, None,
         gives=("text/plain",),

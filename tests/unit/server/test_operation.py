@@ -217,6 +217,20 @@ def test_checkpoints_wait_for_everything_before(server: Served) -> None:
     assert min(numbers) > first
 
 
+def test_a_checkpoint_that_cannot_be_written_says_so(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.put("rise")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("spaseq.live.state.StateFolder.write_aside", fail)
+    assert server.http.post("/v1/checkpoints").status_code == 507
+    monkeypatch.undo()
+    assert server.http.post("/v1/checkpoints").status_code == 201
+
+
 def test_watermarks_are_numbers_or_dates(server: Served) -> None:
     server.put("rise")
     post = server.http.post
