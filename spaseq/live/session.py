@@ -296,10 +296,15 @@ class Session:
                 f"{redacted(options.output)}: such a file cannot be cut back and continued; with "
                 "--state, write to a file of this machine, a database or a broker"
             )
-        results = self._shapes(continued)
+        results, differing = self._shapes(continued)
         format = options.format
         if format == AUTO:
             format = fitting_format(results, options.output, options.terminal)
+        if differing and format != "jsonl":
+            raise StateError(
+                f"the query {differing[0]} cannot drain into --format {format}, because its old "
+                "version has other columns: use jsonl"
+            )
         if keeps and options.output is None:
             self._log(
                 "standard output cannot be cut back: after a crash, matches since the last "
@@ -317,24 +322,16 @@ class Session:
             f"{(watermark - batch.micros(index)) / 1e6:g} s behind the watermark"
         )
 
-    def _shapes(self, continued: Sequence[Continued]) -> list[Shape]:
-        """The results of the queries, also of those that drain.
-
-        Raises:
-            StateError: if the old version of a query has results that its table cannot hold.
-        """
+    def _shapes(self, continued: Sequence[Continued]) -> tuple[list[Shape], list[str]]:
+        """The results of the queries, and the names of those that drain with other results."""
         found: dict[str, Shape] = {}
+        differing = []
         for program in (self._program, *(each.program for each in continued)):
             for shape in shapes(program, self._options.leading):
                 known = found.setdefault(shape.query, shape)
-                same = replace(known, prefixes=()) == replace(shape, prefixes=())
-                if not same and self._options.format not in (AUTO, "jsonl"):
-                    raise StateError(
-                        f"the query {shape.query} cannot drain into --format "
-                        f"{self._options.format}, because its old version has other columns: use "
-                        "jsonl"
-                    )
-        return list(found.values())
+                if replace(known, prefixes=()) != replace(shape, prefixes=()):
+                    differing.append(shape.query)
+        return list(found.values()), differing
 
     # ------------------------------------------------------------ state
 

@@ -152,6 +152,13 @@ def test_an_old_version_with_other_columns_cannot_drain_into_a_table(tmp_path: P
         run.wait_for(lambda: run.has_read(path))
     with pytest.raises(StateError, match="cannot drain into --format csv"):
         Running(tmp_path, str(path), PAIR.replace("?s ?low", "?low"), wanted)
+    table = replace(options(tmp_path / "by-name", "drain"), format="auto")
+    (tmp_path / "by-name").mkdir()
+    output = str(tmp_path / "named.csv")
+    with Running(tmp_path, str(path), PAIR, table, output=output) as run:
+        run.wait_for(lambda: run.has_read(path))
+    with pytest.raises(StateError, match="cannot drain into --format csv"):
+        Running(tmp_path, str(path), PAIR.replace("?s ?low", "?low"), table, output=output)
     append(path, event(8))
     with Running(tmp_path, str(path), NINE, wanted) as run:
         run.wait_for(lambda: len(run.found) == 2)
