@@ -181,6 +181,13 @@ def test_writing_matches() -> None:
     assert rows["srx in Python"][3] == "4"
 
 
+def test_tables() -> None:
+    script = ROOT / "benchmarks" / "writing" / "tables.py"
+    lines = printed(script, "--matches", "50", "--repeat", "1").splitlines()
+    assert [line[:12].strip() for line in lines] == ["", "to_arrow", "objects", "by hand"]
+    assert all(line.split()[-5] == "50" for line in lines[1:])
+
+
 def test_changes_of_queries() -> None:
     text = printed(ROOT / "benchmarks" / "many" / "changes.py", "--queries", "20", "--repeat", "2")
     assert len(re.findall(r"^  (add|remove)", text, re.MULTILINE)) == 8
