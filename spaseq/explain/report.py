@@ -26,8 +26,8 @@ from spaseq.gpm.plan_text import Observed, plan_lines, renamed, views
 from spaseq.gpm.python.functions import by_reference
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
+from spaseq.plan import templates
 from spaseq.plan.logical import GpmPlan, Grouping, Occurrence, Window
-from spaseq.plan.templates import LEAST
 
 Data = dict[str, Any]
 MOST_NAMES = 8
@@ -77,16 +77,21 @@ def to_dict(
 
 
 def _together(program: CompiledQueries, shared: SharedProgram | None) -> Sequence[Data]:
-    """Per query: the queries that are evaluated as one with it, or why there are none."""
-    found: list[Data] = [{"evaluated_with": [], "on_its_own": None} for _ in program.queries]
+    """Per query: how many others are evaluated as one with it, the first ones, or why none is."""
     names = [query.plan.name for query in program.queries]
+    found: list[Data] = [{"evaluated_with": None, "on_its_own": None} for _ in names]
     for template in {} if shared is None else shared.templates.values():
         numbers = template.queries
+        first = numbers[: MOST_NAMES + 1]
         for number in numbers:
-            found[number]["evaluated_with"] = [names[n] for n in numbers if n != number]
-    if shared is not None and len(names) >= LEAST:
-        for each, query, source in zip(found, program.queries, program.sources, strict=False):
-            if not each["evaluated_with"]:
+            others = [names[n] for n in first if n != number][:MOST_NAMES]
+            found[number]["evaluated_with"] = {"queries": len(numbers) - 1, "first": others}
+    if shared is not None and len(names) >= templates.LEAST:
+        registers = any(query.plan.registers_stream for query in program.queries)
+        for each, query, source in zip(found, program.queries, program.sources, strict=True):
+            if registers:
+                each["on_its_own"] = "a query registers a stream"
+            elif each["evaluated_with"] is None:
                 each["on_its_own"] = hindrance(query, source)
     return found
 
@@ -379,8 +384,11 @@ def _clauses(query: Data) -> Iterator[tuple[str, str]]:
     key, because = query["division"]["key"], query["division"]["because"]
     shared = f"divide the events of large files by ?{key} ({because})"
     yield "threads", f"one matches: {because}" if key is None else shared
-    if query["evaluated_with"]:
-        yield "shares", f"its automaton with {_some(query['evaluated_with'])}"
+    if query["evaluated_with"] is not None:
+        others = query["evaluated_with"]
+        rest = others["queries"] - len(others["first"])
+        more = f" and {rest:,} more" if rest else ""
+        yield "shares", f"its automaton with {', '.join(others['first'])}{more}"
     elif query["on_its_own"] is not None:
         yield "shares", f"no automaton: {query['on_its_own']}"
 

@@ -315,10 +315,24 @@ def test_reports_name_the_queries() -> None:
     assert "evaluated as one with 1 other query" in report
     assert "shares     its automaton with q1" in run.explain()
     shown = run.program.to_dict()["queries"]  # type: ignore[attr-defined]
-    assert [each["evaluated_with"] for each in shown] == [["q1"], ["q0"], []]
+    assert [each["evaluated_with"] for each in shown] == [
+        {"queries": 1, "first": ["q1"]},
+        {"queries": 1, "first": ["q0"]},
+        None,
+    ]
     run.divide()
     assert "evaluated as one" not in run.why_not("q0")
     assert run.stats["queries"]["q1"]["matches"] == 1
+
+
+def test_explain_names_the_first_of_many_queries() -> None:
+    program = spaseq.compile([alert(n, 1) for n in range(20)] + [alert(0, 2, "DISTINCT ?v")])
+    text = program.explain()
+    assert (
+        "shares     its automaton with query2, query3, query4, query5, query6, query7, query8, "
+        "query9 and 11 more\n"
+    ) in text
+    assert "shares     no automaton: its results are computed, or depend on each other" in text
 
 
 def test_a_state_says_which_queries_share() -> None:
