@@ -9,9 +9,11 @@ import random
 
 from drawn_queries import (
     SIZES,
+    WINDOWS,
     definitions,
     events_of,
     from_streams,
+    in_allowed_window,
     names_in,
     query_text,
     streams_of,
@@ -58,16 +60,12 @@ def bounded(seed: int) -> Case:
     sequence = sequence.replace(", (A AND", "; (A AND")
     names = names_in(sequence)
     defines = definitions(chance, names, streams, keyed)
-    windows = ["20 SECONDS", "20 SECONDS", "4 SECONDS", "TUMBLING 6 SECONDS"]
-    front = sequence.startswith("!")
-    waits = "!" in sequence or "?" in sequence or "*" in sequence
-    if not waits:
-        windows += ["5 EVENTS", "UNBOUNDED"]
-    elif front:
-        windows.append("UNBOUNDED")
-    clauses = [f"WITHIN {chance.choice(windows)}", *["PARTITION BY ?k"] * keyed]
-    clauses += from_streams(streams)
+    clauses = [*["PARTITION BY ?k"] * keyed, *from_streams(streams)]
     if chance.random() < 0.1:
         clauses.append("AFTER MATCH SKIP PAST LAST EVENT")
-    query = query_text(clauses, sequence, defines)
+
+    def text(window: str) -> str:
+        return query_text([f"WITHIN {window}", *clauses], sequence, defines)
+
+    query = in_allowed_window(chance, WINDOWS, text)
     return Case(query, events_of(chance, streams, "".join(names).lower()))

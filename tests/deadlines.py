@@ -11,9 +11,11 @@ import re
 from drawn_queries import (
     EMITS,
     SIZES,
+    WINDOWS,
     definitions,
     events_of,
     from_streams,
+    in_allowed_window,
     names_in,
     query_text,
     streams_of,
@@ -66,14 +68,7 @@ def timed(seed: int) -> Case:
         sequence = re.sub(r", \((\w) AND", r"; (\1 AND", sequence)
     names = names_in(sequence)
     defines = definitions(chance, names, streams, keyed)
-    windows = ["20 SECONDS", "20 SECONDS", "5 SECONDS", "TUMBLING 6 SECONDS"]
-    # Neither a negation nor an optional step may wait for the window.
-    if not re.search(r"(![A-D]|!\([^()]*(\([^()]*\))?[^()]*\)|[?*])\)*\s*$|[?*}]", sequence):
-        windows.append("UNBOUNDED")
-        if not re.match(r"\(*(!B WITHIN|A\?)", sequence):
-            windows.append("4 EVENTS")
-    clauses = [f"WITHIN {chance.choice(windows)}", *["PARTITION BY ?k"] * keyed]
-    clauses += from_streams(streams)
+    clauses = [*["PARTITION BY ?k"] * keyed, *from_streams(streams)]
     if chance.random() < 0.1:
         clauses.append("AFTER MATCH SKIP PAST LAST EVENT")
     end = ""
@@ -83,5 +78,9 @@ def timed(seed: int) -> Case:
             clauses.append(emit)
         else:
             end = emit
-    query = query_text(clauses, sequence, defines, end)
+
+    def text(window: str) -> str:
+        return query_text([f"WITHIN {window}", *clauses], sequence, defines, end)
+
+    query = in_allowed_window(chance, WINDOWS, text)
     return Case(query, events_of(chance, streams, "".join(names).lower()))

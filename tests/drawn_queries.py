@@ -9,12 +9,14 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyoxigraph as ox
 from oracle import timestamp
 from strategies import EXAMPLE, Case, iri
 
+from spaseq.parser import parse
+from spaseq.plan.check import check
 from spaseq.rdf.event import NUMBER, Event, Fact
 
 FILTERS = {
@@ -24,6 +26,9 @@ FILTERS = {
     "E": ("?e > ?b", "?e != ?c"),
 }
 SIZES = ("0 SECONDS", "1 SECOND", "1 SECOND", "2 SECONDS", "2 SECONDS", "3 SECONDS", "1.5 SECONDS")
+WINDOWS = (
+    "20 SECONDS", "20 SECONDS", "5 SECONDS", "TUMBLING 6 SECONDS", "4 EVENTS", "UNBOUNDED",
+)  # fmt: skip
 EMITS = ("EMIT MAX", "EMIT NEXT", "EMIT LAST", "EMIT ANY", "EMIT STRICT", "LIMIT 1")
 
 
@@ -80,6 +85,15 @@ def query_text(
     return f"{front}\nWHERE {{\n  {body}\n}}" + (f"\n{end}" if end else "")
 
 
+def in_allowed_window(
+    chance: random.Random, windows: Sequence[str], query: Callable[[str], str]
+) -> str:
+    """The query in one of the windows; in a sliding one if the check refuses that."""
+    text = query(chance.choice(windows))
+    refused = any(found.severity == "error" for found in check(parse(text)))
+    return query("20 SECONDS") if refused else text
+
+
 def events_of(chance: random.Random, streams: Sequence[str], names: str) -> dict[str, list[Event]]:
     """A, some events of the names and others, D; in one case of three, twice."""
     inner = [name for name in names if name in "bce"] or list(names)
@@ -121,8 +135,7 @@ def any_clauses(seed: int) -> Case:
     keyed = chance.random() < 0.25
     sequence = _Sequence(chance).text()
     names = names_in(sequence)
-    windows = ["20 SECONDS", "20 SECONDS", "5 SECONDS", "TUMBLING 6 SECONDS", "4 EVENTS"]
-    clauses = [f"WITHIN {chance.choice([*windows, 'UNBOUNDED'])}", *["PARTITION BY ?k"] * keyed]
+    clauses = [f"WITHIN {chance.choice(WINDOWS)}", *["PARTITION BY ?k"] * keyed]
     clauses += from_streams(streams)
     if chance.random() < 0.25:
         name = chance.choice(names)
