@@ -74,15 +74,15 @@ def test_live_checkpoints() -> None:
 def test_deadlines() -> None:
     text = printed(FOLDER / "deadlines.py", "--events", "3000", "--repeat", "1", "--keys", "30")
     rows = re.findall(r"([\d,]+) matches  ([\d,]+) groups", text)
-    assert len(rows) == 8
+    assert len(rows) == 18
     assert all(int(found.replace(",", "")) for found, _ in rows)
 
 
 def test_skipping() -> None:
     text = printed(FOLDER / "skipping.py", "--events", "1000", "--repeat", "1")
     counts = [int(n.replace(",", "")) for n in re.findall(r"([\d,]+) matches", text)]
-    assert len(counts) == 15
-    for first in range(0, 15, 5):
+    assert len(counts) == 20
+    for first in range(0, 20, 5):
         assert counts[first] == max(counts[first : first + 5]) > 0
 
 
@@ -248,7 +248,7 @@ def test_read_framings() -> None:
     """It compares the events and the matches of all framings itself."""
     text = printed(MICRO / "read_framings.py", "--events", "8000", "--repeats", "1")
     _, _, *rows = text.splitlines()
-    assert len(rows) == 8
+    assert len(rows) == 18
     assert {row.split()[-2] for row in rows} == {"8,000"}
     assert int(rows[0].split()[-1]) > 0
 

@@ -30,7 +30,7 @@ PAIRS = {
     "of a unit": ("A ; !(N ; N) ; B", "A ; !(N ; N) WITHIN 5 SECONDS ; B"),
     "at the end": ("A ; !N", "A ; !N WITHIN 5 SECONDS"),
     "bound of a step": ("A ; B", "A ; B WITHIN 5 SECONDS"),
-    "bound of a sequence": ("A ; (B ; A)", "A ; (B ; A) WITHIN 5 SECONDS"),
+    "bound of a sequence": ("A ; (B ; N)", "A ; (B ; N) WITHIN 5 SECONDS"),
     "bound around an iteration": ("A ; (B{1,3})", "A ; (B{1,3}) WITHIN 5 SECONDS"),
     "bound of an operand": ("A ; (B | N)", "A ; ((B WITHIN 5 SECONDS) | N)"),
     "inside a negation": ("A ; !(N ; N) ; B", "A ; !(N ; !N WITHIN 5 SECONDS) ; B"),

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The frontier of a search inside a guarded unit: distinct (place, instant, time,
-environment) entries.
+"""The frontier of a search inside a guarded unit.
 
-Two paths that wait in one place since one instant with equal registers continue bucket. Entries are
-numbered in order of insertion and followed in that order. Cost: constant for each.
+Its entries are distinct by place, last instant, its time, and registers: two paths that agree in
+these continue alike. Entries are numbered in order of insertion and followed in that order. Cost:
+constant for each.
 """
 
 from libc.string cimport memcpy, memset
