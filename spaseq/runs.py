@@ -374,9 +374,11 @@ class Run:
                 self.clock.check_running()  # a call in between may have failed
             if not matches.failed:
                 raise
+            # The compiled loop numbers the states, which equal queries share.
             failing = matches.failing if isinstance(matches, MultiMatches) else 0
-            self.evaluation.failing = failing
-            reported = self.queries[failing].reported(error)
+            query = self.evaluation.distinct[failing]
+            self.evaluation.failing = self.queries.index(query)
+            reported = query.reported(error)
             self._fail(reported)
             raise reported from None
         finally:
@@ -489,7 +491,10 @@ class Run:
         """Mark the run as failed after an error within an event."""
         self.unreturned = list(found)
         failing = 0 if len(self.queries) == 1 else self.evaluation.failing
-        self.failing = None if failing is None else self.queries[failing].plan.name
+        if failing is None or failing in self.evaluation.divisions:
+            self.failing = None
+        else:
+            self.failing = self.queries[failing].plan.name
         self.clock.failure = str(error) or type(error).__name__
         self.kb.close()
 
@@ -586,7 +591,9 @@ class Run:
     @property
     def draining(self) -> Mapping[str, str]:
         """The queries that drain: the name of each in the run, and in its matches."""
-        return {q.plan.name: q.plan.shown for q in self.queries if q.drains}
+        queries = self.evaluation.program.queries
+        plans = [q.plan for q, state in zip(queries, self.queries, strict=True) if state.drains]
+        return {plan.name: plan.shown for plan in plans}
 
     @alone
     def bind(self, **values: object) -> None:

@@ -41,7 +41,7 @@ class Division:
         self.matched = dict.fromkeys(template.queries, 0)
         """The number of matches of each query so far."""
         readers = {
-            number: Reader(query, plan.name, [column.name for column in plan.output.columns])
+            number: Reader(query, plan.shown, [column.name for column in plan.output.columns])
             for number in template.queries
             for plan in [public.queries[number].plan]
         }

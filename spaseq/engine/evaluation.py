@@ -204,7 +204,7 @@ class Evaluation:
         """Let some queries begin no further partial matches, and list all that do not."""
         for query in queries:
             query.drain(self.clock)
-        self.drains = tuple([query for query in self.queries if query.drains])
+        self.drains = tuple([query for query in self.distinct if query.drains])
 
     def drained(self) -> list[str]:
         """The names of the queries that have drained since the last call; one query remains."""
@@ -213,7 +213,10 @@ class Evaluation:
             return []
         self._looked_at = closed
         self.sync()
-        found = [query.plan.name for query in self.drains if query.has_drained(closed)]
+        over = {query for query in self.drains if query.has_drained(closed)}
+        # Equal queries of a resumed run share their state, which has the name of the first.
+        states = zip(self.program.queries, self.queries, strict=True)
+        found = [query.plan.name for query, state in states if state in over]
         return found[: len(self.queries) - 1]
 
     def is_single(self, stream: str) -> bool:
@@ -234,7 +237,7 @@ class Evaluation:
         copied: dict[int, list[str]] = {}
         for number, original in enumerate(self.originals):
             if original < number:
-                name = self.program.queries[number].plan.name
+                name = self.program.queries[number].plan.shown
                 copied.setdefault(original, []).append(name)
         made = [
             number not in self.divisions and query.write_with(make, copied.get(number, ()))
@@ -611,7 +614,7 @@ class Evaluation:
         """Add the matches that `process` lists to `found`, or those of an equal query before."""
         original = self.originals[number]
         if original < number:
-            name = self.program.queries[number].plan.name
+            name = self.program.queries[number].plan.shown
             self._give(number, copies(self._last[original], name), found)
             return
         some: list[Match] = []

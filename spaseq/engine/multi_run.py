@@ -74,7 +74,7 @@ class MultiRun:
                 listed = self._equal.setdefault(position[original], [])
                 copiers = queries[position[original]].copiers
                 copier = copiers[len(listed)] if copiers else None
-                listed.append((places[number], program.queries[number].plan.name, copier))
+                listed.append((places[number], program.queries[number].plan.shown, copier))
         self._block = block
         self._clock = clock
         self._kb = kb

@@ -98,7 +98,7 @@ class KafkaSink:
 
     def attach(self, run: Run) -> None:
         """Find the variables of the keys."""
-        for query in run.queries:
+        for query in run.program.queries:
             own = tuple(query.plan.partition)
             # The old version of a query that drains comes behind the new one.
             self._keys.setdefault(query.plan.shown, own if self._key is None else self._key)

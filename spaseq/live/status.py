@@ -143,7 +143,8 @@ class StatusTaker:
     def __init__(self, coordinator: Coordinator):
         self._coordinator = coordinator
         self._queries: Sequence[QueryRun] = ()
-        self._places: Sequence[tuple[QueryRun, Sequence[tuple[int, str]]]] = ()
+        self._places: Sequence[tuple[str, QueryRun, Sequence[tuple[int, str]]]] = ()
+        """The name, the state and the places of each query; equal queries may share a state."""
         self._begun = time.monotonic()
 
     def _look_at_queries(self) -> None:
@@ -154,6 +155,7 @@ class StatusTaker:
         self._queries = run.queries
         self._places = [
             (
+                compiled.plan.name,
                 query,
                 [
                     (place, notation.title(place))
@@ -186,12 +188,12 @@ class StatusTaker:
             ],
             [
                 QueryStatus(
-                    query.plan.name,
+                    name,
                     query.matched,
                     query.shed,
                     {title: query.native.parts.live_groups(place) for place, title in places},
                 )
-                for query, places in self._places
+                for name, query, places in self._places
             ],
             checkpoint,
             coordinator.run.kb.statistics,

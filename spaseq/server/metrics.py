@@ -84,8 +84,10 @@ def _queries(context: Context) -> list[Family]:
         channel = board.channels.get(name)
         matches.add(0 if channel is None else channel.topic.end, {"query": name})
     if machine.run is not None:
-        for query in machine.run.queries:
-            labels = {"query": query.plan.name}
+        # Equal queries may share their state, which has the name of the first.
+        compiled = machine.run.evaluation.program.queries
+        for one, query in zip(compiled, machine.run.queries, strict=True):
+            labels = {"query": one.plan.name}
             shed.add(query.shed, labels)
             places = range(len(query.compiled.automaton.places))
             groups.add(sum(map(query.native.parts.live_groups, places)), labels)

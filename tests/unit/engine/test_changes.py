@@ -664,6 +664,23 @@ def test_several_versions_drain_beside_each_other() -> None:
         ]  # fmt: skip
 
 
+def test_equal_queries_that_drain_may_share_a_resumed_state() -> None:
+    pair = query("A : B", A + B)
+    run = started(pair, pair, query("A : Q", A + Q))
+    run.push(S, 1, triple("x1", "p", 1))
+    for name in ("q0", "q1"):
+        run.remove(name, drain=True)
+    resumed = run.program.resume(run.save())
+    assert len(resumed.evaluation.distinct) == 2
+    for each in (run, resumed):
+        assert each.draining == {"q0 (draining)": "q0", "q1 (draining)": "q1"}
+        assert [m.query for m in each.push(S, 2, triple("x1", "p", 1))] == ["q0", "q1"]
+        for second in (20, 30, 40):
+            each.push(S, second, triple("x1", "p", 1))
+        assert not each.draining
+        assert list(each.stats["queries"]) == ["q2"]
+
+
 def test_what_cannot_drain() -> None:
     writer = f"PREFIX : <{EX}> REGISTER STREAM :r AS CONSTRUCT {{ ?x :p ?v }} "
     writer += "WITHIN 8 SECONDS FROM STREAM s :s WHERE { SEQ(A) " + A + "}"

@@ -297,6 +297,17 @@ def test_a_query_that_is_added_leaves_the_template_as_it_is() -> None:
     assert [m.query for m in run.push(S, 4, triple(1, 3))] == ["q1", "later"]
 
 
+def test_an_old_version_in_a_template_has_the_name_of_its_query() -> None:
+    run = alerts(alert(0, 1), alert(1, 2))
+    run.push(S, 1, triple(1, 3))
+    run.replace("q1", spaseq.compile(alert(2, 1), names=["q1"]), "drain")
+    assert [m.query for m in run.push(S, 2, triple(1, 0))] == ["q1"]
+    again = run.program.start()
+    assert again.evaluation.divisions
+    again.push(S, 1, triple(1, 3))
+    assert [m.query for m in again.push(S, 2, triple(1, 0))] == ["q1"]
+
+
 def test_reports_name_the_queries() -> None:
     run = alerts(alert(0, 1), alert(1, 2), query("A", gpm("A", "?x :q ?v")))
     run.push(S, 1, triple(1, 3))

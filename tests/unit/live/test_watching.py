@@ -9,6 +9,8 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import httpx
 import pytest
@@ -16,10 +18,12 @@ from followed import Live, events
 from prometheus_client.parser import text_string_to_metric_families
 from test_following import append
 
+import spaseq
 from spaseq.cli import main
 from spaseq.cli.watching import Rates
+from spaseq.live.coordinator import Coordinator
 from spaseq.live.monitoring import LOOPBACK, Monitor, parse_address
-from spaseq.live.status import CheckpointStatus, QueryStatus, Status, StreamStatus
+from spaseq.live.status import CheckpointStatus, QueryStatus, Status, StatusTaker, StreamStatus
 
 READINGS = "http://example.org/readings"
 TWO = """
@@ -184,6 +188,15 @@ def test_what_is_not_ready_is_named() -> None:
         assert "busy with one batch" in missing[3]
     finally:
         monitor.close()
+
+
+def test_equal_queries_have_a_status_of_their_own() -> None:
+    run = spaseq.compile([TWO, TWO], names=["first", "second"]).start(share=False)
+    coordinator = SimpleNamespace(
+        run=run, holder=lambda: None, checkpoints=None, events=0, written=0, inputs=[], output=None
+    )
+    status = StatusTaker(cast(Coordinator, coordinator)).take()
+    assert [query.name for query in status.queries] == ["first", "second"]
 
 
 def test_a_line_of_progress() -> None:

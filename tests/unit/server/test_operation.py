@@ -73,6 +73,16 @@ def test_health_and_metrics(server: Served) -> None:
     assert samples["spaseq_subscribers"] == "0.0"
 
 
+def test_equal_queries_have_metrics_of_their_own(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        server.put("rise")
+        server.put("same", RISE)
+    with served(tmp_path) as server:
+        server.push((1, 10), (2, 12))
+        lines = server.http.get("/metrics").text.splitlines()
+        assert {'spaseq_groups{query="rise"} 2.0', 'spaseq_groups{query="same"} 2.0'} <= {*lines}
+
+
 def test_kb_graphs_are_versioned_and_used_at_once(server: Served) -> None:
     assert server.put("tech", WITH_KB).status_code in (201, 422)
     first = server.http.put(KB, content=TECH, headers=TURTLE)
