@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal, Protocol, TypeAlias, cast, get_args
 
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order, shown_name
 from spaseq.engine.continuing import difference
 from spaseq.engine.evaluation import Begin, Evaluation
 from spaseq.engine.instants import QueryRun
@@ -57,7 +57,6 @@ def entries_of(run: Evaluation) -> list[Entry]:
     The queries of templates begin on their own, with their part of the state.
     """
     program = run.public
-    place = {_shown_name(s, n): i for i, (s, n) in enumerate(_named(program))}
     runs: dict[int, tuple[CompiledQuery, QueryRun | Part]] = {}
     for number, (compiled, query) in enumerate(zip(run.program.queries, run.queries, strict=True)):
         division = run.divisions.get(number)
@@ -66,8 +65,7 @@ def entries_of(run: Evaluation) -> list[Entry]:
         else:
             runs |= {each: (program.queries[each], part) for each, part in division.parts()}
     found = []
-    for number, public in enumerate(program.queries):
-        i = place[public.plan.name]
+    for number, i in enumerate(program.positions):
         compiled, state = runs[number]
         found.append(
             Entry(
@@ -95,11 +93,6 @@ def _executed(run: Evaluation) -> list[Entry]:
 
 def _named(program: CompiledQueries) -> list[tuple[ast.Query, str]]:
     return list(zip(program.sources, program.names, strict=True))
-
-
-def _shown_name(source: ast.Query, name: str) -> str:
-    register = source.register
-    return register.name if register is not None and register.kind == "QUERY" else name
 
 
 def draining_name(shown: str, taken: Collection[str]) -> str:
@@ -227,7 +220,7 @@ class Change:
                 f"the program has {len(program.queries)} queries: add or replace them one by one"
             )
         (compiled,), (source,) = program.queries, program.sources
-        if _shown_name(source, name) != name:
+        if shown_name(source, name) != name:
             raise ChangeError(f"the query registers the name {compiled.plan.name}, not {name}")
         derived = not {q.registers_stream for q in self._plans()}.isdisjoint(compiled.plan.streams)
         compiled = replace(compiled, plan=replace(compiled.plan, name=name))
@@ -364,7 +357,7 @@ class Change:
 
     def _by_text(self) -> list[Entry]:
         """The entries in the order of the sources; new ones come last."""
-        names = [_shown_name(source, name) for source, name in _named(self._run.public)]
+        names = [shown_name(source, name) for source, name in _named(self._run.public)]
         place = {name: number for number, name in enumerate(names)}
         return sorted(
             self.entries, key=lambda entry: place.get(entry.compiled.plan.name, len(place))

@@ -52,8 +52,8 @@ from spaseq.rdf.schema import REGIMES
 
 _OF_RUN = (
     "program", "entail", "bound", "time", "closed", "ordinals", "derived time", "derived ordinal",
-    "domain", "finished", "events", "triples", "per stream", "delayed", "queries", "templates",
-    "tables",
+    "domain", "finished", "events", "triples", "per stream", "delayed", "order", "queries",
+    "templates", "tables",
 )  # fmt: skip
 _OF_QUERY = (
     "time", "delivered", "ordinal", "opened", "domain", "matched", "shed", "queued", "shown",
@@ -118,6 +118,7 @@ def _save(run: Evaluation) -> bytes:
         "triples": clock.triples,
         "per stream": _of_streams(run, clock.per_stream),
         "delayed": [[writer.event(event) for event in events] for events in run.delayed],
+        "order": _order(run),
         "queries": [saved[query] for query in run.queries],
         "templates": [
             [each.template.members, [each.matched[number] for number in each.template.queries]]
@@ -126,6 +127,12 @@ def _save(run: Evaluation) -> bytes:
     }
     data["tables"] = writer.tables()
     return seal(data)
+
+
+def _order(run: Evaluation) -> list[int]:
+    """Per query, as the run evaluates them: the position of its text, or of the first one."""
+    positions = run.public.positions
+    return [positions[number] for number in run.shared.places]
 
 
 def _of_streams(run: Evaluation, counts: Mapping[str, int]) -> dict[str, int]:
@@ -300,6 +307,8 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
         made = wholes(listed(saved, "templates", 2)[1], "templates", length=len(numbers))
         division.matched.update(zip(numbers, made, strict=True))
     queries = listed(data["queries"], "queries", len(run.queries))
+    if data["order"] != _order(run):
+        refuse("order", "the queries come in another order")
     for number, (query, direct, delayed, part) in enumerate(
         zip(run.queries, run.direct, run.delayed, queries, strict=True)
     ):

@@ -52,6 +52,13 @@ class CompiledQueries:
         return (*self.tasks, *self.asked)
 
     @property
+    def positions(self) -> list[int]:
+        """Per query: the position of its text in `sources`."""
+        shown = map(shown_name, self.sources, self.names)
+        known = {name: position for position, name in enumerate(shown)}
+        return [known[query.plan.name] for query in self.queries]
+
+    @property
     def plain(self) -> tuple[CompiledQueries, Sequence[int]]:
         """The program with its patterns in the order of use, and the number of each before.
 
@@ -100,6 +107,12 @@ class CompiledQueries:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The warnings of all queries."""
         return tuple(finding for query in self.queries for finding in query.plan.warnings)
+
+
+def shown_name(source: ast.Query, name: str) -> str:
+    """The name of a query: the one that `REGISTER QUERY` gives it, or that it is compiled with."""
+    register = source.register
+    return register.name if register is not None and register.kind == "QUERY" else name
 
 
 def in_order(plans: Iterable[QueryPlan]) -> list[QueryPlan]:

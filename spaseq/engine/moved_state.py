@@ -54,10 +54,10 @@ def _moved(
     streams = fresh.program.streams
     written = {query.plan.registers_stream for query in fresh.queries} - {None}
     ordinals = {iri: number for iri, number in old["ordinals"].items() if iri in streams}
-    places = {name: number for number, (name, _) in enumerate(old["program"])}
+    places = {name: number for number, name in enumerate(_names(old))}
     is_open = old["time"] is not None and old["time"][0] == old["closed"]
     queries, delayed = [], []
-    for number, (name, _) in enumerate(new["program"]):
+    for number, name in enumerate(_names(new)):
         own = fresh.queries[number].plan.streams
         if name in kept:
             place = places[kept[name]]
@@ -88,6 +88,7 @@ def _moved(
     return {
         **old,
         "program": new["program"],
+        "order": new["order"],
         "entail": new["entail"],
         "bound": {name: first + number for name, number in new["bound"].items()},
         "ordinals": ordinals,
@@ -103,6 +104,11 @@ def _moved(
             "events": old["tables"]["events"],
         },
     }
+
+
+def _names(state: dict[str, Any]) -> list[str]:
+    """The names of the queries, in the order of their states: writers of streams come first."""
+    return [state["program"][position][0] for position in state["order"]]
 
 
 def _draining(query: dict[str, Any], closed: int | None) -> dict[str, Any]:

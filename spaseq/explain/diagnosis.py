@@ -108,6 +108,11 @@ def sampled(
     return Sample(events, len(events) == clock.events) if events else None
 
 
+def _prefixes(run: Evaluation, number: int) -> dict[str, str]:
+    program = run.public
+    return dict(program.sources[program.positions[number]].prologue.prefixes)
+
+
 def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -> list[str]:
     """Why a graph pattern of query `number` has no row in a sample that passes its local filters.
 
@@ -117,7 +122,7 @@ def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -
     if run.entail is not None:
         return []
     plan = run.public.queries[number].plan
-    prefixes = dict(run.public.sources[number].prologue.prefixes)
+    prefixes = _prefixes(run, number)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     return list(diagnosis_of(gpm, plan, graphs, sample, prefixes).causes())
 
@@ -127,7 +132,7 @@ def optional_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) 
     if run.entail is not None or not sample.events:
         return []
     plan = run.public.queries[number].plan
-    prefixes = dict(run.public.sources[number].prologue.prefixes)
+    prefixes = _prefixes(run, number)
     diagnosis = diagnosis_of(gpm, plan, run.kb, sample, prefixes)
     return list(dict.fromkeys(diagnosis.optional_causes()))
 
@@ -137,7 +142,7 @@ def join_causes(run: Evaluation, number: int, sample: Sample) -> list[str]:
     if run.entail is not None:
         return []
     plan = run.public.queries[number].plan
-    prefixes = dict(run.public.sources[number].prologue.prefixes)
+    prefixes = _prefixes(run, number)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     return list(_unshared(plan, graphs, sample, prefixes))
 
@@ -152,7 +157,7 @@ def filter_causes(
     if run.entail is not None:
         return []
     plan = run.public.queries[number].plan
-    prefixes = dict(run.public.sources[number].prologue.prefixes)
+    prefixes = _prefixes(run, number)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     return list(_untrue_of_pairs(plan, occurrence, graphs, sample, prefixes))
 

@@ -16,6 +16,7 @@ import pyoxigraph as ox
 import pytest
 
 import spaseq
+from spaseq.engine.moved_state import moved
 from spaseq.errors import ChangeError, KbError
 from spaseq.io.merge import merged_batches
 from spaseq.rdf._batch import EventBatch
@@ -490,6 +491,33 @@ def test_streams_that_queries_register() -> None:
     run = started(query("C", "DEFINE GPM C ON d { ?x :q ?w }", streams="d"))
     with pytest.raises(ChangeError, match="input stream"):
         run.add("makes", spaseq.compile(makes), new_streams=True)
+
+
+@pytest.mark.parametrize("names", [("writer", "reader"), ("reader", "writer")])
+@pytest.mark.parametrize("kept", ["writer", "reader"])
+def test_a_query_keeps_its_own_state_wherever_its_text_is(
+    names: tuple[str, str], kept: str
+) -> None:
+    """Writers of streams are evaluated before readers, also if their texts come later."""
+    texts = {
+        "writer": f"PREFIX : <{EX}> REGISTER STREAM :r AS CONSTRUCT {{ ?x :p ?v }} "
+        f"WITHIN 8 SECONDS FROM STREAM s :s WHERE {{ SEQ(A ; Q) {A} {Q} }}",
+        "reader": query("C ; C", "DEFINE GPM C ON r { ?x :p ?w }", streams="r"),
+    }
+    program = spaseq.compile([texts[name] for name in names], names=names)
+    run = program.start()
+    for second, predicate in enumerate("pqp"):
+        run.push(S, second, triple("x1", predicate, 1))
+    run = program.resume(moved(run.save(), program.start().evaluation, {kept: kept}))
+    found = []
+    for second, predicate in enumerate("qpq", 3):
+        found += run.push(S, second, triple("x1", predicate, 1))
+    starts = sorted((m.query, m.start.micros // 10**6) for m in found + run.finish())
+    expected = {
+        "writer": [("reader", 3), ("writer", 2), ("writer", 4)],
+        "reader": [("reader", 1), ("writer", 4)],
+    }
+    assert starts == expected[kept]
 
 
 def test_knowledge_and_entailment_cover_added_queries() -> None:
