@@ -2,7 +2,7 @@
 """Selection for `LIMIT n` and `EMIT ANY`: enumerates only the first of the complete matches.
 
 Matches are ordered by the instants of their events. All matches that end in one node continue
-bucket, so the least n lists of instants below a node or union suffice. They are computed once per
+alike, so the least n lists of instants below a node or union suffice. They are computed once per
 instant, as far as the window reaches. Lists are stored from their last instant back and share their
 common beginnings, and equal lists are one. Then the matches of the selected lists are enumerated,
 following only nodes that hold them.

@@ -25,8 +25,8 @@ cdef struct Guard:
 cdef struct Stretch:
     instant_t last      # the last instant of the partial match, from which the unit's bounds count
     int64_t micros      # its time: that of a deadline if the match has passed one since
-    int64_t until       # when an absence that ends the unit is over at the latest; INT64_MIN: before
-                        # the next step
+    int64_t until       # when an absence that ends the unit is over at the latest; INT64_MIN:
+                        # before the next step
 
 # A guard, and the registers that it reads as they were before the edge.
 cdef struct Check:

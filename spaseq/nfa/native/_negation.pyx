@@ -183,7 +183,8 @@ cdef class Negation:
     cdef int completes(self, RowSearch* begun, void* watched) except -1 nogil:
         """Whether a guarded unit with this beginning completes in time.
 
-        NULL: it begins with an absence, which is waited for from the partial match on. Two paths that wait in one place since one instant with equal registers continue bucket,
+        `begun` is NULL if it begins with an absence, which is waited for from the partial match on.
+        Two paths that wait in one place since one instant with equal registers continue alike,
         however they began. The second is not followed, so iterations inside the unit cost at most
         pairs of rows.
         """
