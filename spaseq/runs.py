@@ -14,20 +14,10 @@ its matches are consumed, and `settle` counts the events that it has processed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+from spaseq.engine import changes
 from spaseq.engine._alone import Alone, alone
-from spaseq.engine.changes import (
-    Change,
-    StatePolicy,
-    added,
-    apart,
-    bound_program,
-    rebound,
-    removed,
-    replaced,
-)
 from spaseq.engine.checkpoint import save
 from spaseq.engine.compiled import CompiledQueries, in_short
 from spaseq.engine.evaluation import Evaluation
@@ -36,12 +26,11 @@ from spaseq.engine.native._group_matches import GroupedMatches
 from spaseq.engine.native._matches import Matches
 from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native._push import Pushing
-from spaseq.engine.parameters import variables_of
 from spaseq.engine.python_graphs import facts_of, name_of
 from spaseq.engine.sharing import SharedProgram
 from spaseq.engine.stream_clock import timestamp_of
 from spaseq.engine.stream_names import iris_of, text_of_stream
-from spaseq.errors import ChangeError, EventError
+from spaseq.errors import ChangeError
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
@@ -50,7 +39,6 @@ from spaseq.rdf.checked import LEAST
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event, Parameter
 from spaseq.rdf.limits import NO_LIMITS, Limits
-from spaseq.rdf.time import mixed_domains
 from spaseq.results import Match
 
 if TYPE_CHECKING:
@@ -123,13 +111,7 @@ class Run:
     def _as_program(self) -> tuple[CompiledQueries, Sequence[int]]:
         """The queries as a program, and the numbers that its graph patterns have in the run."""
         if self._plain is None:
-            plain, numbers = self.evaluation.public.plain
-            tasks = self.evaluation.shared.tasks()
-            program = replace(
-                self._like, queries=plain.queries, tasks=plain.tasks, asked=plain.asked,
-                sources=plain.sources, names=plain.names,
-            )  # fmt: skip
-            self._plain = program, [tasks[n] for n in numbers[: len(program.tasks)]]
+            self._plain = self.evaluation.shared.plain(self._like)
         return self._plain
 
     @property
@@ -406,7 +388,7 @@ class Run:
             self._feed = None
         if not self.clock.failure:
             for name in self.evaluation.drained():
-                self._change(removed(self.evaluation, name))
+                self._change(changes.removed(self.evaluation, name))
 
     # ------------------------------------------------------------------ time
 
@@ -430,12 +412,7 @@ class Run:
         clock = self.clock
         clock.check_running()
         time = timestamp_of(timestamp, clock.time_precision)
-        if clock.domain is not None and time.domain != clock.domain:
-            raise EventError(mixed_domains(clock.domain, time.domain, "the watermark"))
-        if clock.closed is not None and time.micros <= clock.closed:
-            return []
-        clock.domain = time.domain
-        return self._close_before(time.micros)
+        return self._close_before(time.micros) if clock.passes(time) else []
 
     def end_stream(self, stream: str, last: int | None) -> None:
         """One of several streams has ended.
@@ -490,11 +467,7 @@ class Run:
     def _fail(self, error: BaseException, found: Sequence[Match] = ()) -> None:
         """Mark the run as failed after an error within an event."""
         self.unreturned = list(found)
-        failing = 0 if len(self.queries) == 1 else self.evaluation.failing
-        if failing is None or failing in self.evaluation.divisions:
-            self.failing = None
-        else:
-            self.failing = self.queries[failing].plan.name
+        self.failing = self.evaluation.blamed
         self.clock.failure = str(error) or type(error).__name__
         self.kb.close()
 
@@ -523,15 +496,15 @@ class Run:
             >>> run.add("hot", spaseq.compile(query))
         """
         self._begin_change()
-        bound, unbound = bound_program(self.evaluation, program)
-        self._change(added(self.evaluation, name, bound, unbound, new_streams))
+        bound, unbound = changes.bound_program(self.evaluation, program)
+        self._change(changes.added(self.evaluation, name, bound, unbound, new_streams))
 
     @alone
     def replace(
         self,
         name: str,
         program: CompiledQueries,
-        state: StatePolicy = "fresh",
+        state: changes.StatePolicy = "fresh",
         *,
         new_streams: bool = False,
     ) -> None:
@@ -557,8 +530,8 @@ class Run:
             >>> run.replace("hot", spaseq.compile(query), "keep")
         """
         self._begin_change()
-        bound = bound_program(self.evaluation, program)
-        self._change(replaced(self.evaluation, {name: bound}, state, new_streams))
+        bound = changes.bound_program(self.evaluation, program)
+        self._change(changes.replaced(self.evaluation, {name: bound}, state, new_streams))
 
     @alone
     def remove(self, name: str, *, drain: bool = False) -> None:
@@ -582,18 +555,13 @@ class Run:
             >>> run.remove("hot")
         """
         self._begin_change()
-        self._change(removed(self.evaluation, name, drain))
-        bound = self.evaluation.bound
-        if bound:
-            used = variables_of(self.evaluation.unbound)
-            self.evaluation.bound = {name: term for name, term in bound.items() if name in used}
+        self._change(changes.removed(self.evaluation, name, drain))
+        changes.forget_unused(self.evaluation)
 
     @property
     def draining(self) -> Mapping[str, str]:
         """The queries that drain: the name of each in the run, and in its matches."""
-        queries = self.evaluation.program.queries
-        plans = [q.plan for q, state in zip(queries, self.queries, strict=True) if state.drains]
-        return {plan.name: plan.shown for plan in plans}
+        return self.evaluation.draining
 
     @alone
     def bind(self, **values: object) -> None:
@@ -615,7 +583,7 @@ class Run:
         self._begin_change()
         before = self.evaluation.bound
         try:
-            self._change(rebound(self.evaluation, self._like, values))
+            self._change(changes.rebound(self.evaluation, self._like, values))
         except BaseException:
             self.evaluation.bound = before
             raise
@@ -627,7 +595,7 @@ class Run:
             raise ChangeError("the run is finished")
         self._stop_feed()
 
-    def _change(self, change: Change) -> None:
+    def _change(self, change: changes.Change) -> None:
         change.apply()
         evaluation = self.evaluation
         self.rows, self.queries = evaluation.rows, evaluation.queries
@@ -638,7 +606,7 @@ class Run:
     def divide(self) -> None:
         """Evaluate each query on its own from now on; see `share` of `Program.start`."""
         self._begin_change()
-        self._change(apart(self.evaluation))
+        self._change(changes.apart(self.evaluation))
 
     @alone
     def close(self) -> None:

@@ -451,6 +451,13 @@ def bound_program(
     return program, source
 
 
+def forget_unused(run: Evaluation) -> None:
+    """Forget the values of bound variables that no query has any more."""
+    if run.bound:
+        used = variables_of(run.unbound)
+        run.bound = {name: term for name, term in run.bound.items() if name in used}
+
+
 def rebound(evaluation: Evaluation, like: CompiledQueries, values: Mapping[str, object]) -> Change:
     """The change that gives bound variables other values, which the run then remembers.
 

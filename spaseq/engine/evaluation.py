@@ -219,6 +219,21 @@ class Evaluation:
         found = [query.plan.name for query, state in states if state in over]
         return found[: len(self.queries) - 1]
 
+    @property
+    def draining(self) -> dict[str, str]:
+        """The queries that drain: the name of each in the run, and in its matches."""
+        states = zip(self.program.queries, self.queries, strict=True)
+        plans = [query.plan for query, state in states if state.drains]
+        return {plan.name: plan.shown for plan in plans}
+
+    @property
+    def blamed(self) -> str | None:
+        """The name of the query in which the run has failed; None if it is not known."""
+        failing = 0 if len(self.queries) == 1 else self.failing
+        if failing is None or failing in self.divisions:
+            return None
+        return self.queries[failing].plan.name
+
     def is_single(self, stream: str) -> bool:
         """Whether there is one query, which reads this stream directly, and no other stream."""
         (query, *others), (direct, *_) = self.queries, self.direct

@@ -51,6 +51,16 @@ class SharedProgram:
                 found[task] = number
         return found
 
+    def plain(self, like: CompiledQueries) -> tuple[CompiledQueries, Sequence[int]]:
+        """`public` in the class of `like`, and the number of each task in `executed`."""
+        plain, numbers = self.public.plain
+        program = replace(
+            like, queries=plain.queries, tasks=plain.tasks, asked=plain.asked,
+            sources=plain.sources, names=plain.names,
+        )  # fmt: skip
+        tasks = self.tasks()
+        return program, [tasks[number] for number in numbers[: len(program.tasks)]]
+
     @cached_property
     def executors(self) -> Sequence[int]:
         """Per query: the number of the executed query that gives its matches."""

@@ -102,6 +102,19 @@ class StreamClock:
                 f"{json_value(now)}. Sort the events, or let the reader reorder them (lateness)"
             )
 
+    def passes(self, time: Timestamp) -> bool:
+        """Whether a watermark closes timestamps, which also decides the kind of time.
+
+        Raises:
+            EventError: if it is of another kind than the events.
+        """
+        if self.domain is not None and time.domain != self.domain:
+            raise EventError(mixed_domains(self.domain, time.domain, "the watermark"))
+        if self.closed is not None and time.micros <= self.closed:
+            return False
+        self.domain = time.domain
+        return True
+
     def next_ordinal(self, stream: str, time: Timestamp) -> int:
         """The ordinal of the next event of a stream at a timestamp."""
         if self.time is None or time.micros != self.time.micros:
