@@ -175,6 +175,8 @@ class KeyedRuns:
         self._waiting: deque[list[_Worker]] = deque()
         """For each batch whose matches have not been taken: who has events of it."""
         self._begun = False
+        self.is_counted = False
+        """Whether the run has the counters of all runs: after the end of the input."""
 
     def format_with(self, sink: Sink, most: int | None) -> None:
         """Let the threads format the matches for a sink, at most `most` of them."""
@@ -225,6 +227,7 @@ class KeyedRuns:
             assert not worker.run.finish(close)
             self._run.rows.matchers.count_on(worker.run.rows.matchers)
             self._run.queries[0].count_on(worker.run.queries[0])
+        self.is_counted = True
         self._run.finish(close)
 
     def stop(self) -> None:

@@ -69,7 +69,7 @@ class Result:
         self._run = run
         self._several = several
         """Returns the runs that divide the events, if matches are read one by one."""
-        self._is_divided = False
+        self._divided: KeyedRuns | None = None
         self._is_table = False
         """Whether compiled code builds the rows of a table, which one run does."""
         self._events = events
@@ -119,7 +119,7 @@ class Result:
         """
         if self._answers is None:
             parts = None if self._is_table else self._several()
-            self._is_divided = parts is not None
+            self._divided = parts
             self._answers = answered(parts or self._run, self._events, self._batch, self._close)
             self._matches = _marked(self._answers)
         return self._matches
@@ -158,7 +158,7 @@ class Result:
         Raises:
             SpaseqError: if several threads have divided the events among runs of their own.
         """
-        if self._is_divided:
+        if self._divided is not None:
             raise SpaseqError(
                 "the events are divided among several threads: with workers=1 there is one run"
             )
@@ -166,8 +166,21 @@ class Result:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """The counters of the run so far; see `Run.stats`."""
-        return self._run.stats
+        """The counters of the run so far; see `Run.stats`.
+
+        Raises:
+            SpaseqError: if several threads divide the events, and not all matches have been read.
+        """
+        return self._counted().stats
+
+    def _counted(self) -> Run:
+        """The run, which has the counters of all threads."""
+        if self._divided is not None and not self._divided.is_counted:
+            raise SpaseqError(
+                "the events are divided among several threads, whose counters are added at the "
+                "end: read all matches first, or use workers=1"
+            )
+        return self._run
 
     def why_not(self, query: str | None = None, events: Iterable[Any] = ()) -> str:
         """How far each pattern got so far, and why places did not advance; see `Run.why_not`.
@@ -180,11 +193,12 @@ class Result:
         Raises:
             EventError: for an item of `events` that is no event.
             ValueError: if no query has the name.
+            SpaseqError: as for `stats`.
 
         Example:
             >>> print(result.why_not())
         """
-        return self._run.why_not(query, events)
+        return self._counted().why_not(query, events)
 
     def __repr__(self) -> str:
         count = f"{self._read} match{'' if self._read == 1 else 'es'}"

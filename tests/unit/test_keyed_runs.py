@@ -16,7 +16,7 @@ import spaseq
 from spaseq import keyed_runs
 from spaseq.cli import main
 from spaseq.engine.key_division import KeyDivision, key_division
-from spaseq.errors import InputError
+from spaseq.errors import InputError, SpaseqError
 from spaseq.io.lines import Lines
 from spaseq.io.native._part_matches import PartMatches
 from spaseq.io.read_options import ReadOptions
@@ -332,6 +332,21 @@ def test_the_caller_may_stop_early(events: Path) -> None:
     found = spaseq.run(spaseq.compile(TEXT), {"S": str(events)}, workers=2)
     assert next(found).query == "query"
     found.close()  # type: ignore[attr-defined]
+
+
+def test_counters_are_those_of_all_threads(events: Path) -> None:
+    alone = spaseq.run(TEXT, {"S": str(events)}, workers=1)
+    count = len(list(alone))
+    found = spaseq.run(TEXT, {"S": str(events)}, workers=2)
+    next(found)
+    for report in (lambda: found.stats, found.why_not):
+        with pytest.raises(SpaseqError, match="counters are added at the end"):
+            report()
+    assert len(list(found)) == count - 1
+    assert found.stats["matches"] == alone.stats["matches"] == count
+    assert f"{count} matches in " in found.why_not()
+    with pytest.raises(SpaseqError, match="with workers=1 there is one run"):
+        _ = found.run
 
 
 def test_an_endless_event_ends_with_the_run(tmp_path: Path) -> None:
