@@ -559,8 +559,12 @@ class Evaluation:
         loop = self.multi()
         if loop is not None:
             batch, index = self.rows.matchers.encoded(event)
-            if loop.process(event, batch, index, found):
-                return
+            try:
+                if loop.process(event, batch, index, found):
+                    return
+            finally:
+                if loop.failing is not None:
+                    self.failing = self.queries.index(loop.failing)
         self._leave_loop()
         clock, micros = self.clock, event.time.micros
         if clock.closed is None or micros > clock.closed:

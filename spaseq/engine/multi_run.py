@@ -92,6 +92,8 @@ class MultiRun:
         )
         self._makers = [query.native.matches for query in queries]
         self._skips = [query.plan.skip_past_last for query in queries]
+        self.failing: QueryRun | None = None
+        """The query in which `process` has failed."""
 
     def accepts(self, batch: EventBatch) -> bool:
         """Whether the loop can process events of a batch."""
@@ -147,8 +149,12 @@ class MultiRun:
         matches = self.stream(EventSequence([batch]), index, index + 1, holds=False)
         try:
             found.extend(matches)
-        except LimitReached as reached:
-            raise self._queries[matches.failing].exceeded(reached) from None
+        except BaseException as error:
+            query = self._queries[matches.failing]
+            self.failing = query if matches.failed else None
+            if isinstance(error, LimitReached):
+                raise query.exceeded(error) from None
+            raise
         if matches.after == index:
             return False
         self._clock.count_event(event)

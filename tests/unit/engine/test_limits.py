@@ -190,10 +190,16 @@ def test_an_error_in_the_midst_of_a_batch_leaves_the_run_failed_and_its_events_c
 def test_the_query_that_failed_is_named_behind_equal_ones() -> None:
     text = KEYED.sources[0].text
     texts = [text, text, text.replace(":a ?x", ":c ?x"), text.replace(":a ?x", ":d ?x")]
-    run = spaseq.compile(texts, names=["one", "equal", "quiet", "other"]).start(max_groups=1)
+    program = spaseq.compile(texts, names=["one", "equal", "quiet", "other"])
+    run = program.start(max_groups=1)
     with pytest.raises(LimitExceeded) as raised:
         list(run.push_batch(batch_of(run, "k0 d 1", "k1 d 1")))
     assert (run.failing, raised.value.name) == ("other", "other")
+    run = program.start(max_groups=1)
+    push(run, 0, "k0 d 1")
+    with pytest.raises(LimitExceeded):
+        push(run, 1, "k1 d 1")
+    assert run.failing == "other"
 
 
 def batch_of(run: Run, *texts: str) -> EventBatch:
