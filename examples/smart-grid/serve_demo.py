@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import webbrowser
 from pathlib import Path
 
@@ -35,6 +36,13 @@ def started(port: int) -> tuple[subprocess.Popen[str], str]:
     raise SystemExit(server.wait())
 
 
+def drain(server: subprocess.Popen[str]) -> None:
+    """Read the audit log, which would fill the pipe, and show none of it."""
+    assert server.stderr is not None
+    for _ in server.stderr:
+        pass
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--speed", default="240", help="seconds of the grid in one second")
@@ -51,13 +59,9 @@ def main() -> None:
     print(f"\nThe console is at {url}/ (Ctrl-C ends the demo)\n", flush=True)
     if os.environ.get("DISPLAY") or sys.platform in ("darwin", "win32"):
         webbrowser.open(url)
+    threading.Thread(target=drain, args=(server,), daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
-        assert server.stderr is not None
-        if arguments.instants:
-            generator.wait()
-        else:
-            for _ in server.stderr:  # the audit log of the generator's events is not shown
-                pass
+        (generator if arguments.instants else server).wait()
     for process in (generator, server):
         process.terminate()
         process.wait(30)

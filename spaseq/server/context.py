@@ -53,6 +53,8 @@ class Context:
     urls: AllowedUrls
     limits: RequestLimits = field(default_factory=RequestLimits)
     hub: Hub | None = None
+    searching: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the one search of the journal; each reads all of it."""
 
     async def do(self, function: Callable[[], _T], size: int = 0) -> _T:
         """Do something in the thread of the engine.

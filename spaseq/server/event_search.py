@@ -23,6 +23,8 @@ from spaseq.server.problems import Problem
 
 MAX_PARSED = 32
 """The bodies that a search parses."""
+MAX_PARTS = 16
+"""The parts of the graph's name and of the time that a search looks for."""
 _PARTS = re.compile(r"[^/#:?&=]+")
 
 
@@ -41,7 +43,8 @@ def find_event(journal: Journal, options: ReadOptions, stream: str, graph: str, 
     """
     # A body may write the IRI with a prefix or relative to a base, and the time in another zone.
     # So a part that is missing proves nothing, and the parts that are there say where to look.
-    parts = [part.encode() for part in {*_PARTS.findall(graph), *_PARTS.findall(time)}]
+    named = {*_PARTS.findall(graph), *_PARTS.findall(time)}
+    parts = [part.encode() for part in heapq.nlargest(MAX_PARTS, named, key=len)]
     likely: list[tuple[int, int]] = []
     for record in journal.snapshot():
         if record.says["do"] == "events" and record.says["stream"] == stream:
@@ -53,9 +56,9 @@ def find_event(journal: Journal, options: ReadOptions, stream: str, graph: str, 
     for record in journal.snapshot():
         if record.number in wanted:
             body = Body.of(record.says, record.body)
-            found = _found(body, options, stream, graph, time)
-            if found is not None:
-                return found
+            triples = _found(body, options, stream, graph, time)
+            if triples is not None:
+                return triples
     raise Problem(404, "the journal does not have this event any more", "not-found")
 
 

@@ -56,8 +56,9 @@ async def event(request: Request) -> Response:
     graph, time = (request.query_params.get(key) for key in ("graph", "time"))
     if graph is None or time is None:
         raise Problem(400, "graph and time: those of the event, as in the match", "parameter")
-    await server.do(server.engine.flush_journal)
-    found = await asyncio.to_thread(server.engine.find_event, stream, graph, time)
+    async with server.searching:
+        await server.do(server.engine.flush_journal)
+        found = await asyncio.to_thread(server.engine.find_event, stream, graph, time)
     return Response(found, media_type="application/n-triples")
 
 

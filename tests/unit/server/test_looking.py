@@ -94,6 +94,23 @@ def test_why_one_event_advances_a_query(
         assert second["because"] == ["no event has the predicate :price"]
 
 
+def test_the_time_of_one_event_may_be_a_date(tmp_path: Path) -> None:
+    with served(tmp_path) as dated:
+        dated.put("rise")
+        graph = f"{PREFIX}:eBay :price 13 ."
+
+        def ask(at: Any) -> Any:
+            return dated.http.post("/v1/queries/rise/why", json={"graph": graph, "at": at})
+
+        assert ask("2026-01-01T01:00:00+01:00").json()["at"] == "2026-01-01T00:00:00Z"
+        assert ask("yesterday").status_code == 422
+        moved = dated.http.post(
+            "/v1/streams/trades/watermark", json={"time": "2026-01-01T00:00:00Z"}
+        )
+        assert moved.status_code == 202
+        assert ask("2026-01-01T00:00:01Z").json()["patterns"][0]["matches"]
+
+
 def test_why_of_a_query_and_of_what_is_no_event(server: Served) -> None:
     assert "query rise: 2 matches" in server.http.get("/v1/queries/rise/why").text
     for wrong in ({}, {"graph": ":a"}, {"graph": f"{PREFIX}:a :b 1 .", "at": True}):
