@@ -41,12 +41,13 @@ def browser() -> Iterator[object]:
 
 
 @pytest.fixture
-def server() -> Iterator[str]:
-    """The URL of a server of its own."""
+def server(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of a server of its own, with the tokens of the parameter."""
     process = subprocess.Popen(
         [sys.executable, "-m", "spaseq", "serve", "--listen", "127.0.0.1:0", "--manage"],
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "SPASEQ_TOKENS": getattr(request, "param", "")},
     )
     assert process.stderr is not None
     url = ""

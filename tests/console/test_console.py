@@ -149,3 +149,53 @@ def test_keys_theme_and_removal(page: Page) -> None:
     page.get_by_role("button", name="Remove").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(page.get_by_text("No query yet")).to_be_visible(timeout=PATIENCE)
+
+
+def test_the_keyboard_alone(page: Page) -> None:
+    register(page, "hot", "60")
+    push(page, 20, 1)
+    link = page.locator("#side").get_by_role("link", name="hot")
+    link.focus()
+    page.wait_for_timeout(1500)  # the list is drawn every second
+    expect(link).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("tab", name="Live").press("ArrowRight")
+    text = page.get_by_role("tab", name="Text")
+    expect(text).to_be_focused()
+    expect(text).to_have_attribute("aria-selected", "true")
+    text.press("End")
+    expect(page.get_by_role("tabpanel", name="Plan")).to_be_visible()
+    page.keyboard.press("Home")
+
+    place = page.get_by_role("button", name="Place 2")
+    place.press("Enter")
+    panel = page.get_by_label("Details")
+    expect(panel.get_by_role("button", name="Close")).to_be_focused()
+    expect(panel).to_contain_text("s1", timeout=PATIENCE)
+    page.keyboard.press("Escape")
+    expect(place).to_be_focused()
+
+
+def test_a_query_that_does_not_exist(page: Page) -> None:
+    page.goto(f"{page.url}#/q/none")
+    expect(page.locator(".heading")).to_contain_text("there is no such query")
+    expect(page.get_by_role("button", name="Remove")).to_be_disabled()
+    expect(page.get_by_text("there is no query none")).to_be_visible(timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "server", ["looks read 0123456789abcdef; feeds ingest fedcba9876543210"], indirect=True
+)
+def test_signing_in(page: Page) -> None:
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("a bearer token is needed")
+    page.keyboard.press("Escape")
+    expect(page.locator("#vitals")).to_have_text("not signed in")
+    page.get_by_role("button", name="Sign in").click()
+    for token, answer in (("fedcba9876543210", "no role read"), ("0123456789abcdef", None)):
+        dialog.get_by_label("Token").fill(token)
+        page.keyboard.press("Enter")
+        if answer is not None:
+            expect(dialog).to_contain_text(answer)
+    expect(page.locator("#vitals")).to_contain_text("ready", timeout=PATIENCE)
+    expect(dialog).to_have_count(0)

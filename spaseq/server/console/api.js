@@ -26,10 +26,15 @@ async function send(method, path, { body, type, accept = "application/json", eta
   if (etag) extra["If-Match"] = etag;
   const response = await fetch(path, { method, body, signal, headers: headers(extra), redirect: "error" });
   if (response.ok) return response;
+  throw await failure(response);
+}
+
+/** What a response that is no success says. */
+async function failure(response) {
   const text = await response.text();
   let problem = { title: response.statusText, detail: text };
   try { problem = JSON.parse(text); } catch { /* a proxy's page, shown as it is */ }
-  throw new ApiError(response.status, problem);
+  return new ApiError(response.status, problem);
 }
 
 const json = async (...request) => (await send(...request)).json();
@@ -111,7 +116,7 @@ export const server = {
 
 /**
  * Follow the matches of a query as server-sent events. EventSource cannot send a token, so this
- * reads the stream with fetch; it reconnects with Last-Event-ID, after a second, then longer.
+ * reads the stream with fetch; it reconnects with Last-Event-ID, after a second, then longer; not where the server refuses the token.
  */
 export function follow(name, on) {
   const stop = new AbortController();
@@ -123,7 +128,7 @@ export function follow(name, on) {
     const response = await fetch(`v1/queries/${named(name)}/matches`,
       { headers: headers(extra), signal: stop.signal });
     if (response.status === 410) last = "";
-    if (!response.ok) throw new ApiError(response.status, { title: response.statusText });
+    if (!response.ok) throw await failure(response);
     wait = 1000;
     on.state?.("open");
     for await (const message of messages(response.body)) {
@@ -133,10 +138,11 @@ export function follow(name, on) {
   };
   const loop = async () => {
     while (!stop.signal.aborted) {
-      try { await listen(); } catch (error) {
-        if (stop.signal.aborted || [401, 403, 404].includes(error.status)) return;
-      }
-      on.state?.("closed");
+      let why = null;
+      try { await listen(); } catch (error) { why = error; }
+      if (stop.signal.aborted) return;
+      on.state?.("closed", why instanceof ApiError ? why.message : null);
+      if ([401, 403].includes(why?.status)) return;
       await new Promise((resolve) => setTimeout(resolve, wait));
       wait = Math.min(wait * 2, 15000);
     }

@@ -47,6 +47,7 @@ export function automaton(parent, picture, chosen) {
   const places = new Map();
   const before = new Map();
   root.classList.add("automaton");
+  root.setAttribute("role", "group"); // the parts of an image would be hidden from screen readers
   for (const group of root.querySelectorAll("[data-place]")) {
     const number = Number(group.dataset.place);
     const box = group.querySelector("rect, circle");

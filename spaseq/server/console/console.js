@@ -2,7 +2,7 @@
 // that are read every second, the address, and the keys.
 
 import { graphs, queries, server, streams, token } from "./api.js";
-import { compact, duration, fill, h, rate, toast } from "./dom.js";
+import { compact, decoded, duration, fill, h, rate, toast } from "./dom.js";
 import { bindKeys } from "./keys.js";
 import { knowledgeView } from "./knowledge_view.js";
 import { overview } from "./overview.js";
@@ -13,20 +13,25 @@ import { sidebar } from "./sidebar.js";
 import { streamView } from "./stream_view.js";
 
 const PERIOD = 1000;
+const NO_CONNECTION = "no connection";
+const NO_ACCESS = "not signed in";
 const main = document.getElementById("main");
 
-/** What the views read. `queries` and `streams` are the server's lists, `rates` their history. */
+/**
+ * What the views read. `queries` and `streams` are the server's lists, `rates` their history;
+ * `trouble` says why they are not those of now.
+ */
 const shared = {
-  queries: [], streams: [], graphs: [], ready: null, reachable: null, rates: new Rates(),
+  queries: [], streams: [], graphs: [], ready: null, trouble: null, rates: new Rates(),
   refresh: () => tick(),
 };
 let view = null;
 
 const VIEWS = [
-  [/^#\/q\/([^/]+)(?:\/(\w+))?$/, (name, tab) => queryView(main, shared, decodeURIComponent(name), tab)],
+  [/^#\/q\/([^/]+)(?:\/(\w+))?$/, (name, tab) => queryView(main, shared, decoded(name), tab)],
   [/^#\/new$/, () => newQuery(main, shared)],
-  [/^#\/s\/([^/]+)$/, (name) => streamView(main, shared, decodeURIComponent(name))],
-  [/^#\/kb(?:\/(.+))?$/, (iri) => knowledgeView(main, shared, iri && decodeURIComponent(iri))],
+  [/^#\/s\/([^/]+)$/, (name) => streamView(main, shared, decoded(name))],
+  [/^#\/kb(?:\/(.+))?$/, (iri) => knowledgeView(main, shared, iri && decoded(iri))],
   [/^/, () => overview(main, shared)],
 ];
 
@@ -52,12 +57,14 @@ async function tick() {
     for (const query of listed) { counts[`q ${query.name}`] = query.matches; counts[""] += query.matches; }
     for (const stream of streamed) { counts[`s ${stream.iri}`] = stream.events; counts.events += stream.events; }
     shared.rates.add(performance.timeOrigin / 1000 + performance.now() / 1000, counts);
-    if (shared.reachable === false) toast("The server is back.");
-    shared.reachable = true;
+    if (shared.trouble === NO_CONNECTION) toast("The server is back.");
+    shared.trouble = null;
   } catch (error) {
-    if (error.status === 401 || error.status === 403) askForToken(error.message);
-    else if (shared.reachable !== false) toast(`The server does not answer: ${error.message}`, "error");
-    shared.reachable = false;
+    const refused = /:(token|role)$/.test(error.problem?.type);
+    const trouble = refused ? NO_ACCESS : NO_CONNECTION;
+    if (refused) askForToken(error.message);
+    else if (shared.trouble !== trouble) toast(`The server does not answer: ${error.message}`, "error");
+    shared.trouble = trouble;
   }
   vitals();
   sidebar(shared);
@@ -66,7 +73,7 @@ async function tick() {
 
 function vitals() {
   const bar = document.getElementById("vitals");
-  if (shared.reachable === false) { fill(bar, h("span.state.bad", {}, "no connection")); return; }
+  if (shared.trouble) { fill(bar, h("span.state.bad", {}, shared.trouble)); return; }
   const lag = Math.max(...shared.streams.map((stream) => stream.lag ?? -Infinity));
   const ready = shared.ready?.ready !== false;
   fill(bar,
@@ -77,18 +84,28 @@ function vitals() {
     lag > 0 ? figure("behind", duration(lag), "The greatest lag of a stream's watermark behind the clock") : null);
 }
 
+/** Read everything and show the page of the address, anew after somebody signed in. */
+async function begin() {
+  await tick();
+  graphs.list().then((listed) => { shared.graphs = listed; sidebar(shared); }, () => {});
+  if (view && location.hash === "#/new") return; // a text may be half written
+  view?.destroy?.();
+  view = null;
+  open();
+}
+
 let asking = false;
 function askForToken(reason) {
   if (asking) return;
   asking = true;
   const field = h("input", { type: "password", name: "token", autocomplete: "current-password", required: true, autofocus: true });
   const dialog = h("dialog.ask", { onclose: () => { asking = false; dialog.remove(); } },
-    h("form", { method: "dialog", onsubmit: () => { token.set(field.value.trim()); tick(); open(); } },
+    h("form", { method: "dialog", onsubmit: () => { token.set(field.value.trim()); begin(); } },
       h("h2", {}, "Access token"),
       h("p.soft", {}, reason || "The token is kept in this tab only."),
       h("label", {}, "Token", field),
       h("div.row", {}, h("button.primary", {}, "Sign in"),
-        h("button", { type: "button", onclick: () => { token.set(""); dialog.close(); } }, "Sign out"))));
+        h("button", { type: "button", onclick: () => { token.set(""); location.reload(); } }, "Sign out"))));
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -108,7 +125,6 @@ document.getElementById("theme").addEventListener("click", () => theme(true));
 bindKeys({ shared, theme: () => theme(true) });
 addEventListener("hashchange", open);
 theme(false);
-await tick();
-graphs.list().then((listed) => { shared.graphs = listed; sidebar(shared); }, () => {});
-open();
-setInterval(() => document.hidden || tick(), PERIOD);
+begin();
+// Without access, every further request would be one more refusal in the server's log.
+setInterval(() => document.hidden || shared.trouble === NO_ACCESS || tick(), PERIOD);

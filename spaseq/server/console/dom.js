@@ -22,6 +22,39 @@ export function fill(element, ...children) {
   return element;
 }
 
+/**
+ * Make the children of an element like the given ones, and keep the elements that are there: the one
+ * that has the focus keeps it, and one that is being clicked is clicked. Listeners are not renewed.
+ */
+export function renew(element, ...children) {
+  const wanted = children.flat(Infinity).filter((child) => child !== null && child !== undefined);
+  wanted.forEach((child, number) => {
+    const there = element.childNodes[number];
+    if (!there) element.append(child);
+    else if (typeof child === "object" && there.nodeName === child.nodeName) become(there, child);
+    else if (there.nodeType !== Node.TEXT_NODE || there.data !== String(child)) there.replaceWith(child);
+  });
+  while (element.childNodes.length > wanted.length) element.lastChild.remove();
+}
+
+/** Make a node like another one of the same name. */
+function become(node, wanted) {
+  if (node.nodeType === Node.TEXT_NODE) {
+    if (node.data !== wanted.data) node.data = wanted.data;
+    return;
+  }
+  for (const { name } of [...node.attributes]) if (!wanted.hasAttribute(name)) node.removeAttribute(name);
+  for (const { name, value } of wanted.attributes) {
+    if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+  }
+  renew(node, [...wanted.childNodes]);
+}
+
+/** A part of an address as text, also where it is no valid encoding. */
+export function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
 /** Show a message for some seconds. */
 export function toast(text, kind = "info") {
   const note = h(`p.toast.${kind}`, {}, text);

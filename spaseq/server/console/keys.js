@@ -6,7 +6,8 @@ import { closePanel } from "./panel.js";
 const KEYS = [
   ["/", "find a query, stream or graph"], ["j  k", "next, previous query"], ["n", "new query"],
   ["1 – 4", "parts of a query: live, text, why, plan"], ["Ctrl Enter", "register the text in the editor"],
-  ["t", "light or dark"], ["Esc", "close the details"], ["?", "these keys"],
+  ["t", "light or dark"], ["Esc", "close the details"], ["Esc Tab", "leave the editor"],
+  ["← →", "other part of a query, on its tabs"], ["?", "these keys"],
 ];
 
 function help() {

@@ -38,7 +38,12 @@ export function knowledgeView(main, shared, iri) {
         replace.disabled = true;
         toast("The graph is too large to edit here; its beginning is shown.");
       }
-    }, (error) => toast(error.message, "error"));
+    }, (error) => {
+      // An empty text would replace what could not be shown.
+      text.required = true;
+      text.placeholder = error.message;
+      toast(error.message, "error");
+    });
   }
   return {};
 }

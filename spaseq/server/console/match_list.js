@@ -17,7 +17,7 @@ function steps(events) {
   return found;
 }
 
-/** A list in `parent`. Returns `{add(match, id), progress(message), state(word)}`. */
+/** A list in `parent`. Returns `{add(match, id), progress(message), state(word, why)}`. */
 export function matchList(parent, name) {
   const held = [];
   let count = 0;
@@ -26,37 +26,49 @@ export function matchList(parent, name) {
   const state = h("span.soft", { role: "status" }, "connecting …");
   const upto = h("span.soft");
   const hold = h("button.quiet", { onclick: () => { paused = !paused; hold.textContent = paused ? "Go on" : "Hold"; draw(); } }, "Hold");
-  const table = h("div.matches", { tabIndex: 0, "aria-label": "Matches" });
+  const table = h("div.matches", { role: "region", tabIndex: 0, "aria-label": "Matches" });
+  const body = h("tbody");
+  let columns = null;
   fill(parent, h("h2", {}, "Matches", state, upto, hold), table);
   const draw = () => {
     waiting = null;
     if (paused) return;
-    fill(table, held.length ? rows() : h("p.soft.none", {}, "No match since this page was opened."));
+    if (held.length) rows(); else fill(table, h("p.soft.none", {}, "No match since this page was opened."));
     state.textContent = `${compact(count)} since this page was opened`;
   };
+  // Rows that are shown stay as they are, so that a button keeps the focus while matches come.
   const rows = () => {
-    const columns = [...new Set(held.slice(0, 50).flatMap(({ match }) => Object.keys(match.bindings || {})))];
-    return h("table", {},
-      h("thead", {}, h("tr", {}, h("th", {}, "end"), columns.map((column) => h("th", {}, `?${column}`)), h("th", {}, "events"))),
-      h("tbody", {}, held.map(({ match, fresh }) => h(`tr${fresh ? ".fresh" : ""}`, {},
-        h("td.time", { title: `from ${time(match.start)}` }, time(match.end)),
-        columns.map((column) => h("td", {}, term(match.bindings?.[column]))),
-        h("td", {}, h("div.events", {}, steps(match.events || []).map(({ gpm, first, count }) =>
-          h("button.event", { title: `from ${time(match.events[first].time)}`, onclick: () => showEvent(name, match, first) },
-            count > 1 ? `${gpm} × ${count}` : gpm)))),
-        match.graph ? h("td", {}, h("pre", {}, match.graph)) : null))));
+    const found = [...new Set(held.slice(0, 50).flatMap(({ match }) => Object.keys(match.bindings || {})))];
+    if (columns?.join() !== found.join()) {
+      columns = found;
+      fill(body);
+      held.forEach((one) => { one.row = null; });
+      fill(table, h("table", {},
+        h("thead", {}, h("tr", {}, h("th", {}, "end"), columns.map((column) => h("th", {}, `?${column}`)), h("th", {}, "events"))),
+        body));
+    }
+    const added = held.filter(({ row }) => !row);
+    added.forEach((one) => { one.row = drawn(one.match); });
+    body.prepend(...added.map(({ row }) => row));
+    while (body.rows.length > held.length) body.lastChild.remove();
   };
+  const drawn = (match) => h("tr.fresh", {},
+    h("td.time", { title: `from ${time(match.start)}` }, time(match.end)),
+    columns.map((column) => h("td", {}, term(match.bindings?.[column]))),
+    h("td", {}, h("div.events", {}, steps(match.events || []).map(({ gpm, first, count: several }) =>
+      h("button.event", { title: `from ${time(match.events[first].time)}`, onclick: () => showEvent(name, match, first) },
+        several > 1 ? `${gpm} × ${several}` : gpm)))),
+    match.graph ? h("td", {}, h("pre", {}, match.graph)) : null);
   const later = () => { waiting ??= setTimeout(draw, REDRAW); };
   draw();
   return {
     add(match, id) {
       count += 1;
-      held.forEach((one) => { one.fresh = false; });
-      held.unshift({ match, id, fresh: true });
+      held.unshift({ match, id, row: null });
       held.length = Math.min(held.length, KEPT);
       later();
     },
     progress({ watermark }) { upto.textContent = watermark ? `complete up to ${time(watermark)}` : ""; },
-    state(word) { if (word === "closed") state.textContent = "reconnecting …"; else later(); },
+    state(word, why) { if (word === "closed") state.textContent = why || "reconnecting …"; else later(); },
   };
 }

@@ -1,6 +1,6 @@
 // All queries at a glance, for a wall.
 
-import { compact, fill, h, rate } from "./dom.js";
+import { compact, fill, h, rate, renew } from "./dom.js";
 import { chart } from "./rates.js";
 import { health } from "./sidebar.js";
 
@@ -17,7 +17,7 @@ export function overview(main, shared) {
   ]);
   const draw = () => {
     drawn.update();
-    fill(cards, shared.queries.length ? shared.queries.map((query) => card(shared, query)) : empty());
+    renew(cards, shared.queries.length ? shared.queries.map((query) => card(shared, query)) : empty());
   };
   draw();
   return { tick: draw, destroy: () => drawn.destroy() };

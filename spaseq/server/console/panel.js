@@ -7,13 +7,16 @@ let opener = null;
 
 /** Show nodes under a title; the panel takes the focus, and gives it back when it closes. */
 export function openPanel(title, ...children) {
-  if (panel.hidden) opener = document.activeElement;
+  const wasHidden = panel.hidden;
+  if (wasHidden) opener = document.activeElement;
+  else panel.dispatchEvent(new Event("closed"));
   fill(panel,
     h("header", {}, h("h2", {}, title),
       h("button.quiet", { onclick: closePanel, title: "Close (Esc)", "aria-label": "Close" }, "×")),
     h("div.body", {}, children));
   panel.hidden = false;
   document.body.classList.add("with-panel");
+  if (wasHidden) panel.querySelector("button").focus({ preventScroll: true });
   return panel.querySelector(".body");
 }
 

@@ -30,7 +30,7 @@ function waiting(found) {
   return h("div", {},
     h("p", {}, h("b", {}, compact(found.total)), " groups of partial matches",
       found.total > groups.length ? `, the first ${groups.length}:` : ":"),
-    h("div.matches", {}, h("table", {},
+    h("div.matches", { role: "region", tabIndex: 0, "aria-label": "Groups" }, h("table", {},
       h("thead", {}, h("tr", {}, columns.map((column) => h("th", {}, `?${column}`)),
         h("th", {}, "since"), h("th", {}, "until"))),
       h("tbody", {}, groups.map((group) => h("tr", {},

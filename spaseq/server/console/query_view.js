@@ -2,7 +2,7 @@
 
 import { follow, queries } from "./api.js";
 import { automaton } from "./automaton.js";
-import { compact, confirmed, fill, h, toast } from "./dom.js";
+import { compact, confirmed, decoded, fill, h, toast } from "./dom.js";
 import { editor } from "./editor.js";
 import { language } from "./language.js";
 import { matchList } from "./match_list.js";
@@ -28,9 +28,11 @@ WHERE {
 `;
 
 export function queryView(main, shared, name, first = "live") {
-  const parts = new Map(TABS.map(([id]) => [id, h("div.tabpanel", { role: "tabpanel", id: `tab-${id}` })]));
+  const parts = new Map(TABS.map(([id]) => [id, h("div.tabpanel", {
+    role: "tabpanel", id: `tab-${id}`, tabIndex: 0, "aria-labelledby": `to-${id}`,
+  })]));
   const tabs = TABS.map(([id, label]) => h("a", {
-    role: "tab", href: `#/q/${encodeURIComponent(name)}/${id}`, "aria-controls": `tab-${id}`, dataset: { id },
+    role: "tab", id: `to-${id}`, href: `#/q/${encodeURIComponent(name)}/${id}`, "aria-controls": `tab-${id}`, dataset: { id },
   }, label));
   const status = h("span.soft");
   const pause = h("button", { onclick: async () => {
@@ -44,7 +46,7 @@ export function queryView(main, shared, name, first = "live") {
   } }, "Remove");
   fill(main,
     h("div.heading", {}, h("h1", {}, name), status, h("div.row", {}, pause, remove)),
-    h("div.tabs", { role: "tablist" }, tabs),
+    h("div.tabs", { role: "tablist", "aria-label": `Parts of ${name}`, onkeydown: (event) => turn(event, tabs) }, tabs),
     [...parts.values()]);
 
   const made = new Map();
@@ -52,7 +54,10 @@ export function queryView(main, shared, name, first = "live") {
   let shown = null;
   const show = (id) => {
     shown = parts.has(id) ? id : "live";
-    tabs.forEach((tab) => tab.setAttribute("aria-selected", tab.dataset.id === shown));
+    tabs.forEach((tab) => {
+      tab.setAttribute("aria-selected", tab.dataset.id === shown);
+      tab.tabIndex = tab.dataset.id === shown ? 0 : -1;
+    });
     parts.forEach((part, other) => { part.hidden = other !== shown; });
     if (!made.has(shown)) made.set(shown, makers[shown](parts.get(shown), shared, name));
     made.get(shown).shown?.();
@@ -60,7 +65,8 @@ export function queryView(main, shared, name, first = "live") {
   show(first);
   const tick = () => {
     const query = shared.queries.find((one) => one.name === name);
-    status.textContent = query ? health(query)[1] : "this query does not exist";
+    status.textContent = query ? health(query)[1] : shared.trouble ?? "there is no such query";
+    pause.disabled = remove.disabled = !query;
     pause.textContent = query?.paused ? "Resume" : "Pause";
     made.get(shown)?.tick?.(query);
   };
@@ -69,12 +75,23 @@ export function queryView(main, shared, name, first = "live") {
     tick,
     stays(address) {
       const match = /^#\/q\/([^/]+)(?:\/(\w+))?$/.exec(address);
-      if (!match || decodeURIComponent(match[1]) !== name) return false;
+      if (!match || decoded(match[1]) !== name) return false;
       show(match[2] || "live");
       return true;
     },
     destroy: () => made.forEach((part) => part.destroy?.()),
   };
+}
+
+/** Keys in a row of tabs: arrows, Home and End go to another one, the space bar opens it. */
+function turn(event, tabs) {
+  const at = tabs.indexOf(event.target);
+  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1, " ": at }[event.key];
+  if (at < 0 || to === undefined) return;
+  event.preventDefault();
+  const tab = tabs.at(to % tabs.length);
+  tab.focus();
+  tab.click();
 }
 
 /** Run a request; a failure is a message. Resolves to whether it went well. */
@@ -99,8 +116,8 @@ function liveTab(part, shared, name) {
   const draw = async () => {
     try {
       drawn = automaton(picture, await queries.picture(name), (place) => {
-        drawn.choose(place);
         showPlace(name, place, () => drawn.choose(null));
+        drawn.choose(place);
       });
     } catch (error) { fill(picture, h("p.bad", {}, error.message)); }
   };
@@ -109,12 +126,15 @@ function liveTab(part, shared, name) {
     match: (match, id) => { matches.add(match, id); drawn?.match(); },
     progress: (progress) => matches.progress(progress),
     error: (problem) => toast(problem.detail || problem.title, "error"),
-    state: (state) => matches.state(state),
+    state: (state, why) => matches.state(state, why),
   });
   let asking = false;
   const tick = async (query) => {
     rates.update();
-    if (!query) return;
+    if (!query) {
+      if (!drawn && !shared.trouble) fill(picture, h("p.soft", {}, "There is no such query."));
+      return;
+    }
     fill(numbers, h("span", {}, h("b", {}, compact(query.matches)), " in all"));
     if (query.etag !== etag) { etag = query.etag; await draw(); }
     if (asking || !drawn) return;
@@ -133,7 +153,8 @@ function textTab(part, shared, name) {
     try { form.load(await queries.get(name)); } catch (error) { toast(error.message, "error"); }
   };
   load();
-  return { shown: () => form.focus(), destroy: form.destroy };
+  // Who goes through the tabs by keys stays there.
+  return { shown: () => document.activeElement?.getAttribute("role") === "tab" || form.focus(), destroy: form.destroy };
 }
 
 /** A page to write a query and register it. */

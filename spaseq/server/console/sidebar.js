@@ -1,6 +1,6 @@
 // The list at the left: queries with their rates and health, streams, graphs of the knowledge base.
 
-import { fill, h, rate } from "./dom.js";
+import { fill, h, rate, renew } from "./dom.js";
 import { short } from "./graph.js";
 import { sparkline } from "./rates.js";
 
@@ -35,7 +35,7 @@ export function sidebar(shared) {
   const fits = (text) => text.toLowerCase().includes(wanted);
   const section = (title, count, action, entries) => h("section", {},
     h("h2", {}, title, h("span.count", {}, count), action), entries);
-  fill(lists,
+  renew(lists,
     section("Queries", shared.queries.length,
       h("a.add", { href: "#/new", title: "New query (n)" }, "+ new"),
       shared.queries.filter((query) => fits(query.name)).map((query) => {
