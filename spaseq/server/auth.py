@@ -125,12 +125,23 @@ def read_tokens(file: str | None, environment: Mapping[str, str] | None = None) 
     if file is not None:
         try:
             with open(file, encoding="utf-8") as lines:
-                if os.name == "posix" and os.fstat(lines.fileno()).st_mode & 0o077:
+                others = os.fstat(lines.fileno()).st_mode & _bits_of_others(file, environment)
+                if os.name == "posix" and others:
                     raise SpaseqError(f"{file}: others can read it: chmod 600 {file}")
                 found += _parsed(lines, file)
         except (OSError, UnicodeDecodeError) as error:
             raise SpaseqError(f"{file}: cannot be read: {error}") from error
     return found
+
+
+def _bits_of_others(file: str, environment: Mapping[str, str]) -> int:
+    """The bits of a file's mode that let others read it.
+
+    A credential of systemd belongs to root, and an access control list lets the service read it;
+    the mode shows that as a right of the group.
+    """
+    folder = environment.get("CREDENTIALS_DIRECTORY")
+    return 0o037 if folder is not None and os.path.dirname(file) == folder else 0o077
 
 
 def _parsed(lines: Iterable[str], where: str) -> list[Token]:

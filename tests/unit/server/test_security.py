@@ -162,6 +162,17 @@ def test_tokens_are_private_long_and_well_formed(tokens: str, tmp_path: Path) ->
             read_tokens(None, {"SPASEQ_TOKENS": text})
 
 
+def test_credentials_of_systemd_are_private(tokens: str) -> None:
+    os.chmod(tokens, 0o440)  # what an access control list for the service looks like
+    with pytest.raises(SpaseqError, match="chmod 600"):
+        read_tokens(tokens, {})
+    credentials = {"CREDENTIALS_DIRECTORY": os.path.dirname(tokens)}
+    assert read_tokens(tokens, credentials)
+    os.chmod(tokens, 0o444)
+    with pytest.raises(SpaseqError, match="chmod 600"):
+        read_tokens(tokens, credentials)
+
+
 def test_tokens_are_compared_in_constant_time(tokens: str) -> None:
     """All tokens are compared by their digests, wherever the first difference is."""
     access = access_of(Options(tokens=tokens))
