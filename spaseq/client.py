@@ -154,10 +154,13 @@ def _kb_path(iri: str) -> str:
     return f"/v1/kb/{quote(iri, safe='')}"
 
 
-def _why(query: str, graph: str | None, at: float | str | None) -> _Request:
-    if graph is None:
-        return _Request("GET", _query_path(query, "/why"))
-    return _Request("POST", _query_path(query, "/why"), {"json": {"graph": graph, "at": at}})
+def _why(query: str) -> _Request:
+    return _Request("GET", _query_path(query, "/why"))
+
+
+def _why_event(query: str, graph: str, at: float | str | None, stream: str | None) -> _Request:
+    event = {"graph": graph, "at": at} | ({} if stream is None else {"stream": stream})
+    return _Request("POST", _query_path(query, "/why"), {"json": event})
 
 
 def _subscription(query: str, start: Start, last: str, limit: int | None) -> _Request:
@@ -339,11 +342,20 @@ class Client:
 
     def why(self, query: str) -> str:
         """How far the pattern of a query got, and what stopped it."""
-        return self._ask(_why(query, None, None)).text
+        return self._ask(_why(query)).text
 
-    def why_event(self, query: str, graph: str, at: float | str | None = None) -> Json:
-        """Why one event, in Turtle, advances a query or not; it is not pushed."""
-        return self._json(_why(query, graph, at))
+    def why_event(
+        self, query: str, graph: str, at: float | str | None = None, stream: str | None = None
+    ) -> Json:
+        """Why one event advances a query or not; it is not pushed.
+
+        Args:
+            query: The query.
+            graph: The event in Turtle.
+            at: Its time, where the graph has none.
+            stream: The name or the IRI of its stream, where the query reads several.
+        """
+        return self._json(_why_event(query, graph, at, stream))
 
     def subscribe(
         self, query: str, start: Start = "now", after: str = "", limit: int | None = None
@@ -491,11 +503,13 @@ class AsyncClient:
 
     async def why(self, query: str) -> str:
         """As `Client.why`."""
-        return (await self._ask(_why(query, None, None))).text
+        return (await self._ask(_why(query))).text
 
-    async def why_event(self, query: str, graph: str, at: float | str | None = None) -> Json:
+    async def why_event(
+        self, query: str, graph: str, at: float | str | None = None, stream: str | None = None
+    ) -> Json:
         """As `Client.why_event`."""
-        return await self._json(_why(query, graph, at))
+        return await self._json(_why_event(query, graph, at, stream))
 
     async def subscribe(
         self, query: str, start: Start = "now", after: str = "", limit: int | None = None

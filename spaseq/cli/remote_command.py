@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from spaseq.errors import SpaseqError
+from spaseq.errors import InputError, SpaseqError
 
 if TYPE_CHECKING:
     from spaseq.client import Client
@@ -145,11 +145,21 @@ def push(
     client: Client, stream: str, files: Sequence[str], media_type: str | None, on_error: str
 ) -> None:
     """Push the events of files, or of standard input (-), to a stream."""
+    from spaseq.client import ServerError
+
     accepted = late = rejected = 0
     for file in files:
         kind = media_type or _TYPES.get(Path(file).suffix, "application/n-quads")
+        lines = 0
         for body in _bodies(_read(file), kind):
-            done = client.push(stream, body, kind, on_error == "skip")
+            try:
+                done = client.push(stream, body, kind, on_error == "skip")
+            except ServerError as error:
+                line = error.problem.get("line")
+                if line is None:
+                    raise
+                raise InputError(str(error), file, lines + line) from error
+            lines += body.count(b"\n")
             accepted += done.accepted
             late += done.late
             rejected += done.rejected
@@ -215,8 +225,9 @@ def watch(
 @click.argument("name")
 @click.option("--event", metavar="FILE", help="Explain one event: a graph in Turtle, or -.")
 @click.option("--at", metavar="TIME", help="The time of that event.")
+@click.option("--stream", help="The stream of that event, where the query reads several.")
 @_at_server
-def why(client: Client, name: str, event: str | None, at: str | None) -> None:
+def why(client: Client, name: str, event: str | None, at: str | None, stream: str | None) -> None:
     """Say how far a query got and what stopped it, or why one event fits or not."""
     if event is None:
         click.echo(client.why(name), nl=False)
@@ -227,7 +238,8 @@ def why(client: Client, name: str, event: str | None, at: str | None) -> None:
             moment = float(at) if "." in at else int(at)
         except ValueError:
             moment = at
-    for pattern in client.why_event(name, _read(event).decode(), moment)["patterns"]:
+    answer = client.why_event(name, _read(event).decode(), moment, stream)
+    for pattern in answer["patterns"]:
         click.echo(f"{pattern['gpm']}: {'matches' if pattern['matches'] else 'does not match'}")
         for reason in pattern["because"]:
             click.echo(f"  {reason}")

@@ -23,7 +23,7 @@ function parsed(text) {
   const root = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
   if (root.nodeName !== "svg") throw new Error("the picture of the automaton is no SVG");
   for (const element of [root, ...root.querySelectorAll("*")]) {
-    if (["script", "style", "foreignObject", "image", "a"].includes(element.nodeName)) {
+    if (["script", "style", "foreignObject", "image", "a"].includes(element.localName)) {
       element.remove();
       continue;
     }

@@ -151,6 +151,12 @@ def test_from_the_shell(server: Served, tmp_path: Path, capsys: pytest.CaptureFi
     why = remote("why", "rise", "--event", str(tmp_path / "event.ttl"), "--at", "3")
     assert "fits 0 of 2 groups" in why
     assert "FILTER" in why
+    event = ["--event", str(tmp_path / "event.ttl"), "--at", "3", "--stream"]
+    assert remote("why", "rise", *event, "trades") == why
+    assert main(["remote", "why", "rise", *event, "none", *at]) == 2
+    (tmp_path / "wrong.trig").write_text("# trades\n:t3 { :eBay :price }")
+    assert main(["remote", "push", "trades", str(tmp_path / "wrong.trig"), *at]) == 2
+    assert f"{tmp_path / 'wrong.trig'}:2: " in capsys.readouterr().err
     assert remote("rm", "rise") == ""
     assert main(["remote", "rm", "rise", *at]) == 2
     assert main(["remote", "list", "--server", "http://127.0.0.1:1"]) == 2
