@@ -25,6 +25,7 @@ from spaseq.engine.python_graphs import facts_of, name_of, term_of
 from spaseq.errors import ArgumentError, EventError, SpaseqError, kind_of
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Counters, Framing, ReadOptions, TimeDomain, Troubles
+from spaseq.io.redirections import shown_url
 from spaseq.io.remote_files import is_remote_file
 from spaseq.io.rows.formats import is_table
 from spaseq.io.rows.mapping import RowMapping
@@ -153,8 +154,8 @@ def _paths(content: Any) -> list[Any]:
         if is_remote_file(path):
             return [path]
         raise SpaseqError(
-            f"streams: {path} is no URL of a finished file, and run reads those to their end: arun "
-            "and the command spaseq run follow sources that go on"
+            f"streams: {shown_url(path)} is no URL of a finished file, and run reads those to "
+            "their end: arun and the command spaseq run follow sources that go on"
         )
     if not _PATTERN.intersection(path):
         return [path]

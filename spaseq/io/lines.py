@@ -40,6 +40,10 @@ Piece: TypeAlias = tuple[bytes, int, int]
 
 def shown_name(path: str) -> str:
     """The file as error messages name it."""
+    if "://" in path:
+        from spaseq.io.redirections import shown_url
+
+        return shown_url(path)
     return "<stdin>" if path == STDIN else path
 
 

@@ -25,15 +25,17 @@ def check_redirection(url: str, there: str) -> str | None:
     """
     before, after = urlsplit(url), urlsplit(there)
     if after.scheme not in ("http", "https") or (before.scheme, after.scheme) == ("https", "http"):
-        raise InputError(f"it redirects to {_shown(there)}, which is not followed", _shown(url))
+        raise InputError(
+            f"it redirects to {shown_url(there)}, which is not followed", shown_url(url)
+        )
     if (before.hostname, before.port) == (after.hostname, after.port):
         return None
     place = _public_address(after.hostname or "")
     if place is None:
         raise InputError(
-            f"it redirects to {_shown(there)}, a private address, which is not followed; use "
+            f"it redirects to {shown_url(there)}, a private address, which is not followed; use "
             "that URL",
-            _shown(url),
+            shown_url(url),
         )
     return place
 
@@ -50,7 +52,8 @@ def _public_address(host: str) -> str | None:
     return next(iter(places), None)
 
 
-def _shown(url: str) -> str:
-    """A URL in messages, without what may be secret."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+def shown_url(url: str) -> str:
+    """A URL in messages, without what may be secret: who asks, and the query."""
+    scheme, colon, rest = url.partition("#")[0].partition("?")[0].partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}{colon}{place.rpartition('@')[2]}{slash}{path}"

@@ -15,6 +15,7 @@ from typing import IO, Any, BinaryIO, cast
 from urllib.parse import urljoin, urlsplit
 
 from spaseq.errors import InputError, SpaseqError
+from spaseq.io.redirections import shown_url
 
 _EXTRAS = {
     "s3": ("s3fs", "s3"),
@@ -53,7 +54,7 @@ def open_remote(path: str) -> IO[bytes]:
         InputError: if it cannot be opened.
         SpaseqError: without the package of its file system.
     """
-    shown = path.partition("?")[0]
+    shown = shown_url(path)
     system, name = _file_system(path)
     try:
         if _scheme(path) in ("http", "https"):
@@ -75,7 +76,7 @@ def create_remote(path: str) -> BinaryIO:
     try:
         return cast(BinaryIO, system.open(name, "wb"))
     except Exception as error:  # each file system has errors of its own
-        raise SpaseqError(f"{path}: cannot be written: {_said(error)}") from error
+        raise SpaseqError(f"{shown_url(path)}: cannot be written: {_said(error)}") from error
 
 
 def _file_system(path: str) -> tuple[Any, str]:
@@ -95,7 +96,7 @@ def _file_system(path: str) -> tuple[Any, str]:
     try:
         system, name = core.url_to_fs(path, **options)
     except Exception as error:  # each file system has errors of its own
-        raise SpaseqError(f"{path}: {_said(error)}") from error
+        raise SpaseqError(f"{shown_url(path)}: {_said(error)}") from error
     return system, name
 
 
@@ -114,9 +115,17 @@ def _watched_redirections() -> Any:
     return config
 
 
-def _said(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError):
+def _said(error: BaseException) -> str:
+    cause = error.__cause__
+    if isinstance(error, FileNotFoundError) and (
+        hasattr(cause, "status") or isinstance(cause, OSError)
+    ):
+        return _said(cast(BaseException, cause))  # what fsspec says of any failure of HTTP
+    status = getattr(error, "status", None)
+    if isinstance(error, FileNotFoundError) or status in (404, 410):
         return "there is no such file"
+    if isinstance(status, int):
+        return f"the server answers with status {status}"
     if isinstance(error, PermissionError):
         return "the access is denied"
     return " ".join(str(error).split()) or type(error).__name__

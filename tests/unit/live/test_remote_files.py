@@ -133,6 +133,35 @@ def test_a_redirection_of_a_file_is_checked() -> None:
         open_remote(f"{address}/x.nq").read()
 
 
+def test_errors_of_a_web_server_say_why_and_show_no_secret() -> None:
+    needs("fsspec", "aiohttp")
+
+    def handle(request: BaseHTTPRequestHandler) -> None:
+        if request.path.startswith("/wrong.nq"):
+            answer(request, 200, b"<s> <p>\n", content_type="application/n-quads")
+        else:
+            answer(request, 403)
+
+    with http_server(handle) as address:
+        server = address.removeprefix("http://")
+        for place, name, said in (
+            (server, "wrong.nq", "wrong.nq:1: "),
+            (
+                server,
+                "private.nq",
+                "private.nq: cannot be read: the server answers with status 403",
+            ),
+            ("127.0.0.1:1", "none.nq", "none.nq: cannot be read: Cannot connect to host"),
+        ):
+            url = f"http://me:hidden@{place}/{name}?signature=hidden"
+            with pytest.raises(InputError) as caught, spaseq.run(EACH, {"readings": url}) as found:
+                list(found)
+            assert f"http://{place}/{said}" in str(caught.value)
+            assert "hidden" not in str(caught.value)
+    with pytest.raises(SpaseqError, match=r"streams: ftp://h/x\.nq is no URL"):
+        spaseq.run(EACH, {"readings": "ftp://me:hidden@h/x.nq"})
+
+
 @pytest.mark.parametrize(
     ("url", "is_file"),
     [
