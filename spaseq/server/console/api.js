@@ -116,7 +116,8 @@ export const server = {
 
 /**
  * Follow the matches of a query as server-sent events. EventSource cannot send a token, so this
- * reads the stream with fetch; it reconnects with Last-Event-ID, after a second, then longer; not where the server refuses the token.
+ * reads the stream with fetch. It reconnects with Last-Event-ID, after a second, then longer, unless
+ * the server refuses the token.
  */
 export function follow(name, on) {
   const stop = new AbortController();

@@ -1,7 +1,7 @@
 // A place of the automaton: who waits there, since when, until when, by key; and what stops them.
 
 import { queries } from "./api.js";
-import { compact, fill, h, time } from "./dom.js";
+import { compact, fill, h, renew, time } from "./dom.js";
 import { term } from "./graph.js";
 import { openPanel } from "./panel.js";
 
@@ -14,7 +14,7 @@ export function showPlace(query, place, closed) {
   const draw = async () => {
     try {
       const found = await queries.groups(query, place);
-      fill(list, found.items.length ? waiting(found) : h("p.soft", {}, "Nobody waits here."));
+      renew(list, found.items.length ? waiting(found) : h("p.soft", {}, "Nobody waits here."));
     } catch (error) { fill(list, h("p.bad", {}, error.message)); }
   };
   const timer = setInterval(draw, PERIOD);
