@@ -29,7 +29,7 @@ class QuietGroup(click.Group):
         """As in `click.Group`; a query in place of a command is answered with a command."""
         if args and args[0] not in self.commands and args[0].endswith((".rq", ".sparql")):
             raise click.UsageError(
-                f"{args[0]} is no command; to run a query: spaseq run {args[0]} …", ctx
+                f"{args[0]} is not a command; to run a query: spaseq run {args[0]} …", ctx
             )
         return super().resolve_command(ctx, args)
 

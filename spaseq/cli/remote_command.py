@@ -36,7 +36,7 @@ def _at_server(command: _F) -> _F:
         "--server",
         default=lambda: os.environ.get("SPASEQ_SERVER", "http://127.0.0.1:8642"),
         metavar="URL",
-        help="The server; by default SPASEQ_SERVER, or http://127.0.0.1:8642.",
+        help="The server. The default is SPASEQ_SERVER, or http://127.0.0.1:8642.",
     )
     @click.option(
         "--token-env",
@@ -68,26 +68,33 @@ def _connected(server: str, token: str | None) -> Iterator[Client]:
 
 @click.group()
 def remote() -> None:
-    """Use a running server: spaseq serve."""
+    """Use a running server (`spaseq serve`): queries, events, matches."""
 
 
 @remote.command()
 @click.argument("files", nargs=-1, required=True, metavar="QUERY.rq...")
-@click.option("--name", help="The name of the query; by default that of the file.")
+@click.option("--name", help="The name of the query. The default is that of the file.")
 @click.option(
     "--replace",
     "state",
     type=click.Choice(("fresh", "keep")),
     default="fresh",
     show_default=True,
-    help="What becomes of the partial matches of a query of this name.",
+    help="What to do with the partial matches of the query that is replaced: drop them (fresh), or "
+    "keep them if they fit.",
 )
-@click.option("--bind", "bound", multiple=True, metavar="NAME=VALUE", help="A query variable.")
+@click.option(
+    "--bind",
+    "bound",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Bind a variable of the query to a value.",
+)
 @_at_server
 def add(
     client: Client, files: Sequence[str], name: str | None, state: Any, bound: Sequence[str]
 ) -> None:
-    """Register queries, or replace those of these names."""
+    """Register queries, or replace those with the same names."""
     if name is not None and len(files) > 1:
         raise click.UsageError("--name is for one query")
     if name is None and STDIN in files:
@@ -111,7 +118,7 @@ def _bound(text: str) -> tuple[str, Any]:
 
 
 @remote.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @_at_server
 def list_queries(client: Client, as_json: bool) -> None:
     """List the queries: name, status, matches."""
@@ -137,9 +144,9 @@ def remove(client: Client, names: Sequence[str]) -> None:
 @remote.command()
 @click.argument("stream")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--type", "media_type", help="The media type; by default that of the extension.")
+@click.option("--type", "media_type", help="The media type. By default the extension decides.")
 @click.option("--on-error", type=click.Choice(("stop", "skip")), default="stop", show_default=True,
-              help="What is done with malformed statements (N-Quads, N-Triples).")  # fmt: skip
+              help="What to do with malformed statements of N-Quads and N-Triples.")  # fmt: skip
 @_at_server
 def push(
     client: Client, stream: str, files: Sequence[str], media_type: str | None, on_error: str
@@ -200,11 +207,11 @@ def _graph_of(line: bytes) -> bytes:
     type=click.Choice(("now", "oldest")),
     default="now",
     show_default=True,
-    help="Where to begin: oldest is the whole replay buffer.",
+    help="Where to begin: with new matches, or with the oldest in the replay buffer.",
 )
 @click.option("--after", default="", metavar="ID", help="Continue after this match.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="End after so many matches.")
-@click.option("--progress", is_flag=True, help="Show watermarks and late events too.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop after N matches.")
+@click.option("--progress", is_flag=True, help="Also print watermarks and late events.")
 @_at_server
 def watch(
     client: Client, name: str, start: Any, after: str, limit: int | None, progress: bool
@@ -223,7 +230,9 @@ def watch(
 
 @remote.command()
 @click.argument("name")
-@click.option("--event", metavar="FILE", help="Explain one event: a graph in Turtle, or -.")
+@click.option(
+    "--event", metavar="FILE", help="Explain one event: a file with its graph in Turtle, or -."
+)
 @click.option("--at", metavar="TIME", help="The time of that event.")
 @click.option("--stream", help="The stream of that event, where the query reads several.")
 @_at_server

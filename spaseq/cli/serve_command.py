@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from spaseq.cli import reports
+from spaseq.cli.groups import CommandWithExamples
 from spaseq.cli.live_command import NEVER, seconds
 
 if TYPE_CHECKING:
@@ -17,30 +18,31 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option("--listen", default="127.0.0.1:8642", show_default=True, metavar="HOST:PORT",
-                 help="Where to listen; :PORT is at 127.0.0.1. Beyond loopback, tokens and TLS are "
-                 "needed."),
+                 help="The address to listen at; :PORT listens at 127.0.0.1. Any address beyond "
+                 "loopback needs tokens and TLS."),
     click.option(
         "--queries",
         metavar="DIR",
         type=click.Path(exists=True, file_okay=False),
-        help="Run the queries of the .rq files in this folder, and watch it.",
+        help="Run the queries of the .rq files in this folder, and follow its changes.",
     ),
     click.option("--state", metavar="DIR",
                  help="Keep queries, state, accepted events and matches in this folder."),
     click.option("--manage", is_flag=True,
                  help="Allow clients to change queries and the knowledge base."),
-    click.option("--kb", "kbs", multiple=True, metavar="IRI=FILE-or-URL",
+    click.option("--kb", "kbs", multiple=True, metavar="IRI=FILE|URL",
                  help="A graph of the knowledge base."),
     click.option("--entail", type=click.Choice(("rdfs", "owl-ql")),
-                 help="Match triples that the knowledge base's schema entails."),
+                 help="Also match triples entailed by the schema of the knowledge base."),
     click.option("--lateness", metavar="DURATION",
-                 help="How far an event may be behind the greatest time of its stream."),
+                 help="Reorder the events of a stream that are late by at most this duration."),
     click.option("--idle", default="10s", show_default=True, metavar="DURATION|never",
-                 help="A stream that has been silent for so long no longer holds the others back."),
+                 help="Stop waiting for a stream that has been silent for this long."),
     click.option("--events", "framing", type=click.Choice(("auto", "graph", "message")),
-                 default="auto", show_default=True, help="How bodies are cut into events."),
-    click.option("--time-predicate", metavar="IRI", help="The predicate of the events' times."),
-    click.option("--arrival-time", is_flag=True, help="Use the arrival time of each event."),
+                 default="auto", show_default=True, help="How bodies are split into events."),
+    click.option("--time-predicate", metavar="IRI", help="The predicate of an event's timestamp."),
+    click.option("--arrival-time", is_flag=True,
+                 help="Use the arrival time as the event's timestamp."),
     click.option("--checkpoint-every", default="10s", show_default=True, metavar="DURATION",
                  help="The time between two checkpoints."),
     click.option("--tokens", metavar="FILE",
@@ -49,29 +51,31 @@ _OPTIONS = (
     click.option("--tls-cert", metavar="FILE", help="The certificate, in PEM."),
     click.option("--tls-key", metavar="FILE", help="The key of the certificate, in PEM."),
     click.option("--insecure", is_flag=True,
-                 help="Listen beyond loopback without TLS: something else encrypts."),
+                 help="Listen beyond loopback without TLS, behind a proxy that encrypts."),
     click.option("--allow-url", "allowed_urls", multiple=True, metavar="URL",
-                 help="Queries and KB graphs of clients may name URLs below this one."),
+                 help="Allow clients to name URLs below this one in queries and KB graphs."),
     click.option("--allow-private", is_flag=True,
-                 help="The names in such URLs may have private addresses."),
+                 help="Allow private addresses for the host names of such URLs."),
     click.option("--allow-origin", "origins", multiple=True, metavar="ORIGIN",
-                 help="Pages of this origin may use the server."),
+                 help="Allow web pages of this origin to use the server."),
     click.option("--max-groups", type=click.IntRange(1), metavar="N",
-                 help="The most groups of partial matches of a query."),
+                 help="The maximum number of groups of partial matches per query."),
     click.option("--max-steps", type=click.IntRange(1), metavar="N",
-                 help="The most steps of a query for one event."),
+                 help="The maximum number of steps of a query for one event."),
     click.option("--max-memory", type=click.IntRange(1), metavar="BYTES",
-                 help="The most bytes of the rows of one event in a graph pattern."),
+                 help="The maximum memory for the rows of one event in a graph pattern."),
     click.option("--on-limit", type=click.Choice(("stop", "shed")), default="stop",
-                 show_default=True, help="Beyond a limit, stop the query, or drop old groups."),
+                 show_default=True,
+                 help="What to do beyond a limit: stop the query, or drop the oldest groups."),
     click.option("--max-body", type=click.IntRange(1), default=1 << 24, show_default=True,
-                 metavar="BYTES", help="The largest body of events or of a KB graph."),
+                 metavar="BYTES", help="The maximum size of a body of events or of a KB graph."),
     click.option("--max-queries", type=click.IntRange(1), default=10_000, show_default=True,
-                 metavar="N", help="The most standing queries."),
+                 metavar="N", help="The maximum number of standing queries."),
     click.option("--max-subscribers", type=click.IntRange(1), default=4096, show_default=True,
-                 metavar="N", help="The most subscribers at once."),
+                 metavar="N", help="The maximum number of simultaneous subscribers."),
     click.option("--replay", type=click.IntRange(1), default=10_000, show_default=True,
-                 metavar="N", help="The matches of each query that subscribers can read again."),
+                 metavar="N",
+                 help="How many matches of each query are kept for subscribers to read again."),
 )  # fmt: skip
 
 
@@ -81,7 +85,11 @@ def _with_options(command: _F) -> _F:
     return command
 
 
-@click.command()
+@click.command(
+    cls=CommandWithExamples,
+    epilog="  spaseq serve --manage --state state\n"
+    "  spaseq serve --queries queries --listen :9000\n",
+)
 @_with_options
 def serve(**given: Any) -> None:
     """Serve standing queries over HTTP (pip install spaseq[serve])."""

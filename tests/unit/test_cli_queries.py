@@ -57,7 +57,7 @@ def test_a_query_is_read_from_standard_input(
         (["check", "-q", "SELECT"], "-q:1:7: error"),
         (["check", "-", "-"], "standard input is given for two queries"),
         (["run", "-", "--stream", "s=-"], "both for a query and for a stream"),
-        (["q.rq"], "q.rq is no command; to run a query: spaseq run q.rq"),
+        (["q.rq"], "q.rq is not a command; to run a query: spaseq run q.rq"),
     ],
 )
 def test_mistakes_are_told(
