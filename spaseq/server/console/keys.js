@@ -1,4 +1,4 @@
-// Keys for those who do not want the mouse.
+// Keyboard shortcuts.
 
 import { h } from "./dom.js";
 import { closePanel } from "./panel.js";

@@ -173,7 +173,7 @@ function textForm(part, shared, { name, text, verb, policies }) {
   const title = h("input", { name: "name", placeholder: "a name, as in hot-sensors", value: name, readOnly: Boolean(name),
     required: true, pattern: "[\\w.~\\-]+", "aria-label": "Name of the query" });
   const policy = h("select", { "aria-label": "What happens to partial matches" },
-    [["keep", "keep partial matches where they fit"], ["drain", "let the old query finish"], ["fresh", "start anew"]]
+    [["keep", "keep partial matches where they fit"], ["fresh", "start without partial matches"]]
       .map(([value, label]) => h("option", { value }, label)));
   const button = h("button.primary", { title: "Ctrl+Enter" }, verb);
   let etag = null;
@@ -195,7 +195,7 @@ function textForm(part, shared, { name, text, verb, policies }) {
       if (!policies) location.hash = `#/q/${encodeURIComponent(title.value)}`;
     } catch (error) {
       show(error.problem?.diagnostics || [{ message: error.message }]);
-      if (error.status === 412) toast("Somebody else changed this query. Reload it before you replace it.", "error");
+      if (error.status === 412) toast("Another client changed this query. Reload it before you replace it.", "error");
     } finally { button.disabled = false; }
   };
   form = h("form.texts", { onsubmit: (event) => { event.preventDefault(); submit(); } },

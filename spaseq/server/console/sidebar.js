@@ -15,7 +15,6 @@ const lists = h("div.lists");
 export function health(query) {
   if (query.failure) return ["bad", query.failure];
   if (query.paused) return ["off", "paused"];
-  if (query.status === "draining") return ["warn", "draining: begins no new partial matches"];
   return query.matches > 0 ? ["good", "matching"] : ["idle", "no match yet"];
 }
 
