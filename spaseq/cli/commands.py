@@ -65,9 +65,10 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     "--stream",
     "streams",
     multiple=True,
-    metavar="IRI=FILE",
-    help="A file of a stream. IRI is the stream's IRI, or its name in the query. Repeat the option "
-    "for more files; - stands for standard input. Each stream of the queries needs one.",
+    metavar="IRI=FILE|URL",
+    help="A file of a stream, or the URL of a file, a broker or a channel. IRI is the stream's IRI "
+    "or its name in the query. Repeat the option for more files; - stands for standard input. Each "
+    "stream of the queries needs one.",
 )
 @click.option(
     "--map",
@@ -102,7 +103,11 @@ def query_arguments(command: Callable[..., None]) -> Callable[..., None]:
     "table on a terminal and jsonl in a pipe.",
 )
 @click.option(
-    "--output", "-o", metavar="FILE", help="The output file. The default is standard output."
+    "--output",
+    "-o",
+    metavar="FILE|URL",
+    help="The output file, or the URL of a file, a broker, a table or a webhook. The default is "
+    "standard output.",
 )
 @click.option(
     "--match-columns",
