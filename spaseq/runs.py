@@ -544,12 +544,13 @@ class Run:
             drain: Whether the query first continues its partial matches until they have ended, by a
                 match or with their window. Meanwhile it begins no others, it is one of `draining`,
                 and its name is free. Without a window of time, it remains until it has no groups,
-                which need not happen; remove it again, by the name in `draining`, to end it.
+                which need not happen; remove it again, by the name in `draining`, to end it. The
+                last query of a run remains.
 
         Raises:
-            ChangeError: if there is no such query, if it is the only one, or if another one reads
-                the stream that it registers. With `drain`, also if it registers a stream or reads a
-                registered one, or drains already.
+            ChangeError: if there is no such query, if it is the only one (without `drain`), or if
+                another one reads the stream that it registers. With `drain`, also if it registers a
+                stream or reads a registered one, or drains already.
 
         Example:
             >>> run.remove("hot")

@@ -169,14 +169,15 @@ def removed(run: Evaluation, name: str, drain: bool = False) -> Change:
     """The run without a query; with `drain`, the query remains until its partial matches end.
 
     Raises:
-        ChangeError: if there is no such query, no other one, or one that reads what it registers.
+        ChangeError: if there is no such query or one that reads what it registers; and, unless it
+            drains, no other one.
     """
     change = Change(run, entries_of(run))
     entry = change.entries.pop(change.place(name))
-    if not change.entries:
-        raise ChangeError(f"{name} is the only query of the run, which needs one")
     if drain:
         change.entries.append(change.draining(entry))
+    if not change.entries:
+        raise ChangeError(f"{name} is the only query of the run, which needs one")
     change.check_streams(False)
     return change
 

@@ -721,6 +721,17 @@ def test_what_cannot_drain() -> None:
     run.remove("q2", drain=True)
     with pytest.raises(ChangeError, match=r"q2 \(draining\) drains already"):
         run.remove("q2 (draining)", drain=True)
-    single = started(POOL[0])
-    with pytest.raises(ChangeError, match="is the only query"):
-        single.remove("q0", drain=True)
+
+
+def test_the_only_query_drains_and_remains_until_there_is_another_one() -> None:
+    run = started(POOL[0])
+    run.push(S, 1, triple("x1", "p", 1))
+    run.remove("q0", drain=True)
+    assert [match.query for match in run.push(S, 2, triple("x1", "p", 2))] == ["q0"]
+    assert run.push(S, 100, triple("x1", "p", 3)) == []
+    assert run.push(S, 101, triple("x1", "p", 4)) == []
+    assert run.draining == {"q0 (draining)": "q0"}
+    run.add("q0", spaseq.compile(POOL[0]))
+    run.push(S, 102, triple("x1", "p", 5))
+    run.push(S, 103, triple("x1", "p", 6))
+    assert not run.draining
