@@ -243,8 +243,12 @@ class Machine:
         before = self.queries.get(definition.name)
         if before is not None and before.is_running:
             self._take_out(definition.name)
-        streams = definition.compile().stream_names
+        program = definition.compile()
+        streams = program.stream_names
         self.queries[definition.name] = Standing(definition, revision, streams, failure)
+        # Its events are in the journal, also those of a stream that no other query reads.
+        for iri in program.streams:
+            self._add_stream(iri)
 
     def fail_query(self, name: str, failure: str) -> None:
         """Take a query out of the run that has stopped it; its definition stays."""

@@ -146,3 +146,18 @@ def test_a_query_that_reaches_a_limit_is_taken_out_and_the_others_go_on(tmp_path
         assert server.put("rise").status_code == 200  # begins again
         assert server.push((8, 20)).status_code == 202
         assert server.http.get("/v1/queries/rise").json()["status"] == "running"
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_the_only_query_can_be_taken_out(tmp_path: Path, checkpoint: bool) -> None:
+    with served(tmp_path, run_limits={"max_groups": 3}) as server:
+        server.put("rise")
+        if checkpoint:
+            assert server.http.post("/v1/checkpoints").status_code == 201
+        for time in range(1, 8):
+            assert server.push((time, 10 + time)).status_code == 202
+        assert server.http.get("/v1/queries/rise").json()["status"] == "failed"
+        assert server.put("rise", FALL).status_code == 200
+    with served(tmp_path, run_limits={"max_groups": 3}) as server:
+        server.push((8, 10), (9, 9))
+        assert server.found() == [(11, 12), (11, 13), (12, 13), (10, 9)]
