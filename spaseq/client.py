@@ -25,7 +25,7 @@ import httpx
 from spaseq.errors import SpaseqError
 
 Json: TypeAlias = dict[str, Any]
-State: TypeAlias = Literal["fresh", "keep"]
+State: TypeAlias = Literal["fresh", "keep", "drain"]
 Start: TypeAlias = Literal["now", "oldest"]
 
 RETRY_SECONDS = 1.0
@@ -125,6 +125,11 @@ def _put_query(
 ) -> _Request:
     body = {"text": text, "state": state, "bind": dict(bind or {}), "kb": dict(kb or {})}
     return _Request("PUT", _query_path(name), {"json": body | {"paused": paused}})
+
+
+def _remove_query(name: str, drain: str | None) -> _Request:
+    options = {} if drain is None else {"params": {"drain": drain}}
+    return _Request("DELETE", _query_path(name), options)
 
 
 def _push(stream: str, data: bytes | str, media_type: str, skip: bool) -> _Request:
@@ -283,9 +288,15 @@ class Client:
         """Pause or continue a query (`paused=`), or bind its variables (`bind=`)."""
         return self._json(_Request("PATCH", _query_path(name), {"json": changes}))
 
-    def remove_query(self, name: str) -> None:
-        """Remove a query."""
-        self._ask(_Request("DELETE", _query_path(name)))
+    def remove_query(self, name: str, drain: str | None = None) -> None:
+        """Remove a query.
+
+        Args:
+            name: Its name.
+            drain: Finish its partial matches first, for this duration (`30s`) at most; the empty
+                text: until they have ended. None: remove it at once.
+        """
+        self._ask(_remove_query(name, drain))
 
     def push(
         self,
@@ -453,9 +464,9 @@ class AsyncClient:
         """As `Client.change`."""
         return await self._json(_Request("PATCH", _query_path(name), {"json": changes}))
 
-    async def remove_query(self, name: str) -> None:
+    async def remove_query(self, name: str, drain: str | None = None) -> None:
         """As `Client.remove_query`."""
-        await self._ask(_Request("DELETE", _query_path(name)))
+        await self._ask(_remove_query(name, drain))
 
     async def push(
         self,

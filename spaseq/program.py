@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from spaseq.async_runs import AsyncRun
@@ -89,12 +90,15 @@ class Program(CompiledQueries):
             return self
         sources = [unregistered(source) for _, source in versions.values()]
         program = _compile((*self.sources, *sources), (*self.names, *versions))
-        shown = {name: shown for name, (shown, _) in versions.items()}
+        return program._shown_as({name: shown for name, (shown, _) in versions.items()})
+
+    def _shown_as(self, shown: Mapping[str, str]) -> Program:
+        """The program whose queries have other names in their matches: name → the other one."""
         queries = [
             replace(one, plan=replace(one.plan, shown_as=shown.get(one.plan.name)))
-            for one in program.queries
+            for one in self.queries
         ]
-        return replace(program, queries=tuple(queries))
+        return replace(self, queries=tuple(queries))
 
     def start(
         self,
@@ -350,12 +354,16 @@ def compile_queries(
     return _compile(parsed, tuple(names))
 
 
-def compile_each(queries: Sequence[tuple[str, str, Mapping[str, Term | object]]]) -> Program:
+def compile_each(
+    queries: Sequence[tuple[str, str, Mapping[str, Term | object]]],
+    shown: Mapping[str, str] = MappingProxyType({}),
+) -> Program:
     """Compile several queries that share work, each with values of its own variables.
 
     Args:
         queries: For each query, its name (if it registers none), its text, and the values of its
             variables, as for `compile_queries`.
+        shown: The name of a query that drains, which it does not register → its name in matches.
 
     Raises:
         QueryError, ValueError, SpaseqError: as for `compile_queries`.
@@ -366,7 +374,12 @@ def compile_each(queries: Sequence[tuple[str, str, Mapping[str, Term | object]]]
         bind_parameters([one], values)[0] if values else one
         for one, (_, _, values) in zip(parsed, queries, strict=True)
     ]
-    return _compile(bound, tuple(names))
+    if not shown:
+        return _compile(bound, tuple(names))
+    bound = [
+        unregistered(one) if name in shown else one for one, name in zip(bound, names, strict=True)
+    ]
+    return _compile(bound, tuple(names))._shown_as(shown)
 
 
 def _listed(texts: object) -> list[AnyQuery]:

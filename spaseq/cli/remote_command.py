@@ -77,7 +77,7 @@ def remote() -> None:
 @click.option(
     "--replace",
     "state",
-    type=click.Choice(("fresh", "keep")),
+    type=click.Choice(("fresh", "keep", "drain")),
     default="fresh",
     show_default=True,
     help="What to do with the partial matches of the query that is replaced: drop them (fresh), or "
@@ -134,11 +134,13 @@ def list_queries(client: Client, as_json: bool) -> None:
 
 @remote.command("rm")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--drain", is_flag=False, flag_value="", metavar="[DURATION]",
+              help="Finish their partial matches first, for so long at most.")  # fmt: skip
 @_at_server
-def remove(client: Client, names: Sequence[str]) -> None:
+def remove(client: Client, names: Sequence[str], drain: str | None) -> None:
     """Remove queries with their partial matches."""
     for name in names:
-        client.remove_query(name)
+        client.remove_query(name, drain)
 
 
 @remote.command()

@@ -38,11 +38,10 @@ from spaseq.server.machine import (
     Machine,
     RunSettings,
     RunStopped,
-    Standing,
 )
 from spaseq.server.problems import Problem
 from spaseq.server.recovery import blamed, failure_record, recovered
-from spaseq.server.standing import Definition
+from spaseq.server.standing import Definition, Standing
 
 TURN_CALLS = 256
 """The most calls of one turn."""
@@ -125,7 +124,7 @@ class Engine:
         last = stored[0] if stored else None
         board.restore({} if last is None else last.header["token"])
         self.machine = self._recovered(last)
-        self.board.keep(self.machine.queries)
+        self.board.keep(self.machine.listed)
         self._lows = [0 if last is None else last.header["low"]]
         self.checkpoints = Checkpoints(
             self._folder, board, self._saved, self._positions, self._header,
@@ -247,6 +246,7 @@ class Engine:
 
     def _turn(self, calls: list[_Call[Any]]) -> None:
         """Do some calls, make them durable, publish, and answer."""
+        self._end_drained()
         answers: list[tuple[Future[Any], Any, BaseException | None]] = []
         for call in calls:
             if not call.future.set_running_or_notify_cancel():
@@ -276,6 +276,18 @@ class Engine:
         self.checkpoints.turn(time.monotonic())
         self._answer_checkpoints()
 
+    def _end_drained(self) -> None:
+        """End what has drained; the turn before has published its last matches."""
+        machine = self.machine
+        if not machine.draining:
+            return
+        records = machine.draining.over(machine.run, time.time())
+        for record in records:
+            self._journal.append({"do": "drained", "record": record})
+            machine.end_draining(record)
+        if records:
+            self.board.keep(machine.listed)
+
     def _notice_silence(self) -> None:
         """Let streams that are silent no longer hold the others back."""
         idle = self._settings.idle
@@ -294,7 +306,7 @@ class Engine:
         machine = self.machine
         machine.put_query(definition, program, state, self._journal.next)
         self._journal.append({"do": "query", "definition": definition.to_dict(), "state": state})
-        self.board.keep(machine.queries)
+        self.board.keep(machine.listed)
         return machine.queries[definition.name]
 
     def begin_queries(self, definitions: Sequence[Definition], program: Program) -> None:
@@ -302,13 +314,21 @@ class Engine:
         self.machine.begin_queries(definitions, program, self._journal.next)
         data = [definition.to_dict() for definition in definitions]
         self._journal.append({"do": "queries", "definitions": data})
-        self.board.keep(self.machine.queries)
+        self.board.keep(self.machine.listed)
 
-    def remove_query(self, name: str) -> None:
-        """Remove a query; see `Machine.remove_query`."""
-        self.machine.remove_query(name)
-        self._journal.append({"do": "remove", "name": name})
-        self.board.keep(self.machine.queries)
+    def remove_query(self, name: str, drain: bool = False, seconds: float | None = None) -> None:
+        """Remove a query; see `Machine.remove_query`.
+
+        Args:
+            name: The query.
+            drain: Whether it finishes its partial matches first.
+            seconds: For how long at most; None: until they have ended.
+        """
+        until = None if seconds is None else time.time() + seconds
+        self.machine.remove_query(name, self._journal.next, drain, until)
+        says: dict[str, Any] = {"do": "remove", "name": name}
+        self._journal.append(says | ({"drain": True, "until": until} if drain else {}))
+        self.board.keep(self.machine.listed)
 
     def put_kb(self, iri: str, file: str, triples: int) -> KbGraph:
         """Add or replace a KB graph whose file is in `kb_folder` and synced."""
@@ -364,7 +384,7 @@ class Engine:
             return None
 
     def _take_out(self, stopped: RunStopped) -> None:
-        for name, revision in blamed(self.machine, stopped).items():
+        for name, revision in blamed(self.machine, stopped):
             self._log(f"the query {name} has stopped the run and is taken out: {stopped}")
             self.board.tell(name, "error", {"failure": str(stopped)})
             self._journal.append(failure_record(name, revision, stopped))
@@ -376,6 +396,7 @@ class Engine:
         heard = {stream.iri: stream.heard for stream in self.machine.streams.values()}
         with self.board.again({} if last is None else last.header["token"]):
             self.machine = self._recovered(last)
+        self.board.keep(self.machine.listed)
         for iri, at in heard.items():
             if iri in self.machine.streams:
                 self.machine.streams[iri].heard = at

@@ -199,11 +199,10 @@ async def _of_run(request: Request, find: Callable[[Run, int], _T]) -> _T:
     name = request.path_params["name"]
 
     def ask() -> _T:
-        run = server.engine.machine.running(name)
+        run, number = server.engine.machine.running(name)
         run.settle()
         run.evaluation.sync()
-        names = [query.plan.name for query in run.program.queries]
-        return find(run, names.index(name))
+        return find(run, number)
 
     return await server.do(ask)
 

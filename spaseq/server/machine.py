@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from spaseq.engine.changes import StatePolicy
-from spaseq.errors import QueryWarning
+from spaseq.errors import ChangeError, QueryWarning
 from spaseq.io.read_options import ReadOptions, TimeDomain
 from spaseq.kb.endpoint import Endpoint
 from spaseq.live.sqlite_sink import match_id
@@ -31,9 +31,10 @@ from spaseq.rdf.time import from_micros, json_value
 from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.server.bodies import Body, BodyReader, ReadBody
+from spaseq.server.draining import DrainingVersions
 from spaseq.server.inputs import InputStream, Late, bound_of, holder_of
 from spaseq.server.problems import Problem, not_found
-from spaseq.server.standing import Definition, compile_all, refused_by
+from spaseq.server.standing import Definition, Standing, compile_named, refused_by
 
 
 class RunStopped(Exception):
@@ -48,35 +49,6 @@ class RunStopped(Exception):
         super().__init__(str(error))
         self.query = query
         self.error = error
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A query of the server.
-
-    Args:
-        definition: What the client said.
-        revision: The record of the journal that made it.
-        streams: Name in the query → IRI of the streams that it reads.
-        failure: The error that took it out of the run; empty: none.
-    """
-
-    definition: Definition
-    revision: int
-    streams: Mapping[str, str]
-    failure: str = ""
-
-    @property
-    def is_running(self) -> bool:
-        return not self.definition.paused and not self.failure
-
-    @property
-    def status(self) -> str:
-        return "failed" if self.failure else "paused" if self.definition.paused else "running"
-
-    @property
-    def etag(self) -> str:
-        return self.definition.etag
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +109,7 @@ class Machine:
         self._kb_folder = kb_folder
         self._found = found
         self.queries: dict[str, Standing] = {}
+        self.draining = DrainingVersions()
         self.streams: dict[str, InputStream] = {}
         self.kb: dict[str, KbGraph] = {
             iri: KbGraph(0, url=place) for iri, place in settings.kb.items()
@@ -166,9 +139,11 @@ class Machine:
         try:
             if definition.paused:
                 if running:
-                    self._take_out(name)
+                    self._leave(name, revision, state == "drain")
             elif running and state == "keep" and self._is_same(name, program):
                 pass  # the text differs in its form alone
+            elif running and state == "drain" and self._has_begun:
+                self._replace_draining(name, program, revision)
             else:
                 self._enter(name, program, state, running)
         except BaseException:
@@ -226,23 +201,41 @@ class Machine:
                 **self._settings.limits,
             )  # fmt: skip
 
-    def remove_query(self, name: str) -> None:
-        """Remove a query with its partial matches.
+    def remove_query(
+        self, name: str, record: int, drain: bool = False, until: float | None = None
+    ) -> None:
+        """Remove a query with its partial matches, and its versions that drain.
+
+        Args:
+            name: The query.
+            record: The record of the journal that says so.
+            drain: Whether the query finishes its partial matches first; its versions that drain
+                already continue.
+            until: When it has to have drained, in seconds since 1970.
 
         Raises:
             Problem: if there is no such query.
-            ChangeError: if another one reads the stream that it registers.
+            ChangeError: if another one reads the stream that it registers, or it cannot drain.
         """
-        standing = self.query(name)
-        if standing.is_running:
-            self._take_out(name)
-        del self.queries[name]
+        standing = self.latest(name)
+        if drain and standing.draining:
+            raise ChangeError(f"the query {name} drains already")
+        if not standing.draining:
+            if standing.is_running:
+                self._leave(name, record, drain, until)
+            del self.queries[name]
+        if not drain:
+            for number, version in self.draining.items():
+                if version.definition.name == name:
+                    self.end_draining(number)
 
-    def put_failed(self, definition: Definition, revision: int, failure: str) -> None:
+    def put_failed(
+        self, definition: Definition, revision: int, failure: str, state: StatePolicy = "fresh"
+    ) -> None:
         """Add or replace a query that is known to stop the run."""
         before = self.queries.get(definition.name)
         if before is not None and before.is_running:
-            self._take_out(definition.name)
+            self._leave(definition.name, revision, state == "drain")
         program = definition.compile()
         streams = program.stream_names
         self.queries[definition.name] = Standing(definition, revision, streams, failure)
@@ -257,9 +250,62 @@ class Machine:
             self._take_out(name)
         self.queries[name] = replace(standing, failure=failure)
 
+    # ------------------------------------------------------------ draining
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether an event has come, so that a query can have partial matches."""
+        return self.run is not None and self.run.clock.closed is not None
+
+    def _leave(self, name: str, record: int, drain: bool, until: float | None = None) -> None:
+        """Take a query out of the run, at once or when it has drained."""
+        if not drain or not self._has_begun:
+            self._take_out(name)
+            return
+        assert self.run is not None
+        standing = self.queries[name]
+        self.run.remove(name, drain=True)
+        self.draining.add(record, standing, until, self.run)
+
+    def _replace_draining(self, name: str, program: Program, record: int) -> None:
+        """Replace a query, whose version before drains."""
+        assert self.run is not None
+        standing = self.queries[name]
+        self.run.replace(name, program, "drain", new_streams=True)
+        self.draining.add(record, standing, None, self.run)
+
+    def end_draining(self, record: int) -> None:
+        """End a version of a query that drains, if it is still there."""
+        version = self.draining.take(record)
+        if version is not None and self.run is not None:
+            # The run ends what has drained before any other change.
+            self.run.finish(close=False)
+            if version.draining in self.run.draining:
+                self._take_out(version.draining)
+
+    @property
+    def listed(self) -> dict[str, Standing]:
+        """The queries by name; for a removed one, its last version that drains."""
+        return {version.definition.name: version for version in self.draining} | self.queries
+
+    def latest(self, name: str) -> Standing:
+        """The query of a name; without one, its last version that drains.
+
+        Raises:
+            Problem: if there is neither.
+        """
+        standing = self.queries.get(name)
+        if standing is not None:
+            return standing
+        versions = self.draining.of(name)
+        return versions[-1] if versions else self.query(name)
+
     def _take_out(self, name: str) -> None:
         run = self.run
         assert run is not None
+        if self.draining:
+            # The run ends what has drained before any other change, and this may leave one query.
+            run.finish(close=False)
         if len(run.program.names) > 1:
             run.remove(name)
             return
@@ -281,16 +327,20 @@ class Machine:
             raise not_found(f"there is no query {name}")
         return standing
 
-    def running(self, name: str) -> Run:
-        """The run, which has the query of a name.
+    def running(self, name: str) -> tuple[Run, int]:
+        """The run that has the query of a name, and its number there; see `latest`.
 
         Raises:
             Problem: if it is not running.
         """
-        standing = self.query(name)
+        standing = self.latest(name)
         if not standing.is_running or self.run is None:
             raise Problem(409, f"the query {name} is {standing.status}", "not-running")
-        return self.run
+        names = [query.plan.name for query in self.run.program.queries]
+        own = standing.draining or name
+        if own not in names:
+            raise Problem(409, f"the query {name} has drained", "not-running")
+        return self.run, names.index(own)
 
     # ------------------------------------------------------------ knowledge base
 
@@ -382,7 +432,7 @@ class Machine:
     def names(self) -> dict[str, list[str]]:
         """Name of a stream in the queries → its IRIs."""
         found: dict[str, dict[str, None]] = {}
-        for standing in list(self.queries.values()):
+        for standing in (*self.queries.values(), *self.draining):
             for name, iri in standing.streams.items():
                 if iri in self.streams:
                     found.setdefault(name, {})[iri] = None
@@ -399,7 +449,8 @@ class Machine:
         """The queries that read a stream."""
         if self.run is None:
             return []
-        return [query.plan.name for query in self.run.program.queries if iri in query.plan.streams]
+        readers = [q.plan.shown for q in self.run.program.queries if iri in q.plan.streams]
+        return list(dict.fromkeys(readers))
 
     @property
     def holder(self) -> InputStream | None:
@@ -495,7 +546,8 @@ class Machine:
         except Exception as error:
             self._emit(run.unreturned)
             named = getattr(error, "name", None)
-            blamed = run.failing or (named if named in self.queries else None)
+            known = {*self.queries, *self.draining.definitions()}
+            blamed = run.failing or (named if named in known else None)
             raise RunStopped(blamed, error) from error
 
     def _merge(self, run: Run, queues: list[list[EventBatch]]) -> None:
@@ -539,6 +591,7 @@ class Machine:
                 ]
                 for standing in self.queries.values()
             ],
+            "draining": self.draining.state(),
             "order": [] if self.run is None else list(self.run.program.names),
             "streams": [stream.state() for stream in self.streams.values()],
             "kb": {
@@ -564,6 +617,7 @@ class Machine:
         for data, revision, streams, failure in saved["queries"]:
             definition = Definition.from_dict(data)
             self.queries[definition.name] = Standing(definition, revision, streams, failure)
+        self.draining.restore(saved["draining"])
         for iri, (version, file, url, triples) in saved["kb"].items():
             self.kb[iri] = KbGraph(version, file, url, triples)
         self.domain.kind, self.domain.origin = saved["domain"]
@@ -573,7 +627,9 @@ class Machine:
             for record, indexes in stream.restore(data).items():
                 waiting.setdefault(record, []).append((stream.iri, indexes))
         if blob:
-            program = compile_all(self.queries[name].definition for name in saved["order"])
+            known = {name: one.definition for name, one in self.queries.items()}
+            known |= self.draining.definitions()
+            program = compile_named((name, known[name]) for name in saved["order"])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", QueryWarning)
                 self.run = program.resume(
@@ -583,6 +639,9 @@ class Machine:
             failure = failed.get((standing.revision, name))
             if failure is not None and standing.is_running:
                 self.fail_query(name, failure)
+        for record, version in self.draining.items():
+            if (version.revision, version.definition.name) in failed:
+                self.end_draining(record)
         return waiting
 
     def close(self) -> None:

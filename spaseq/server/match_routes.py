@@ -116,9 +116,8 @@ def _check_format(server: Context, name: str, format: Format) -> None:
     """RDF Messages are for queries whose results are graphs."""
     if format is not MESSAGES:
         return
-    run = server.engine.machine.running(name)
-    forms = {q.plan.name: q.plan.output.form for q in run.program.queries}
-    if forms.get(name) != "construct":
+    run, number = server.engine.machine.running(name)
+    if run.program.queries[number].plan.output.form != "construct":
         raise Problem(406, "RDF Messages are for CONSTRUCT queries", "media-type")
 
 
@@ -128,7 +127,7 @@ def _subscription(request: HTTPConnection, server: Context, name: str) -> Subscr
     Raises:
         Problem: 404, 410 if the matches after `Last-Event-ID` are gone, 503 for too many.
     """
-    server.engine.machine.query(name)
+    server.engine.machine.latest(name)
     channel = server.engine.board.channel(name)
     hub = server.hub
     assert hub is not None

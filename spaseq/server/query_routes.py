@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from starlette.requests import Request
@@ -11,14 +12,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from spaseq.engine.changes import StatePolicy
-from spaseq.errors import SpaseqError
+from spaseq.errors import EventError, SpaseqError
 from spaseq.program import Program
+from spaseq.rdf.time import duration_micros
 from spaseq.server import context
 from spaseq.server.context import Context
-from spaseq.server.machine import Standing
 from spaseq.server.problems import Problem, diagnostic, problem_of
 from spaseq.server.standing import (
     Definition,
+    Standing,
     bindings_of,
     check_name,
     checked_services,
@@ -26,7 +28,7 @@ from spaseq.server.standing import (
 )
 
 SPARQL = "application/sparql-query"
-POLICIES = ("fresh", "keep")
+POLICIES = ("fresh", "keep", "drain")
 
 
 async def put(request: Request) -> Response:
@@ -72,32 +74,53 @@ async def patch(request: Request) -> Response:
 
 
 async def delete(request: Request) -> Response:
-    """Remove a query with its partial matches and its replay buffer."""
+    """Remove a query with its replay buffer, at once or when its partial matches have ended."""
     server = context.allow(request, "manage")
     name = request.path_params["name"]
-    if "drain" in request.query_params:
-        raise Problem(422, "drain is not available: the query ends at once", "drain")
+    drain = "drain" in request.query_params
+    seconds = _seconds(request.query_params["drain"]) if drain else None
 
-    def remove() -> None:
+    def remove() -> Standing | None:
         machine = server.engine.machine
-        context.check_match(request, machine.query(name).etag)
-        server.engine.remove_query(name)
+        context.check_match(request, machine.latest(name).etag)
+        server.engine.remove_query(name, drain, seconds)
+        return machine.listed.get(name)
 
-    await server.do(remove)
-    context.audit(request, 204)
-    return context.no_content()
+    left = await server.do(remove)
+    if left is None:
+        context.audit(request, 204)
+        return context.no_content()
+    context.audit(request, 202)
+    return _shown(server, left, 202)
+
+
+def _seconds(text: str) -> float | None:
+    """For how long a query drains at most; None, if the text is empty: until it has drained.
+
+    Raises:
+        Problem: for any other text.
+    """
+    if not text:
+        return None
+    try:
+        micros = duration_micros(text)
+    except EventError as error:
+        raise Problem(422, f"drain: {error}", "drain") from error
+    if micros <= 0:
+        raise Problem(422, "drain: the duration must be positive", "drain")
+    return micros / 1e6
 
 
 async def get(request: Request) -> Response:
     """One query."""
     server = context.allow(request, "read")
-    return _shown(server, server.engine.machine.query(request.path_params["name"]), 200)
+    return _shown(server, server.engine.machine.latest(request.path_params["name"]), 200)
 
 
 async def listed(request: Request) -> Response:
     """All queries, by name."""
     server = context.allow(request, "read")
-    queries = dict(server.engine.machine.queries)
+    queries = server.engine.machine.listed
     return context.page(request, [describe(server, queries[name]) for name in sorted(queries)])
 
 
@@ -120,13 +143,8 @@ async def check(request: Request) -> Response:
 
 
 def _policy(state: Any) -> StatePolicy:
-    if state == "drain":
-        raise Problem(
-            422, "state: drain is not available: use keep, which continues the partial matches "
-            "where they fit, or fresh", "drain",
-        )  # fmt: skip
     if state not in POLICIES:
-        raise Problem(422, f"state: {' or '.join(POLICIES)}", "definition")
+        raise Problem(422, f"state: one of {', '.join(POLICIES)}", "definition")
     return cast(StatePolicy, state)
 
 
@@ -140,8 +158,9 @@ async def _register(
         machine = server.engine.machine
         before = machine.queries.get(definition.name)
         context.check_match(request, None if before is None else before.etag)
-        if before is None and len(machine.queries) >= server.limits.queries:
-            raise Problem(403, f"the server has {len(machine.queries)} queries already", "limit")
+        count = len(machine.queries) + len(machine.draining)
+        if (before is None or state == "drain") and count >= server.limits.queries:
+            raise Problem(403, f"the server has {count} queries already", "limit")
         if before is not None and before.definition == definition and not before.failure:
             return before, False
         return server.engine.put_query(definition, program, state), before is None
@@ -180,11 +199,23 @@ def describe(server: Context, standing: Standing) -> dict[str, Any]:
         "etag": standing.etag,
         "matches": 0 if channel is None else channel.topic.end,
     }
+    if standing.draining:
+        shown["until"] = _instant(standing)
+    versions = server.engine.machine.draining.of(definition.name)
+    if versions and not standing.draining:
+        shown["draining"] = [{"revision": one.revision, "until": _instant(one)} for one in versions]
     if standing.failure:
         shown["failure"] = standing.failure
     if definition.folder:
         shown["folder"] = True
     return shown
+
+
+def _instant(standing: Standing) -> str | None:
+    """When a query that drains ends at the latest, if that is known."""
+    if standing.until is None:
+        return None
+    return datetime.fromtimestamp(standing.until, UTC).isoformat(timespec="milliseconds")
 
 
 ROUTES = [

@@ -44,20 +44,21 @@ def recovered(
             return machine
         except RunStopped as stopped:
             machine.close()
-            for name, revision in blamed(machine, stopped).items():
+            for name, revision in blamed(machine, stopped):
                 log(f"the query {name} has stopped the run and is taken out: {stopped}")
                 failed[revision, name] = str(stopped)
                 journal.append(failure_record(name, revision, stopped))
             journal.sync()
 
 
-def blamed(machine: Machine, stopped: RunStopped) -> dict[str, int]:
+def blamed(machine: Machine, stopped: RunStopped) -> list[tuple[str, int]]:
     """The queries to take out after an error, with their revisions; all, if none is to blame."""
-    return {
-        name: standing.revision
-        for name, standing in machine.queries.items()
-        if standing.is_running and stopped.query in (None, name)
-    }
+    return [
+        (standing.definition.name, standing.revision)
+        for standing in (*machine.queries.values(), *machine.draining)
+        if standing.is_running
+        and stopped.query in (None, standing.draining or standing.definition.name)
+    ]
 
 
 def _start(checkpoint: Checkpoint | None) -> int:
@@ -119,7 +120,7 @@ def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str
             definition = Definition.from_dict(says["definition"])
             failure = failed.get((record.number, definition.name))
             if failure is not None:
-                machine.put_failed(definition, record.number, failure)
+                machine.put_failed(definition, record.number, failure, says["state"])
             else:
                 machine.put_query(definition, definition.compile(), says["state"], record.number)
         case "queries":
@@ -133,7 +134,11 @@ def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str
             if running:
                 machine.begin_queries(running, compile_all(running), record.number)
         case "remove":
-            machine.remove_query(says["name"])
+            machine.remove_query(
+                says["name"], record.number, says.get("drain", False), says.get("until")
+            )
+        case "drained":
+            machine.end_draining(says["record"])
         case "kb":
             graph = KbGraph(record.number + 1, says["file"], "", says["triples"])
             machine.put_kb(says["iri"], graph)

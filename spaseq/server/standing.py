@@ -1,4 +1,4 @@
-"""What a client says of a query: its definition, as JSON and compiled."""
+"""A query of the server: its definition, as JSON and compiled, and what has become of it."""
 
 from __future__ import annotations
 
@@ -70,11 +70,56 @@ class Definition:
         return compile_all([self])
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A query of the server.
+
+    Args:
+        definition: What the client said.
+        revision: The record of the journal that made it.
+        streams: Name in the query → IRI of the streams that it reads.
+        failure: The error that took it out of the run; empty: none.
+        draining: Its name in the run while it finishes its partial matches and begins no others;
+            empty: it does not drain.
+        until: When it has to have drained, in seconds since 1970; None: at any time.
+    """
+
+    definition: Definition
+    revision: int
+    streams: Mapping[str, str]
+    failure: str = ""
+    draining: str = ""
+    until: float | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return not self.definition.paused and not self.failure
+
+    @property
+    def status(self) -> str:
+        if self.failure:
+            return "failed"
+        if self.draining:
+            return "draining"
+        return "paused" if self.definition.paused else "running"
+
+    @property
+    def etag(self) -> str:
+        return self.definition.etag
+
+
 def compile_all(definitions: Iterable[Definition]) -> Program:
     """One program of several queries, in their order."""
+    return compile_named((one.name, one) for one in definitions)
+
+
+def compile_named(definitions: Iterable[tuple[str, Definition]]) -> Program:
+    """As `compile_all`, with the name of each query in the run; one that drains has another one."""
+    listed = list(definitions)
+    shown = {name: one.name for name, one in listed if name != one.name}
     # Collections would visit the many objects of the queries before, and find nothing.
     with without_collection():
-        return compile_each([(one.name, one.text, one.terms()) for one in definitions])
+        return compile_each([(name, one.text, one.terms()) for name, one in listed], shown)
 
 
 def check_name(name: str) -> str:

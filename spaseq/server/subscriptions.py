@@ -185,7 +185,9 @@ class Subscription:
             while True:
                 event.clear()
                 channel, topic = self._channel, self._channel.topic
-                # In this order: all matches before the watermark are before the end.
+                # In this order: all matches before the watermark are before the end, and a query
+                # that has drained has published its last one before it is removed.
+                is_removed = channel.is_removed
                 watermark, end = topic.watermark, topic.end
                 if self._left is not None:
                     end = min(end, self._cursor + self._left)
@@ -203,7 +205,7 @@ class Subscription:
                 for kind, says in channel.since(self._noticed):
                     yield kind, says
                 self._noticed = channel.noticed
-                if channel.is_removed or self._left == 0:
+                if is_removed or self._left == 0:
                     return
                 wait = HEARTBEAT_SECONDS
                 if watermark != self._shown:

@@ -141,8 +141,7 @@ class Topic:
         return fresh
 
     def remove(self) -> None:
-        """Remove the topic."""
-        self._segments = ()
+        """Remove the topic; subscribers that are there can still read it to its end."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     # ------------------------------------------------------------ checkpoints

@@ -1,0 +1,107 @@
+"""The versions of queries that drain: they finish their partial matches and begin no others.
+
+The run ends a version that has drained before any other change, but never its last query. When it
+does so may differ after a restart, which no match depends on. So the engine asks what has drained,
+and the answer is a record of the journal; versions are known by the record that let them drain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from spaseq.runs import Run
+from spaseq.server.standing import Definition, Standing
+
+
+class DrainingVersions:
+    """The versions that drain, the oldest first."""
+
+    def __init__(self) -> None:
+        self._versions: dict[int, Standing] = {}
+
+    def __len__(self) -> int:
+        return len(self._versions)
+
+    def __iter__(self) -> Iterator[Standing]:
+        return iter(list(self._versions.values()))
+
+    def items(self) -> list[tuple[int, Standing]]:
+        """The versions with their records."""
+        return list(self._versions.items())
+
+    def of(self, name: str) -> list[Standing]:
+        """The versions of a query."""
+        return [version for version in self if version.definition.name == name]
+
+    def add(self, record: int, before: Standing, until: float | None, run: Run) -> None:
+        """A query has begun to drain in the run.
+
+        Args:
+            record: The record of the journal that says so.
+            before: The query as it was.
+            until: When it has to have drained, in seconds since 1970; None: at any time.
+            run: The run.
+        """
+        name = before.definition.name
+        own = [key for key, shown in run.draining.items() if shown == name][-1]
+        for number, version in self.items():
+            if version.draining == own:
+                del self._versions[number]  # the run has ended it, and its name was free again
+        self._versions[record] = replace(before, draining=own, until=until)
+
+    def take(self, record: int) -> Standing | None:
+        """Forget a version; None: it is forgotten already."""
+        return self._versions.pop(record, None)
+
+    def over(self, run: Run | None, now: float) -> list[int]:
+        """The records of the versions that have drained, or whose time to do so is over.
+
+        Args:
+            run: The run.
+            now: Seconds since 1970.
+        """
+        present = {} if run is None or _has_drained(run) else run.draining
+        return [
+            record
+            for record, version in self._versions.items()
+            if version.draining not in present
+            or (version.until is not None and version.until <= now)
+        ]
+
+    # ------------------------------------------------------------ checkpoints
+
+    def state(self) -> list[Any]:
+        """The versions as data for `restore`."""
+        return [
+            [
+                record,
+                version.definition.to_dict(),
+                version.revision,
+                dict(version.streams),
+                version.draining,
+                version.until,
+            ]
+            for record, version in self._versions.items()
+        ]
+
+    def restore(self, saved: list[Any]) -> None:
+        """Return to a state."""
+        for record, data, revision, streams, own, until in saved:
+            definition = Definition.from_dict(data)
+            self._versions[record] = Standing(definition, revision, streams, "", own, until)
+
+    def definitions(self) -> Mapping[str, Definition]:
+        """The name of each version in the run → its definition."""
+        return {version.draining: version.definition for version in self}
+
+
+def _has_drained(run: Run) -> bool:
+    """Whether the only query of a run has drained."""
+    closed = run.clock.closed
+    if len(run.queries) > 1 or closed is None or not run.queries[0].drains:
+        return False
+    run.settle()
+    run.evaluation.sync()
+    return run.queries[0].has_drained(closed)
