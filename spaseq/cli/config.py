@@ -1,4 +1,4 @@
-"""`--config FILE`: the options of `run` in a TOML file, and `--print-config`.
+"""`--config FILE`: the options of `run` and `serve` in a TOML file, and `--print-config`.
 
 The file gives defaults: an option on the command line replaces what the file says of it. Relative
 paths are those beside the file. `${NAME}` in a string is an environment variable, `${NAME:-TEXT}`
@@ -40,7 +40,16 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
               "metrics": "metrics", "log-format": "log_format"},
 }  # fmt: skip
 """Section → key of the file → parameter of the command. `streams` has a table for each stream."""
-_PATHS = frozenset(("queries", "output", "late", "state", "functions"))
+SERVE: Mapping[str, str] = {"kb": "kbs", "allow-url": "allowed_urls", "allow-origin": "origins",
+    "events": "framing"} | {name: name.replace("-", "_") for name in (
+    "listen", "queries", "state", "manage", "entail", "lateness", "idle", "time-predicate",
+    "arrival-time", "checkpoint-every", "tokens", "tls-cert", "tls-key", "insecure",
+    "allow-private", "max-groups", "max-steps", "max-memory", "on-limit", "max-body",
+    "max-queries", "max-subscribers", "replay")}  # fmt: skip
+"""Key of the section `serve` → parameter of that command, which reads no other section."""
+_PATHS = frozenset(
+    ("queries", "output", "late", "state", "functions", "tokens", "tls_cert", "tls_key")
+)
 """The parameters that are paths, or lists of paths."""
 
 
@@ -59,8 +68,13 @@ class Settings:
     secrets: dict[str, str] = field(default_factory=dict)
 
 
-def load(path: str, environment: Mapping[str, str] | None = None) -> Settings:
+def load(path: str, environment: Mapping[str, str] | None = None, serves: bool = False) -> Settings:
     """Read and check a file.
+
+    Args:
+        path: The file.
+        environment: The environment variables; None: those of the process.
+        serves: Whether to read the section for `serve`, and not those for `run`.
 
     Raises:
         click.UsageError: with file and line, if it cannot be read or has an error.
@@ -105,7 +119,9 @@ def load(path: str, environment: Mapping[str, str] | None = None) -> Settings:
 
     top = checked({k: v for k, v in raw.items() if k not in types}, types[""], ())
     defaults = settings.defaults
-    for section, options in OPTIONS.items():
+    if serves and "serve" not in raw:
+        raise click.UsageError(f"{path}: there is no section [serve]")
+    for section, options in {"serve": SERVE}.items() if serves else OPTIONS.items():
         if section and section not in raw:
             continue
         part = top if not section else checked(raw[section], types[section], (section,))
@@ -120,7 +136,7 @@ def load(path: str, environment: Mapping[str, str] | None = None) -> Settings:
         return os.path.join(folder, name) if is_path else name
 
     streams, maps = [], []
-    tables = raw.get("streams", {})
+    tables = {} if serves else raw.get("streams", {})
     if not isinstance(tables, dict):
         raise click.UsageError(f"{path}, line {line_of(text, ['streams'])}: streams: not a table")
     for name, value in tables.items():
@@ -165,19 +181,27 @@ def _types() -> dict[str, Any]:
                          "progress", "stats", "stats_json", "why"), bool | UnsetType),
     }  # fmt: skip
 
+    of_serve: dict[str, Any] = kinds | {
+        "queries": str | UnsetType, "allowed_urls": strings, "origins": strings,
+        **dict.fromkeys(("manage", "insecure", "allow_private"), bool | UnsetType),
+        **dict.fromkeys(("max_memory", "max_body", "max_queries", "max_subscribers", "replay"),
+                        int | UnsetType),
+    }  # fmt: skip
+
     def made(name: str, fields: Sequence[Any]) -> Any:
         return defstruct(name, fields, rename="kebab", forbid_unknown_fields=True, kw_only=True)
 
+    def fields(options: Mapping[str, str], kinds: Mapping[str, Any]) -> list[Any]:
+        return [
+            (key.replace("-", "_"), kinds.get(parameter, str | UnsetType), UNSET)
+            for key, parameter in options.items()
+        ]
+
     found = {
-        section: made(
-            section or "file",
-            [
-                (key.replace("-", "_"), kinds.get(parameter, str | UnsetType), UNSET)
-                for key, parameter in options.items()
-            ],
-        )
+        section: made(section or "file", fields(options, kinds))
         for section, options in OPTIONS.items()
     }
+    found["serve"] = made("serve", fields(SERVE, of_serve))
     source = ("source", str | list[str])
     found["streams"] = made("stream", [source, ("map", str | UnsetType, UNSET)])
     return found
@@ -283,6 +307,25 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def serve_config_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--config` to `serve`."""
+    return click.option(
+        "--config",
+        metavar="FILE",
+        is_eager=True,
+        expose_value=False,
+        callback=_adopt_of_serve,
+        help="Read options from the section [serve] of this TOML file. Options of the command line "
+        "take precedence.",
+    )(command)
+
+
+def _adopt_of_serve(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
+    if path is not None:
+        settings = load(path, serves=True)
+        context.default_map = {**(context.default_map or {}), **settings.defaults}
 
 
 def _adopt(context: click.Context, parameter: click.Parameter, path: str | None) -> None:

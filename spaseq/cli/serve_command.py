@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from spaseq.cli import reports
+from spaseq.cli.config import serve_config_option
 from spaseq.cli.groups import CommandWithExamples
 from spaseq.cli.live_command import NEVER, seconds
 
@@ -91,6 +92,7 @@ def _with_options(command: _F) -> _F:
     "  spaseq serve --queries queries --listen :9000\n",
 )
 @_with_options
+@serve_config_option
 def serve(**given: Any) -> None:
     """Serve standing queries over HTTP (pip install spaseq[serve])."""
     from spaseq.server.serve import serve as run
