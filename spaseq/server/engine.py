@@ -123,7 +123,10 @@ class Engine:
         stored = self._folder.checkpoints()
         last = stored[0] if stored else None
         board.restore({} if last is None else last.header["token"])
-        self.machine = self._recovered(last)
+        # A query can have the name of one that was removed, and has none of its matches.
+        self.machine = recovered(
+            self._machine, last, self._journal, log, lambda machine: board.keep(machine.listed)
+        )
         self.board.keep(self.machine.listed)
         self._lows = [0 if last is None else last.header["low"]]
         self.checkpoints = Checkpoints(

@@ -24,6 +24,7 @@ def recovered(
     checkpoint: Checkpoint | None,
     journal: Journal,
     log: Callable[[str], None],
+    removed: Callable[[Machine], None] = lambda machine: None,
 ) -> Machine:
     """The machine after all records of the journal.
 
@@ -32,6 +33,7 @@ def recovered(
         checkpoint: The last one.
         journal: The records behind it, and those whose events waited at it.
         log: Reports queries that are taken out.
+        removed: Called where queries were removed, whose matches are no longer wanted.
 
     Raises:
         StateError: if the records do not fit the checkpoint.
@@ -40,7 +42,7 @@ def recovered(
     while True:
         machine = make()
         try:
-            _replay(machine, checkpoint, journal, failed)
+            _replay(machine, checkpoint, journal, failed, removed)
             return machine
         except RunStopped as stopped:
             machine.close()
@@ -85,6 +87,7 @@ def _replay(
     checkpoint: Checkpoint | None,
     journal: Journal,
     failed: Mapping[tuple[int, str], str],
+    removed: Callable[[Machine], None],
 ) -> None:
     start, first = _start(checkpoint), _start(checkpoint)
     waiting: dict[int, list[tuple[str, frozenset[int]]]] = {}
@@ -95,6 +98,8 @@ def _replay(
         try:
             if record.number >= start:
                 apply(machine, record, failed)
+                if record.says["do"] in ("remove", "drained"):
+                    removed(machine)
             for iri, indexes in waiting.get(record.number, ()):
                 body = Body.of(record.says, record.body)
                 machine.take_again(machine.streams[iri], body, record.number, indexes)

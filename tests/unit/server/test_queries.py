@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,24 @@ def test_a_query_that_reaches_a_limit_is_taken_out_and_the_others_go_on(tmp_path
         assert server.put("rise").status_code == 200  # begins again
         assert server.push((8, 20)).status_code == 202
         assert server.http.get("/v1/queries/rise").json()["status"] == "running"
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_removed_query_leaves_no_matches_to_one_of_its_name(
+    tmp_path: Path, checkpoint: bool
+) -> None:
+    with served(tmp_path / "state") as server:
+        server.put("rise")
+        server.push((1, 10), (2, 12))
+        if checkpoint:
+            assert server.http.post("/v1/checkpoints").status_code == 201
+        server.push((3, 13))
+        assert server.http.delete("/v1/queries/rise").status_code == 204
+        server.put("rise", FALL)
+        server.push((4, 20), (5, 19))
+        shutil.copytree(tmp_path / "state", tmp_path / "crashed")
+    with served(tmp_path / "crashed") as server:
+        assert server.found() == [(20, 19)]
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])
