@@ -535,9 +535,7 @@ class Run:
 
     @alone
     def remove(self, name: str, *, drain: bool = False) -> None:
-        """Remove a query with its partial matches.
-
-        Events of a stream that only it read are still accepted.
+        """Remove a query with its partial matches; events of its streams are still accepted.
 
         Args:
             name: Its name.

@@ -51,6 +51,8 @@ class PlainQueryRun(QueryRun):
         acceptors = linked(self.plan, registers, query._kb, calls, Acceptor)
         automaton = self.compiled.automaton
         self.automaton = AutomatonRun(self.plan, automaton, registers, acceptors, limits)
+        if self.output.groups is not None:
+            self.group_in_python()
         self.native = cast(NativeRun, _Automaton(self, run.rows.matchers))
 
     def reads_only(self, stream: str) -> bool:

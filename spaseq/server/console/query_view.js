@@ -173,7 +173,7 @@ function textForm(part, shared, { name, text, verb, policies }) {
   const title = h("input", { name: "name", placeholder: "a name, as in hot-sensors", value: name, readOnly: Boolean(name),
     required: true, pattern: "[\\w.~\\-]+", "aria-label": "Name of the query" });
   const policy = h("select", { "aria-label": "What happens to partial matches" },
-    [["keep", "keep partial matches where they fit"], ["fresh", "start without partial matches"]]
+    [["keep", "keep partial matches where they fit"], ["drain", "let the old version finish its own"], ["fresh", "start without partial matches"]]
       .map(([value, label]) => h("option", { value }, label)));
   const button = h("button.primary", { title: "Ctrl+Enter" }, verb);
   let etag = null;

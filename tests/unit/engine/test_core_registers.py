@@ -285,7 +285,7 @@ def test_aggregates_follow_rows_that_take_all_groups_of_a_range() -> None:
         "DEFINE GPM C ON s { [] :c ?z FILTER(?z = MIN(?y) && ?z = SUM(DISTINCT ?y)) }",
     )
     run, plain = of.start(), in_python(of)
-    assert any(edge[-1] for edge in native(run).tables.edges)
+    assert any(edge.whole for edge in native(run).tables.edges)
     for some in (run, plain):
         for number, facts in enumerate(("a 1", "a 2", "b 7", "a 3", "b 9")):
             push(some, number, f"k {facts}")

@@ -90,7 +90,7 @@ def test_colours_are_those_of_the_page() -> None:
     assert all(line.startswith((".spaseq ", "svg.spaseq:root")) for line in rules)
     # Outside of the rules for an image alone, no text or line has a colour of a light page.
     fixed = re.findall(r"(?:fill|stroke):(#\w+)", style)
-    assert set(fixed) == {"#d9434b", "#2f9e44"}
+    assert set(fixed) == {"#d9434b", "#2f9e44", "#3b82c4"}
 
 
 def test_an_image_has_a_title() -> None:
