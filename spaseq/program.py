@@ -85,6 +85,9 @@ class Program(CompiledQueries):
 
         Args:
             versions: The name of each → its name in matches, and its tree.
+
+        Example:
+            >>> program.beside({"hot (draining)": ("hot", spaseq.compile(before).sources[0])})
         """
         if not versions:
             return self
@@ -192,6 +195,7 @@ class Program(CompiledQueries):
             on_limit: As for `start`.
             time_precision: As for `start`.
             prune: As for `start`.
+            share: As for `start`.
 
         Raises:
             StateError: if the blob is damaged, or of another version or program.

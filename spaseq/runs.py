@@ -541,9 +541,8 @@ class Run:
             name: Its name.
             drain: Whether the query first continues its partial matches until they have ended, by a
                 match or with their window. Meanwhile it begins no others, it is one of `draining`,
-                and its name is free. Without a window of time, it remains until it has no groups,
-                which need not happen; remove it again, by the name in `draining`, to end it. The
-                last query of a run remains.
+                and its name is free. Without a window of time it may remain forever: remove it
+                again, by the name in `draining`. The last query of a run remains.
 
         Raises:
             ChangeError: if there is no such query, if it is the only one (without `drain`), or if
@@ -564,9 +563,7 @@ class Run:
 
     @alone
     def bind(self, **values: object) -> None:
-        """Change the values of bound variables; queries keep their partial matches.
-
-        Queries that drain have the values that they had.
+        """Change the values of variables; queries keep partial matches, or drain with the old ones.
 
         Args:
             values: Variable name → term or plain Python value, as for `Program.bind`. The variables
@@ -603,7 +600,11 @@ class Run:
 
     @alone
     def divide(self) -> None:
-        """Evaluate each query on its own from now on; see `share` of `Program.start`."""
+        """Evaluate each query on its own from now on; see `share` of `Program.start`.
+
+        Example:
+            >>> run.divide()
+        """
         self._begin_change()
         self._change(changes.apart(self.evaluation))
 

@@ -75,6 +75,9 @@ def plot(matches: Iterable[Match | Mapping[str, Any]], most: int = MOST) -> Pict
 
     Raises:
         InputError: for an object that is no match, and if some times are dates and others numbers.
+
+    Example:
+        >>> spaseq.plot(spaseq.run(query, streams)).save("matches.svg")
     """
     found = iter(matches)
     bars = [_bar(match) for match in islice(found, most)]
