@@ -290,11 +290,38 @@ class GraphCheck:
         before: Item | None = None
         for number in labels:
             label = self.witness(number, where)
-            step = self._step(label, before, where)
+            step = self._step(label, before and self._past_deadlines(before, label.place), where)
             before = Item(frozenset((step,)), start, label.instant, label.instant, 1)
         if before is None or not step.whole:
             refuse(where, "is no whole match")
         return step
+
+    def _past_deadlines(self, item: Item, target: int) -> Item:
+        """The last step of a match, or the deadlines behind it that lead to a place.
+
+        A match that waits for its window has the labels of its events, and not those of deadlines
+        between them.
+        """
+        (step,) = item.steps
+        seen, waiting = {step}, [step]
+        while waiting:
+            step = waiting.pop()
+            if self.links(step, target):
+                return Item(frozenset((step,)), item.latest, item.first, item.last, 1)
+            edge = self.automaton.places[step.place].edges[step.edge]
+            for link in self.automaton.atoms[edge.atom].links if step.whole else ():
+                place = (
+                    self.automaton.places[link.target] if 0 <= link.target < self._places else None
+                )
+                for position, other in enumerate(() if place is None else place.edges):
+                    if self.automaton.atoms[other.atom].kind != "deadline":
+                        continue
+                    key = link.target, position, 0, frozenset[int]()
+                    step = self._steps.setdefault(key, Step(link.target, position, key[3], 0))
+                    if step not in seen:
+                        seen.add(step)
+                        waiting.append(step)
+        return item
 
 
 def _meets(atom: Atom, parts: frozenset[int]) -> bool:
