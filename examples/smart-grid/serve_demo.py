@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import webbrowser
 from pathlib import Path
@@ -21,11 +23,11 @@ FOLDER = Path(__file__).parent
 KB = "http://example.org/smart-grid/kb"
 
 
-def started(port: int) -> tuple[subprocess.Popen[str], str]:
-    """A server with the queries of this folder, and its URL once it listens."""
+def started(port: int, queries: Path) -> tuple[subprocess.Popen[str], str]:
+    """A server with the queries of a folder, and its URL once it listens."""
     command = [
         sys.executable, "-m", "spaseq", "serve", "--manage", "--listen", f"127.0.0.1:{port}",
-        "--queries", str(FOLDER), "--kb", f"{KB}={FOLDER / 'kb.ttl'}",
+        "--queries", str(queries), "--kb", f"{KB}={FOLDER / 'kb.ttl'}",
     ]  # fmt: skip
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
@@ -51,20 +53,23 @@ def main() -> None:
     arguments = parser.parse_args()
     # SIGTERM ends the demo as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    server, url = started(arguments.port)
-    generate = [sys.executable, str(FOLDER / "live.py"), "--speed", arguments.speed, url]
-    if arguments.instants:
-        generate += ["--instants", arguments.instants]
-    generator = subprocess.Popen(generate)
-    print(f"\nThe console is at {url}/ (Ctrl-C ends the demo)\n", flush=True)
-    if os.environ.get("DISPLAY") or sys.platform in ("darwin", "win32"):
-        webbrowser.open(url)
-    threading.Thread(target=drain, args=(server,), daemon=True).start()
-    with contextlib.suppress(KeyboardInterrupt):
-        (generator if arguments.instants else server).wait()
-    for process in (generator, server):
-        process.terminate()
-        process.wait(30)
+    with tempfile.TemporaryDirectory() as folder:
+        for path in (FOLDER / "query.rq", *(FOLDER / "standing").glob("*.rq")):
+            shutil.copy(path, folder)
+        server, url = started(arguments.port, Path(folder))
+        generate = [sys.executable, str(FOLDER / "live.py"), "--speed", arguments.speed, url]
+        if arguments.instants:
+            generate += ["--instants", arguments.instants]
+        generator = subprocess.Popen(generate)
+        print(f"\nThe console is at {url}/ (Ctrl-C ends the demo)\n", flush=True)
+        if os.environ.get("DISPLAY") or sys.platform in ("darwin", "win32"):
+            webbrowser.open(url)
+        threading.Thread(target=drain, args=(server,), daemon=True).start()
+        with contextlib.suppress(KeyboardInterrupt):
+            (generator if arguments.instants else server).wait()
+        for process in (generator, server):
+            process.terminate()
+            process.wait(30)
 
 
 if __name__ == "__main__":

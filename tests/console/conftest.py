@@ -26,8 +26,9 @@ def browser_path() -> str | None:
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
+    """A browser; while it is open, no other event loop can run in this thread."""
     from playwright.sync_api import sync_playwright
 
     path = browser_path()
