@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
+from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyoxigraph as ox
 import pytest
 from oracle import OracleMatch, difference, evaluate
 
+import spaseq
 from spaseq.cli import main
 from spaseq.generate import DATASETS, write
 from spaseq.io.source import Source
@@ -30,6 +35,8 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/expected.jsonl"))
 QUERIES = sorted(path for name in NAMES for path in (EXAMPLES / name).glob("*.rq"))
+STANDING = sorted(EXAMPLES.glob("*/standing/*.rq"))
+"""Queries of the demonstration of the server, over generated streams."""
 OWN = "http://w3id.org/spaseq/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NUMBERS = {XSD + kind for kind in ("integer", "decimal", "double")}
@@ -94,16 +101,16 @@ def events(file: Path, stream: str) -> tuple[Event, ...]:
     return tuple(Source(stream, [str(file)]))
 
 
-def meaning(path: Path) -> list[OracleMatch]:
-    """The matches of a query over the streams and the knowledge base of its folder."""
+def meaning(path: Path, folder: Path) -> list[OracleMatch]:
+    """The matches of a query over the streams and the knowledge base of a folder."""
     query = parse(path.read_text(encoding="utf-8"))
     streams = {
-        stream.iri.value: events(path.parent / f"{stream.name}.trig", stream.iri.value)
+        stream.iri.value: events(folder / f"{stream.name}.trig", stream.iri.value)
         for stream in query.streams
     }
     facts = [
         (triple.subject, triple.predicate, triple.object)
-        for triple in ox.parse(path=path.parent / "kb.ttl", format=TURTLE)
+        for triple in ox.parse(path=folder / "kb.ttl", format=TURTLE)
     ]
     return evaluate(query, streams, {query.kbs[0].iri.value: facts}, path.stem)
 
@@ -111,8 +118,33 @@ def meaning(path: Path) -> list[OracleMatch]:
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_reference_semantics_finds_the_expected_matches(path: Path) -> None:
     wanted = [_of_line(line) for line in expected(path.parent.name) if line["query"] == path.stem]
-    seen = [_of_oracle(match) for match in meaning(path)]
+    seen = [_of_oracle(match) for match in meaning(path, path.parent)]
     assert not difference(wanted, seen)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with some hours of the streams that the demonstration of the server generates."""
+    folder = tmp_path_factory.mktemp("live")
+    generator = runpy.run_path(str(EXAMPLES / "smart-grid" / "live.py"))
+    grid, start = generator["Grid"](Random(7)), datetime(2026, 1, 1, tzinfo=UTC)
+    for when, happened in islice(generator["instants"](grid, start), 300):
+        for stream in ("weather", "power", "storage"):
+            if triples := [triple for name, triple in happened if name == stream]:
+                with open(folder / f"{stream}.trig", "a", encoding="utf-8") as file:
+                    file.write(generator["trig"](stream, when, triples))
+    shutil.copy(EXAMPLES / "smart-grid" / "kb.ttl", folder)
+    return folder
+
+
+@pytest.mark.parametrize("path", STANDING, ids=lambda path: path.stem)
+def test_a_standing_query_finds_what_the_reference_does(path: Path, live: Path) -> None:
+    query = parse(path.read_text("utf-8"))
+    streams = {stream.name: live / f"{stream.name}.trig" for stream in query.streams}
+    kb = {query.kbs[0].iri.value: live / "kb.ttl"}
+    found = [_of_line(json.loads(match.to_json())) for match in spaseq.run(path, streams, kb)]
+    assert found
+    assert not difference(found, [_of_oracle(match) for match in meaning(path, live)])
 
 
 def _of_line(line: Mapping[str, Any]) -> tuple[Any, ...]:

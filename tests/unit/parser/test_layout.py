@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 
 def written_queries() -> Iterator[tuple[str, str]]:
     """The queries of the examples, the documents and the suite that parse as they are."""
-    for path in sorted(ROOT.glob("examples/*/*.rq")):
+    for path in sorted(ROOT.glob("examples/**/*.rq")):
         yield str(path.relative_to(ROOT)), path.read_text("utf-8")
     for path in (ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))):
         found = re.finditer(r"^```sparql[^\n]*\n(.*?)^```$", path.read_text("utf-8"), re.M | re.S)
@@ -131,7 +131,7 @@ def test_an_error_is_that_of_the_query() -> None:
         laid_out("SELEKT ?x")
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*/*.rq")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/**/*.rq")), ids=lambda path: path.name)
 def test_the_examples_are_laid_out(path: Path) -> None:
     text = path.read_text("utf-8")
     assert laid_out(text) == text
