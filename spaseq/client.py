@@ -277,7 +277,7 @@ class Client:
         Args:
             name: Its name.
             text: The query.
-            state: What becomes of the partial matches of the one before.
+            state: What happens to the partial matches of the previous version.
             bind: Values of its variables.
             kb: IRI of a KB graph → URL of an endpoint.
             paused: Whether it waits for `change`.

@@ -3,7 +3,7 @@
 Requests come as calls in a queue, and their answers as futures. The thread takes the calls that
 have arrived, does each of them on the machine (`spaseq.server.machine`) and writes it to the
 journal. Then it makes the journal durable once for all of them, publishes the matches, and answers.
-So nobody hears of anything that a crash could undo, and one sync to disk serves many requests.
+A client never learns of anything that a crash could undo, and one sync serves many requests.
 
 Between two turns it makes a checkpoint if one is due, in a copy of the process
 (`spaseq.live.checkpoints`).
@@ -264,7 +264,7 @@ class Engine:
                 self._journal.sync()
             self.board.publish(self.machine.watermark)
         except BaseException:
-            # What was done is not on disk, so nobody may hear of it, and the engine has to end.
+            # The changes are not on disk, so they must not be reported, and the engine has to end.
             refused = Problem(503, "the server cannot write its state", "storage")
             for future, _, _ in answers:
                 future.set_exception(refused)
