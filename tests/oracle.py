@@ -52,6 +52,8 @@ class OracleMatch:
     """Its place in the order of results; equal where the language leaves the order open."""
     results: int | None = None
     """The number of results of a group."""
+    tied: tuple[tuple[Chosen, ...], ...] = ()
+    """The witnesses of each result that may count as the newest one of a group."""
     per: tuple[Term | None, ...] = field(default=(), compare=False)
     """The values of the variables of PER."""
     entries: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
@@ -341,8 +343,10 @@ class Reference:
 
         Any choice among results that are equal in the order of results is accepted.
         """
-        if isinstance(self.query.form, ast.Ask) or self.groups is not None:
+        if isinstance(self.query.form, ast.Ask):
             return difference(comparable(self.output), results)
+        if self.groups is not None:
+            return difference(self._chosen(results), results)
         known = {key: match for match in self.matches for key in comparable([match])}
         strange = [key for key in results if key not in known]
         if strange:
@@ -358,6 +362,16 @@ class Reference:
                 return f"at {moment}: {wrong}"
             emitted.take(left, chosen)
         return ""
+
+    def _chosen(self, results: Sequence[Any]) -> list[Any]:
+        """The solutions of groups; where results are tied for the newest, those of `results`."""
+        left, chosen = Counter(results), []
+        for match in self.output:
+            choices = comparable(replace(match, witnesses=some) for some in match.tied)
+            found = next((choice for choice in choices if left[choice] > 0), choices[0])
+            left[found] -= 1
+            chosen.append(found)
+        return chosen
 
     def _objection_at(
         self, left: list[OracleMatch], chosen: list[OracleMatch], emitted: Emitted

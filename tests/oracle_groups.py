@@ -104,8 +104,10 @@ class Groups:
             solution = tuple(instance(form.template, values.get))
         elif isinstance(form, ast.Ask):
             solution = True
+        last = (newest.moment, newest.order)
         yield replace(
             newest,
+            tied=tuple(r.witnesses for r in results if (r.moment, r.order) == last),
             start=min(result.start for result in results),
             end=end,
             moment=moment,

@@ -234,3 +234,26 @@ def test_iterations_keep_no_more_than_the_window() -> None:
         sizes.append(run.queries[0].native.core.tecs.bytes)
     assert max(sizes) < 1 << 20
     assert max(sizes[30_000:]) <= max(sizes[:30_000])
+
+
+def test_a_time_in_front_of_a_window_of_events_keeps_the_terms_of_that_time() -> None:
+    """Every key is new. The events of the time are many times those of the window, and vary."""
+    (query_run,) = (run := spaseq.compile(FORGETFUL).start()).queries
+    last: dict[int, int] = {}
+    live = []
+    time = 0
+    for number in range(12_000):
+        time += number % (1, 5, 9)[number // 4_000] == 0  # 1, 5, then 9 events a second
+        key = number - (50 if number % 3 else 0)
+        if number % 90 < 45:
+            last[key] = time
+        matches = run.push(S, time, event("an"[number % 90 < 45], key))
+        absent = last.get(key, -100) < time - 60
+        assert bool(matches) == (number % 90 >= 45 and absent)
+        live.append(query_run.native.step.window.live)
+    # No more than 9 events a second, and epochs end with 256 terms.
+    assert max(live) < 4 * 60 * 9 + 2 * 256
+    assert run.stats["buffered_rows"] <= 61 * 9
+
+
+FORGETFUL = query("!N WITHIN 60 SECONDS ; A", GPMS, "3 EVENTS")

@@ -236,7 +236,8 @@ def _horizon(queries: Sequence[CompiledQuery], counted: bool) -> int:
     kinds = ("events",) if counted else ("span", "tumbling")
     reached = (
         query.plan.window.size * windows_back(query.automaton)
-        + time_back(query.plan, query.automaton)
+        # How many events a time holds is seen as they come; see `NativeStep._keep_terms`.
+        + (0 if counted else max(time_back(query.plan, query.automaton), 0))
         for query in queries
         if query.plan.window.kind in kinds
     )

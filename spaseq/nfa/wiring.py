@@ -49,16 +49,13 @@ def windows_back(automaton: Automaton) -> int:
 
 
 def time_back(plan: QueryPlan, automaton: Automaton) -> int:
-    """How long before a window of time a search may reach, in microseconds.
+    """How long before the window a search may begin, in microseconds; -1 if none does.
 
-    A guard in front of a match looks back as far as its bound, whatever the window; a step skipped
-    in it is searched in a window of its own.
+    A guard in front of a match looks back as far as its bound, whatever the window. A step skipped
+    in it is searched in a window of its own; `windows_back` counts that one.
     """
-    window = plan.window
     backs = [guard.lookback for guard in automaton.guards if guard.lookback is not None]
-    if not backs or window.kind not in ("span", "tumbling"):
-        return 0
-    return max(backs) + (windows_back(automaton) - 1) * window.size
+    return -1 if plan.window.kind == "unbounded" else max(backs, default=-1)
 
 
 def reads_times(automaton: Automaton) -> bool:

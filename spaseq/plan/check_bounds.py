@@ -76,15 +76,7 @@ class _Walk:
                 self._unit(side, where)
 
     def _absence(self, bound: ast.Bound, where: _Where) -> None:
-        window = self._window
-        if where.may_begin and window is not None and window.kind == "events":
-            self._error(
-                "an absence in front with a bound needs a window of time, or none: a window of "
-                "events forgets older events, whatever their time",
-                bound,
-                "write a window in units of time, such as `WITHIN 10 MINUTES`, or drop the bound",
-            )
-        elif not where.may_begin:
+        if not where.may_begin:
             self._deadline(bound)
 
     def _deadline(self, bound: ast.Bound) -> None:

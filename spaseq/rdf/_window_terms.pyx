@@ -204,7 +204,8 @@ cdef class WindowTerms:
     def widen(self, int64_t horizon):
         """Keep the terms of later events for this distance, if it is greater than that so far.
 
-        An epoch that has ended is as long as before, and so is freed no earlier than it would be.
+        An epoch that has ended is as long as before. Where the ring is full of short epochs that
+        are still needed, the current one grows longer instead.
         """
         self.horizon = max(self.horizon, horizon)
 
@@ -236,12 +237,10 @@ cdef class WindowTerms:
             return 0
         self.epoch_end = self._end_of_epoch(position)
         gone = self.oldest
-        # The ring must have room for one more epoch, for any positions.
         while gone < self.current and (
             # Positions never decrease, but their distance may exceed a signed 64-bit number.
             <uint64_t>position - <uint64_t>self.epochs[gone % EPOCH_RING_SIZE].last
             > <uint64_t>self.horizon
-            or self.current - gone >= EPOCH_RING_SIZE - 1
         ):
             gone += 1
         if gone > self.oldest:
@@ -249,6 +248,8 @@ cdef class WindowTerms:
         epoch = &self.epochs[self.current % EPOCH_RING_SIZE]
         if epoch.count < EPOCH_MIN_TERMS and epoch.bytes.used < EPOCH_MIN_TEXT_BYTES:
             return 0
+        if self.current - self.oldest >= EPOCH_RING_SIZE - 1:
+            return 0    # no room: the horizon was widened
         self.current += 1
         self.epochs[self.current % EPOCH_RING_SIZE].last = position
         return 0

@@ -410,8 +410,8 @@ cdef class NativeStep:
         cdef const EventRecord* event = &self.batch.events[index]
         cdef bint single = present != ANY and event.end - event.first == 1
         self.index = index
-        if self.core.window.counted and not again:
-            self.core.window.count_event()
+        if not again:
+            self.core.count_event()
         while True:
             presented = False
             last = dispatch.here.first

@@ -30,6 +30,9 @@ from spaseq.nfa.wiring import fragment_places
 from spaseq.plan.logical import Register
 from spaseq.rdf.checked import listed, refuse, rising, whole, wholes
 
+MOST_EVENTS = 2**60
+"""More than any run has: the core doubles such numbers in 64 bits."""
+
 _WEIGHTS = 9
 _WEIGHT_MAX = 2.0**52
 """The greatest weight; all weights up to it are exact as integers."""
@@ -56,7 +59,7 @@ class _Checking:
         self.plan, self.automaton = native.compiled.plan, native.compiled.automaton
         self.now, self.bound = state.clock.now, state.clock.bound
         self.reach = state.clock.bounds[0][0] if state.clock.bounds else self.bound
-        if self.tables.lookback and state.clock.times:
+        if self.tables.lookback >= 0 and state.clock.times:
             self.reach = state.clock.times[0][0]
         self.registers = LiveRegisters(native)
         self.cells = CellCheck(state.terms)
@@ -120,11 +123,13 @@ class _Checking:
                 refuse("clock", "there is no window, but a time in it")
             return
         whole(self.reach, "clock", 0, bound)
-        first = bound if tables.counted else self.reach
+        first = bound if tables.counted and tables.lookback < 0 else self.reach
         self.covers(times, first)
         if tables.counted:
-            wholes([events for _, events in times], "clock", 0, tables.size)
-            whole(sum(events for _, events in times), "clock", 0, tables.size)
+            wholes([events for _, events in times], "clock", 0, MOST_EVENTS)
+            whole(sum(events for _, events in times), "clock", 0, MOST_EVENTS)
+            inside = sum(events for instant, events in times if instant >= bound)
+            whole(inside, "clock", 0, tables.size)
         else:
             rising((micros for _, micros in times), "clock", strictly=False)
             present = self.state.clock.micros

@@ -66,6 +66,21 @@ cdef class AutomatonCore:
     cdef uint64_t places_of(self, uint32_t gpm) noexcept nogil
     cdef int count_early_events(self, uint32_t gpm, uint64_t events) noexcept nogil
     cdef bint needs_every_instant(self) noexcept nogil
+    cdef inline int count_event(self) noexcept nogil:
+        """Count one more event at the open instant, if the window counts events."""
+        if self.window.counted:
+            self.window.count_event()
+            self.keep_terms()
+        return 0
+    cdef inline int keep_terms(self) noexcept nogil:
+        """Let the terms live as long as an absence in front looks back, over ever so many events.
+
+        The next event advances them before it is counted.
+        """
+        cdef int64_t needed = self.window.reached + 1
+        if self.window.counted and needed > self.event.terms.horizon:
+            self.event.terms.horizon = 2 * needed
+        return 0
     cdef inline int begin_event(
         self, EventBatch batch, uint32_t event, uint32_t stream, uint32_t file
     ) except -1 nogil:

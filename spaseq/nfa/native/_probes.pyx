@@ -430,8 +430,7 @@ cdef class CoreProbe:
         cdef term_t* terms
         cdef uint32_t i, width
         self.batch = batch
-        if self.core.window.counted:
-            self.core.window.count_event()
+        self.core.count_event()
         self.core.begin_event(batch, event, stream, 0)
         for gpm, row in rows:
             if not self.core.waits(gpm):

@@ -87,8 +87,8 @@ cdef class CoreParts:
     def clock(self):
         """(now, bound, first instant of the timestamp, its time, times, bounds, clock).
 
-        `times` pairs each instant within reach with its time, or inside the window with its number
-        of events.
+        `times` pairs each instant within reach with its time, or with its number of events: inside
+        the window, or within reach if absences in front look back by a time.
         `bounds` pairs each instant within reach with the bound of the window at that instant; it is
         empty if the query looks back one window only. `clock` pairs each instant within reach with
         its time if `times` does not and a guard reads them.
@@ -96,7 +96,9 @@ cdef class CoreParts:
         cdef instant_t i
         cdef instant_t end = self.window.bound if self.window.endless else self.window.now + 1
         cdef instant_t first = self.window.bound
-        if not self.window.counted and (self.window.past_bounds != NULL or self.window.lookback):
+        if self.window.lookback >= 0 or (
+            not self.window.counted and self.window.past_bounds != NULL
+        ):
             # Otherwise a deadline between two events has moved the bound alone.
             first = self.window.reach
         times = [
@@ -128,7 +130,7 @@ cdef class CoreParts:
         self.window.bound = self.window.reach = bound
         if self.window.past_bounds != NULL:
             self.window.reach = min(known, default=bound)
-        if self.window.lookback:
+        if self.window.lookback >= 0:
             self.window.reach = min(times, default=bound)
         self.window.back = self.window.reach
         for i in range(
@@ -140,7 +142,10 @@ cdef class CoreParts:
             self.window.awaited[i & self.window.times_mask] = NULL
             if self.window.clock != NULL:
                 self.window.clock[i & self.window.times_mask] = clocked.get(i, 0)
-            self.window.total += times.get(i, 0) if self.window.counted else 0
+            if self.window.counted and i >= bound:
+                self.window.total += times.get(i, 0)
+            if self.window.counted and self.window.lookback >= 0:
+                self.window.reached += times.get(i, 0)
             if self.window.past_bounds != NULL:
                 self.window.past_bounds[i & self.window.times_mask] = known.get(
                     i, self.window.reach
@@ -148,6 +153,7 @@ cdef class CoreParts:
         self.window.now, self.window.timestamp_start, self.window.micros = now, start, micros
         # Restored data lives as long as if it had arrived now.
         self.core.tecs.begin(now, self.window.reach)
+        self.core.keep_terms()
 
     def groups(self, bint over):
         """The groups: (place, registers, address of the union, whether joined just now, dates).

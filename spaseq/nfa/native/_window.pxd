@@ -22,13 +22,14 @@ cdef class Window:
     cdef bint tumbling
     cdef readonly bint counted  # the window counts events
     cdef readonly bint endless  # no window: no times are stored
-    cdef int64_t total          # events inside the window
+    cdef int64_t total          # if `counted`: the events inside the window,
+    cdef int64_t reached        # and, if there is a lookback, all since `reach`
     cdef uint32_t windows       # how many windows back a search may reach
     cdef int64_t* times         # a ring over the instants reach … now: their times, or if `counted`
                                 # their numbers of events
     cdef int64_t* clock         # a ring beside it: the times, if `times` does not hold them and a
                                 # guard needs them; else NULL
-    cdef int64_t lookback       # microseconds before the window that a search may reach, or 0
+    cdef int64_t lookback       # microseconds before the window that a search may begin, or -1
     cdef instant_t back         # no instant of the lookback is earlier
     cdef uint32_t times_mask    # `counted` how many events they have
     cdef Awaited** awaited      # a ring beside it: the waiting matches that start there
@@ -46,8 +47,8 @@ cdef class Window:
     cdef bint closes(self, int64_t micros) noexcept nogil
     cdef int count_event(self) noexcept nogil
     cdef int grow_ring(self) except -1 nogil
-    cdef int record_bound(self) noexcept nogil
-    cdef int look_back(self) noexcept nogil
+    cdef int extend_reach(self) noexcept nogil
+    cdef int _look_back(self) noexcept nogil
 
 
 cdef inline int64_t opening_of(Window window, int64_t micros) noexcept nogil:
@@ -127,9 +128,7 @@ cdef inline int tick(Window window, int64_t micros) except -1 nogil:
     if not window.counted:
         while window.times[window.bound & window.times_mask] < earliest:
             window.bound += 1
-    window.reach = window.bound
-    if window.past_bounds != NULL:
-        window.record_bound()
-    if window.lookback:
-        window.look_back()
-    return 0
+    if window.past_bounds == NULL and window.lookback < 0:
+        window.reach = window.bound
+        return 0
+    return window.extend_reach()

@@ -4,7 +4,7 @@
 A ring over the instants inside the window holds for each its time (or its number of events), and
 the matches that start there and wait for their window to close. A step skipped before an earlier
 start is searched in the window of that start. Where the query needs that, the ring reaches as many
-windows back.
+windows back, and further by the time that an absence in front of a match looks back.
 
 Invariant: `bound` never falls, and no match that ends now may start before it; `reach` never falls
 and never exceeds `bound`. Cost: amortised constant for each instant.
@@ -55,18 +55,27 @@ cdef class Window:
             i += 1
         return False
 
-    cdef int record_bound(self) noexcept nogil:
-        """Record the bound of the open instant, and update `reach`."""
+    cdef int extend_reach(self) noexcept nogil:
+        """Let `reach` precede `bound` as the query needs; called when `bound` is that of `now`."""
+        cdef instant_t before = self.reach
         cdef uint32_t i
-        self.past_bounds[self.now & self.times_mask] = self.bound
-        for i in range(1, self.windows):
-            if self.reach > self.now:
-                break
-            self.reach = self.past_bounds[self.reach & self.times_mask]
+        self.reach = self.bound
+        if self.lookback >= 0:
+            self._look_back()
+        if self.past_bounds != NULL:
+            self.past_bounds[self.now & self.times_mask] = self.bound
+            for i in range(1, self.windows):
+                if self.reach > self.now:
+                    break
+                self.reach = self.past_bounds[self.reach & self.times_mask]
+        if self.counted and self.lookback >= 0:
+            while before < self.reach:
+                self.reached -= self.times[before & self.times_mask]
+                before += 1
         return 0
 
-    cdef int look_back(self) noexcept nogil:
-        """Extend the reach to what guards in front of a match look back to."""
+    cdef int _look_back(self) noexcept nogil:
+        """Extend the reach to what absences in front of a match look back to."""
         cdef int64_t first = time_of(self, min(self.bound, self.now))
         while self.back < self.reach and (
             first >= INT64_MIN + self.lookback
@@ -112,14 +121,14 @@ cdef class Window:
 
     cdef int count_event(self) noexcept nogil:
         """Count one more event at the open instant, for windows that count events."""
-        if not self.counted or self.bound > self.now:
+        if not self.counted:
             return 0
         self.times[self.now & self.times_mask] += 1
+        self.reached += self.lookback >= 0
+        if self.bound > self.now:
+            return 0
         self.total += 1
         while self.total > self.size:
             self.total -= self.times[self.bound & self.times_mask]
             self.bound += 1
-        self.reach = self.bound
-        if self.past_bounds != NULL:
-            self.record_bound()
-        return 0
+        return self.extend_reach()

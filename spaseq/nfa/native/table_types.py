@@ -56,7 +56,7 @@ class CoreTables:
     windows: int
     """How many windows back a search may reach."""
     lookback: int
-    """Microseconds before a window of time that a search may reach; 0: none."""
+    """Microseconds before the window that a search may begin; -1: none."""
     clocked: bool
     """Whether guards read times in a window that does not hold them."""
     cells: int
