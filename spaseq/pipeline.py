@@ -250,36 +250,36 @@ def answered(run: Engine, events: Iterable[Event], size: int, close: bool) -> It
 
     An error of the source of the events is raised after the matches before it are consumed.
     """
-    batches = _batches(events, size)
+    read = batches(events, size)
     try:
-        for some, failure in batches:
+        for some, failure in read:
             yield run.push_batch(some), some
             if failure is not None:
                 raise failure
         yield run.finish(close), ()
     finally:
-        close_generator(batches)
+        close_generator(read)
         if isinstance(run, KeyedRuns):
             run.stop()
 
 
-def _batches(
+def batches(
     events: Iterable[Event], size: int
 ) -> Iterator[tuple[Sequence[Event] | EventBatch | EventSequence, SpaseqError | None]]:
     """The events in lists of `size`; the last one is paired with the error that ended them, if any.
 
     Sources that encode their events return their own batches, or sequences merged of them.
     """
-    batches: Iterable[EventBatch | EventSequence] | None = None
+    encoded: Iterable[EventBatch | EventSequence] | None = None
     if isinstance(events, Source) and events.relevance is not None:
-        batches = events.batches()
+        encoded = events.batches()
     elif isinstance(events, Merge) and size > 1 and events.encodes:
-        batches = events.sequences()
-    if batches is not None:
-        iterator = iter(batches)
+        encoded = events.sequences()
+    if encoded is not None:
+        iterator = iter(encoded)
         try:
-            for encoded in iterator:
-                yield encoded, None
+            for some in iterator:
+                yield some, None
         except SpaseqError as error:
             yield (), error
         finally:

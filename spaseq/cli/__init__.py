@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import click
 
+from spaseq.cli.bench_command import bench
 from spaseq.cli.commands import check, completion, explain, generate, run
 from spaseq.cli.convert import convert
 from spaseq.cli.fmt_command import fmt
@@ -61,7 +62,8 @@ def command_line(context: click.Context) -> None:
 
 
 _COMMANDS = (
-    run, check, fmt, explain, convert, map_command, plot, generate, serve, remote, completion,
+    run, check, fmt, explain, convert, map_command, plot, generate, bench, serve, remote,
+    completion,
 )  # fmt: skip
 for _command in _COMMANDS:
     command_line.add_command(_command)
