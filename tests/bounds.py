@@ -7,17 +7,7 @@ from __future__ import annotations
 
 import random
 
-from drawn_queries import (
-    SIZES,
-    WINDOWS,
-    definitions,
-    events_of,
-    from_streams,
-    in_allowed_window,
-    names_in,
-    query_text,
-    streams_of,
-)
+from drawn_queries import framed_case
 from strategies import Case
 
 FRAMES = (
@@ -48,24 +38,4 @@ FRAMES = (
 
 def bounded(seed: int) -> Case:
     """The case of a seed."""
-    chance = random.Random(seed)
-    streams = streams_of(chance)
-    keyed = chance.random() < 0.2
-    sequence = chance.choice(FRAMES).format(
-        w=f"WITHIN {chance.choice(SIZES)}",
-        v=f"WITHIN {chance.choice(SIZES)}",
-        o=chance.choice(";;:,"),
-        p=chance.choice(";;:,"),
-    )
-    sequence = sequence.replace(", (A AND", "; (A AND")
-    names = names_in(sequence)
-    defines = definitions(chance, names, streams, keyed)
-    clauses = [*["PARTITION BY ?k"] * keyed, *from_streams(streams)]
-    if chance.random() < 0.1:
-        clauses.append("AFTER MATCH SKIP PAST LAST EVENT")
-
-    def text(window: str) -> str:
-        return query_text([f"WITHIN {window}", *clauses], sequence, defines)
-
-    query = in_allowed_window(chance, WINDOWS, text)
-    return Case(query, events_of(chance, streams, "".join(names).lower()))
+    return framed_case(random.Random(seed), FRAMES)

@@ -6,20 +6,8 @@ The deadlines are a few seconds, as far apart as the events, so a deadline decid
 from __future__ import annotations
 
 import random
-import re
 
-from drawn_queries import (
-    EMITS,
-    SIZES,
-    WINDOWS,
-    definitions,
-    events_of,
-    from_streams,
-    in_allowed_window,
-    names_in,
-    query_text,
-    streams_of,
-)
+from drawn_queries import EMITS, framed_case
 from strategies import Case
 
 FRAMES = (
@@ -55,32 +43,4 @@ FRAMES = (
 
 def timed(seed: int) -> Case:
     """The case of a seed."""
-    chance = random.Random(seed)
-    streams = streams_of(chance)
-    keyed = chance.random() < 0.2
-    sequence = chance.choice(FRAMES).format(
-        w=f"WITHIN {chance.choice(SIZES)}",
-        v=f"WITHIN {chance.choice(SIZES)}",
-        o=chance.choice(";;:,"),
-        p=chance.choice(";;:,"),
-    )
-    if "AND" in sequence:
-        sequence = re.sub(r", \((\w) AND", r"; (\1 AND", sequence)
-    names = names_in(sequence)
-    defines = definitions(chance, names, streams, keyed)
-    clauses = [*["PARTITION BY ?k"] * keyed, *from_streams(streams)]
-    if chance.random() < 0.1:
-        clauses.append("AFTER MATCH SKIP PAST LAST EVENT")
-    end = ""
-    if chance.random() < 0.2:
-        emit = chance.choice(EMITS)
-        if emit.startswith("EMIT"):
-            clauses.append(emit)
-        else:
-            end = emit
-
-    def text(window: str) -> str:
-        return query_text([f"WITHIN {window}", *clauses], sequence, defines, end)
-
-    query = in_allowed_window(chance, WINDOWS, text)
-    return Case(query, events_of(chance, streams, "".join(names).lower()))
+    return framed_case(random.Random(seed), FRAMES, EMITS)

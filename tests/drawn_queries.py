@@ -105,6 +105,40 @@ def events_of(chance: random.Random, streams: Sequence[str], names: str) -> dict
     return _events(chance, streams, letters, inner)
 
 
+def framed_case(chance: random.Random, frames: Sequence[str], emits: Sequence[str] = ()) -> Case:
+    """A case whose sequence is one of some frames, one in five with one of the clauses `emits`.
+
+    A frame has `{w}` and `{v}` for bounds, `{o}` and `{p}` for operators.
+    """
+    streams = streams_of(chance)
+    keyed = chance.random() < 0.2
+    sequence = chance.choice(frames).format(
+        w=f"WITHIN {chance.choice(SIZES)}",
+        v=f"WITHIN {chance.choice(SIZES)}",
+        o=chance.choice(";;:,"),
+        p=chance.choice(";;:,"),
+    )
+    sequence = re.sub(r", \((\w) AND", r"; (\1 AND", sequence)
+    names = names_in(sequence)
+    defines = definitions(chance, names, streams, keyed)
+    clauses = [*["PARTITION BY ?k"] * keyed, *from_streams(streams)]
+    if chance.random() < 0.1:
+        clauses.append("AFTER MATCH SKIP PAST LAST EVENT")
+    end = ""
+    if emits and chance.random() < 0.2:
+        emit = chance.choice(emits)
+        if emit.startswith("EMIT"):
+            clauses.append(emit)
+        else:
+            end = emit
+
+    def text(window: str) -> str:
+        return query_text([f"WITHIN {window}", *clauses], sequence, defines, end)
+
+    query = in_allowed_window(chance, WINDOWS, text)
+    return Case(query, events_of(chance, streams, "".join(names).lower()))
+
+
 def _events(
     chance: random.Random, streams: Sequence[str], letters: Sequence[str], inner: Sequence[str]
 ) -> dict[str, list[Event]]:
