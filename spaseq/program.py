@@ -352,6 +352,8 @@ def compile_queries(
         raise ArgumentError(f"names: a sequence of names is needed, as in [{names!r}]")
     elif len(names) != len(listed):
         raise SpaseqError(f"names has {len(names)} names for {len(listed)} queries")
+    elif not all(isinstance(name, str) and name.strip() for name in names):
+        raise ArgumentError(f"names: names that are not empty are needed, not {list(names)!r}")
     parsed = read_queries(listed, names)
     if bind:
         parsed = bind_parameters(parsed, bind)

@@ -487,8 +487,8 @@ class Run:
 
         Raises:
             ChangeError: if the run lacks a stream of the query, has its name already, or has a
-                reader that drops triples of the query (`Program.start`, `prune`). This error and
-                those below leave the run unchanged.
+                reader that drops triples of the query (`Program.start`). No error changes the run.
+            ArgumentError: if the name is empty.
             KbError: if the knowledge base lacks what the query needs.
             LimitExceeded: if the limits of the run do not allow the query.
 

@@ -115,8 +115,11 @@ def added(
     """The run with another query behind the others.
 
     Raises:
+        ArgumentError: if the name is empty.
         ChangeError: if the query does not fit the run.
     """
+    if not (isinstance(name, str) and name.strip()):
+        raise ArgumentError(f"name: a name that is not empty is needed, not {name!r}")
     if any(query.plan.name == name for query in run.public.queries):
         raise ChangeError(f"the run has a query {name} already: replace it, or choose another name")
     shares = bool(run.divisions) and program.queries[0].plan.registers_stream is None

@@ -392,6 +392,8 @@ def test_queries_by_path(tmp_path: Path) -> None:
     path.write_text("SELECT {")
     with pytest.raises(spaseq.QueryError, match=r"^rise:1:"):
         spaseq.compile(path)
+    with pytest.raises(ArgumentError, match="names that are not empty"):
+        spaseq.compile(QUERY, names=[" "])
     with pytest.raises(SpaseqError, match="names has 2 names for 1 queries"):
         spaseq.compile(QUERY, names=["a", "b"])
     with pytest.raises(ArgumentError, match=r"names: a sequence of names is needed, as in \['a'\]"):

@@ -17,7 +17,7 @@ import pytest
 
 import spaseq
 from spaseq.engine.moved_state import moved
-from spaseq.errors import ChangeError, KbError
+from spaseq.errors import ArgumentError, ChangeError, KbError
 from spaseq.io.merge import merged_batches
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
@@ -428,6 +428,8 @@ def test_what_does_not_fit_changes_nothing() -> None:
     registers = "REGISTER QUERY name AS " + ONE.partition("> ")[2]
     for refused, error, text in [
         (lambda: run.add("q0", spaseq.compile(ONE)), ChangeError, "has a query q0 already"),
+        (lambda: run.add("", spaseq.compile(ONE)), ArgumentError, "a name that is not empty"),
+        (lambda: run.add(7, spaseq.compile(ONE)), ArgumentError, "not 7"),  # type: ignore[arg-type]
         (lambda: run.add("n", spaseq.compile(other)), ChangeError, "new_streams=True"),
         (lambda: run.add("n", spaseq.compile(known)), KbError, "kb"),
         (lambda: run.add("n", spaseq.compile([ONE, PAIR])), ChangeError, "2 queries"),
