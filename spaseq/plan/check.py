@@ -20,6 +20,7 @@ from spaseq.plan.check_groups import check_groups
 from spaseq.plan.check_limit import check_limit
 from spaseq.plan.check_patterns import check_pattern
 from spaseq.plan.check_sequence import check_sequence
+from spaseq.plan.check_shared import check_shared
 from spaseq.plan.check_variables import Context, check_variables
 from spaseq.plan.places import (
     SequencePlaces,
@@ -52,6 +53,7 @@ def check(query: ast.Query) -> list[Diagnostic]:
         *check_functions(query),
         *check_comparisons(query),
         *check_variables(context),
+        *check_shared(context, bare),
         *check_groups(context),
         *check_limit(context),
         *_vacuous_negations(query, seen),

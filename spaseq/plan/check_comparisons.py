@@ -7,7 +7,8 @@ Source: SPARQL 1.1 section 17.3. Cost: linear in the query.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
@@ -19,6 +20,7 @@ _NUMBERS = frozenset(
     XSD + name for name in ("integer", "decimal", "double", "float", "int", "long", "short", "byte")
 )
 _TIMES = frozenset(XSD + name for name in ("dateTime", "date", "time", "dayTimeDuration"))
+NOTHING_KNOWN: Mapping[str, Sort] = MappingProxyType({})
 _PHRASES: dict[Sort, str] = {
     "boolean": "a boolean",
     "number": "a number",
@@ -29,16 +31,17 @@ _PHRASES: dict[Sort, str] = {
 
 def check_comparisons(query: ast.Query | ast.Mapping) -> Iterator[Diagnostic]:
     """The warnings about comparisons of different sorts and about NOW()."""
+    known = _bound_sorts(query)
     for part in ast.walk(query):
         if not (isinstance(part, ast.Binary) and part.operator in (*_ORDER, "=")):
             continue
-        left, right = sort_of(part.left), sort_of(part.right)
+        left, right = sort_of(part.left, known), sort_of(part.right, known)
         if "any" not in (left, right) and left != right:
             result = "always errs" if part.operator in _ORDER else "is never true"
             yield Diagnostic(
                 f"the comparison of {_PHRASES[left]} with {_PHRASES[right]} {result}",
                 part.span,
-                _hint(part),
+                _hint(part, known),
                 severity="warning",
             )
         elif any(isinstance(node, ast.Call) and node.name == "NOW" for node in ast.walk(part)):
@@ -51,8 +54,11 @@ def check_comparisons(query: ast.Query | ast.Mapping) -> Iterator[Diagnostic]:
             )
 
 
-def sort_of(expression: ast.Expr) -> Sort:
-    """What the value of an expression is if it has one; `any`: that depends on the event."""
+def sort_of(expression: ast.Expr, known: Mapping[str, Sort] = NOTHING_KNOWN) -> Sort:
+    """What the value of an expression is if it has one; `any`: that depends on the event.
+
+    `known` has the sorts of variables.
+    """
     match expression:
         case ast.Literal(datatype=datatype, language=None):
             return _sort_of_datatype(datatype)
@@ -69,7 +75,34 @@ def sort_of(expression: ast.Expr) -> Sort:
             return "boolean"
         case ast.Unary(operator="!"):
             return "boolean"
+        case ast.Unary():
+            return "number"
+        case ast.Aggregate(name="COUNT" | "SUM" | "AVG"):
+            return "number"
+        case ast.Aggregate(name="GROUP_CONCAT"):
+            return "text"
+        case ast.Var(name):
+            return known.get(name, "any")
     return "any"
+
+
+def _bound_sorts(query: ast.Query | ast.Mapping) -> dict[str, Sort]:
+    """The variables that only BINDs bind, with the sort that the values of all of them have."""
+    sorts: dict[str, set[Sort]] = {}
+    for node in ast.walk(query):
+        match node:
+            case ast.Bind(expression, variable):
+                sorts.setdefault(variable.name, set()).add(sort_of(expression))
+            case ast.Triple(subject, predicate, object):
+                for term in (subject, predicate, object):
+                    if isinstance(term, ast.Var):
+                        sorts.setdefault(term.name, set()).add("any")
+            case ast.Values(variables):
+                for each in variables:
+                    sorts.setdefault(each.name, set()).add("any")
+            case ast.Projection(alias=ast.Var(name)) | ast.Graph(ast.Var(name)):
+                sorts.setdefault(name, set()).add("any")
+    return {name: next(iter(found)) for name, found in sorts.items() if len(found) == 1}
 
 
 def _sort_of_datatype(iri: str) -> Sort:
@@ -83,14 +116,15 @@ def _sort_of_datatype(iri: str) -> Sort:
     return "time" if iri in _TIMES else "any"
 
 
-def _hint(comparison: ast.Binary) -> str:
+def _hint(comparison: ast.Binary, known: Mapping[str, Sort]) -> str:
     for side in (comparison.left, comparison.right):
         other = comparison.right if side is comparison.left else comparison.left
         if not (isinstance(side, ast.Literal) and sort_of(side) == "text"):
             continue
-        if sort_of(other) == "number" and _is_number(side.lexical):
+        if sort_of(other, known) == "number" and _is_number(side.lexical):
             return f"write {side.lexical} without quotes"
-    if {sort_of(comparison.left), sort_of(comparison.right)} == {"text", "number"}:
+    sorts = {sort_of(comparison.left, known), sort_of(comparison.right, known)}
+    if sorts == {"text", "number"}:
         return "`xsd:decimal(…)` makes a number of a string"
     return "compare values of one kind"
 
