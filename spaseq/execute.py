@@ -188,7 +188,7 @@ def run(
         return None if limited or entail is not None else divided(started, program, sources)
 
     size = 1 if live else BATCH
-    return Result(started, ordered, size, close=at_end == "close", several=several)
+    return Result(started, ordered, size, close=at_end == "close", several=several, sources=sources)
 
 
 def check_mapping(name: str, given: object) -> None:

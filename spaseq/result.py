@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from spaseq.explain.diagnosis import Sample
+    from spaseq.explain.timeline import Picture
     from spaseq.io.typed_rows import Part, TypedRows
 
 ROWS = 1 << 16
@@ -65,6 +67,7 @@ class Result:
         batch: int,
         close: bool,
         several: Callable[[], KeyedRuns | None] = lambda: None,
+        sources: Sequence[Iterable[Event]] = (),
     ):
         self._run = run
         self._several = several
@@ -73,6 +76,8 @@ class Result:
         self._is_table = False
         """Whether compiled code builds the rows of a table, which one run does."""
         self._events = events
+        self._sources = sources
+        """What the events are from; `why_not` reads files again."""
         self._batch = batch
         self._close = close
         self._answers: Iterator[Any] | None = None
@@ -188,7 +193,8 @@ class Result:
         Args:
             query: The name of a query; None for all.
             events: Some events with all their triples, each as (stream, timestamp, graph), for
-                examples of what patterns were missing.
+                examples of what patterns were missing. By default the first 2,000 events of each
+                stream of files, which are read again.
 
         Raises:
             EventError: for an item of `events` that is no event.
@@ -198,12 +204,31 @@ class Result:
         Example:
             >>> print(result.why_not())
         """
-        return self._counted().why_not(query, events)
+        run = self._counted()
+        return run.why_not(query, events or self._first_events())
+
+    def _first_obstacle(self) -> str:
+        """The first thing that never happened, in one line."""
+        from spaseq.explain.why_not import first_obstacle
+
+        return first_obstacle(self._counted().evaluation, self._first_events()) or "unknown"
+
+    def _first_events(self) -> Sample:
+        """The first events of the files, with all their triples."""
+        from spaseq.explain.diagnosis import Sample
+        from spaseq.io.first_events import first_events
+        from spaseq.io.source import Source
+
+        files = [source for source in self._sources if isinstance(source, Source)]
+        events, is_whole = first_events(files)
+        return Sample(events, is_whole and len(files) == len(self._sources))
 
     def __repr__(self) -> str:
         count = f"{self._read} match{'' if self._read == 1 else 'es'}"
         state = "not read yet" if self._answers is None else f"{count} read"
         end = ", finished" if self._is_finished and not self._peeked else ""
+        if end and not self._read:
+            end += "; why_not() says why"
         return f"<Result of {in_short(self._run.program)}; {state}{end}>"
 
     def __dir__(self) -> list[str]:
@@ -232,10 +257,32 @@ class Result:
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         count = f"{len(shown)} match{'' if len(shown) == 1 else 'es'}"
         caption = f"the next {count}; there are more" if more else count
+        if not (shown or self._read):
+            caption = f"no match: {self._first_obstacle()}"
         return (
-            f"<table><caption>{escape(in_short(self._run.program))}: {caption}</caption>"
+            f"<table><caption>{escape(in_short(self._run.program))}: {escape(caption)}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
+
+    def plot(self, most: int = 500) -> Picture:
+        """A time line of the matches that have not been read, as SVG.
+
+        It is a bar for each match, from its first to its last event. A notebook shows the picture;
+        its `save` writes a file, and `str` is the text. The result is read to its end.
+
+        Args:
+            most: The number of matches to show; a note counts the others.
+
+        Raises:
+            InputError: if some times are dates and others numbers. And all errors of iterating over
+                the matches.
+
+        Example:
+            >>> spaseq.run(query, streams={"trades": "trades.nq"}).plot().save("matches.svg")
+        """
+        from spaseq.explain.timeline import plot
+
+        return plot(self, most)
 
     # ------------------------------------------------------------------ tables
 

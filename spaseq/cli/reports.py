@@ -271,10 +271,21 @@ def _flat(stats: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield from _flat(value, f"{prefix}{name} ")
         elif isinstance(value, list | tuple):
             for place, item in enumerate(value):
+                if isinstance(item, Mapping) and "expression" in item:
+                    yield f"{prefix}{name} of {item['gpm']}: {item['expression']}", _erred(item)
+                    continue
                 inner = item if isinstance(item, Mapping) else {str(place): item}
                 yield from _flat(inner, f"{prefix}{name} ")
         else:
             yield f"{prefix}{name}", value
+
+
+def _erred(counted: Mapping[str, Any]) -> str:
+    """How often a filter or a BIND erred, and why."""
+    always = "each time, " if counted["always"] else ""
+    return f"{always}{counted['errors']:,}" + (
+        f": {example}" if (example := counted["example"]) else ""
+    )
 
 
 def stopwatch() -> Callable[[], float]:

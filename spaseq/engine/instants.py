@@ -201,6 +201,7 @@ class QueryRun:
         self.native.step.check_exclusive()
         core, step, automaton = self.native.core, self.native.step, self.compiled.automaton
         occurrences = range(len(self.plan.occurrences))
+        names = self._registers.cell_names()
         groups = Counter(place for place, _ in self.groups())
         return AutomatonCounters(
             places=[
@@ -212,6 +213,7 @@ class QueryRun:
             forbidden=self.native.parts.ended(),
             disagreed=list(map(core.tables.disagreed, occurrences)),
             untrue=list(map(step.untrue_counts, occurrences)),
+            errors=[[e.named(names) for e in step.errors(o)] for o in occurrences],
         )
 
     def held(self) -> MemoryUse:

@@ -17,7 +17,7 @@ Cost: nanoseconds for bytecode, microseconds for a question, plus the cost of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from spaseq.engine.native._graph_test import GraphTest
@@ -27,11 +27,12 @@ from spaseq.gpm.native.bytecode import ExpressionCode, NotNative, compile_code
 from spaseq.gpm.pattern import Pattern, compile_pattern
 from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.python.calls import Calls
-from spaseq.gpm.python.entry import Scope, compile_expression, compile_filter
+from spaseq.gpm.python.entry import Scope, compile_expression, compile_truth
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.replay import Compiled, LinkedOccurrence
 from spaseq.parser import ast
 from spaseq.plan.logical import Occurrence, QueryPlan
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Event, Term
 
 
@@ -40,10 +41,12 @@ class Question:
     """A filter or a BIND that Python evaluates."""
 
     answer: Callable[[Environment, Event | None], bool | Term | None]
-    """(environment, event) → truth or value; the event is None if `reads_event` is false."""
+    """(environment, event) → truth or value, None for an error; the event is None if `reads_event`
+    is false."""
     cells: tuple[int, ...]
     """The cells of the environment that the expression reads."""
     reads_event: bool
+    errors: ErrorCount = field(default_factory=ErrorCount, compare=False)
 
 
 ResidualTest: TypeAlias = ExpressionCode | GraphTest | Question
@@ -72,7 +75,7 @@ def linked(
                 tuple(
                     compile_expression(a.value.expression, slots) for a in occurrence.assignments
                 ),
-                tuple(compile_filter(c.expression, slots) for c in occurrence.residual),
+                tuple(compile_truth(c.expression, slots) for c in occurrence.residual),
             ),
             _scopes(occurrence, kb, plan.kb_graphs, calls),
         )

@@ -20,6 +20,8 @@ from spaseq.engine.residual_filters import left_to_python, valued_in_python
 from spaseq.engine.sharing import SharedProgram, hindrance
 from spaseq.explain.applied_rules import applied_rules, rules_text
 from spaseq.explain.cost import conditions, guarantee
+from spaseq.explain.erred import Erred
+from spaseq.explain.erred import erred as erred_of
 from spaseq.explain.joining import joined_so_far, joining, joining_text
 from spaseq.gpm.pattern import Pattern
 from spaseq.gpm.plan_text import Observed, plan_lines, renamed, views
@@ -295,8 +297,13 @@ def explain(
     widened: Sequence[Sequence[Data]] | None = None,
     joined: Sequence[Data] | None = None,
     shared: SharedProgram | None = None,
+    erred: Sequence[Sequence[Erred]] | None = None,
 ) -> str:
-    """The plan as text; the arguments are those of `to_dict`."""
+    """The plan as text.
+
+    `erred` has, for each query of a run, the filters and BINDs that erred. The other arguments are
+    those of `to_dict`.
+    """
     data = to_dict(program, observed, widened, joined, shared)
     lines: list[str] = []
     if len(data["queries"]) > 1:
@@ -307,8 +314,9 @@ def explain(
             "equal patterns are evaluated once per event and shared",
             "",
         ]
-    for query in data["queries"]:
+    for query, errors in zip(data["queries"], erred or [()] * len(data["queries"]), strict=True):
         lines += _query_text(query)
+        lines += _erred_text(errors)
         lines.append("")
     return "\n".join(lines[:-1]) + "\n"
 
@@ -328,6 +336,7 @@ def explain_run(run: Evaluation, program: CompiledQueries, tasks: Iterable[int])
         widened_patterns(program, {kbs: each.rules for kbs, each in run.entailed.items()}),
         [joined_so_far(run.queries[number].native) for number in shared.executors],
         shared,
+        [erred_of(run, number) for number in range(len(run.public.queries))],
     )
 
 
@@ -359,6 +368,13 @@ def _query_text(query: Data) -> Iterator[str]:
         yield f"    {what}: {visits}{reasons}"
     yield from _indented(joining_text(query["joined"]), 4)
     yield from _indented(_emission_cost(query), 4)
+
+
+def _erred_text(errors: Sequence[Erred]) -> Iterator[str]:
+    if errors:
+        yield ""
+        yield "  filters and BINDs that erred so far"
+        yield from _indented([f"{each.gpm}: {each}" for each in errors], 4)
 
 
 def _clauses(query: Data) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from spaseq.explain.diagnosis import (
     optional_causes,
     pattern_causes,
 )
+from spaseq.explain.erred import Erred, erred
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.counters import PlaceCounters
 from spaseq.nfa.native.range_tables import deciding_operator
@@ -40,7 +41,8 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     matches, and of matches remembered for de-duplication. `shed_groups` counts groups dropped by
     a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
     the readers count them. `function_errors` has the functions that failed: how often since the
-    run was started or resumed, and the first message. A query with a GROUP also has
+    run was started or resumed, and the first message. A query of which filters or BINDs erred has
+    `errors`, a list of these with their counts and the first error. A query with a GROUP also has
     `result_groups`, the groups with results, and `grouped_results`, the results that they hold. A
     query whose LIMIT has PER or EVERY has `withheld_results`, the results that it withheld. With
     EVERY it has `limited_values`, the values of PER that are counted at present. Queries that are
@@ -67,6 +69,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
             "waiting_for_closing": counters.waiting,
             "bytes": held.bytes,
             "shed_groups": query.shed,
+            **_errors(run, number),
             **_result_groups(query),
             **_withheld(query),
             "places": {
@@ -93,6 +96,12 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         },
         "queries": queries,
     } | _kb_counters(run)
+
+
+def _errors(run: Evaluation, number: int) -> dict[str, Any]:
+    """The filters and BINDs of a query that erred, if any."""
+    found = [each.as_data() for each in erred(run, number)]
+    return {"errors": found} if found else {}
 
 
 def _others(run: Evaluation, executed: int) -> dict[str, int]:
@@ -182,8 +191,16 @@ class _Inquiry:
         self.tasks = run.program.queries[executed].tasks
         self.counters = self.query.counters()
         self.notation = Notation(self.compiled)
+        self.erred = erred(run, number)
 
     def report(self) -> Iterator[str]:
+        lines = list(self._progress_report())
+        yield from lines
+        for each in self.erred:
+            if not any(f"{each.text} erred" in line or "; it erred" in line for line in lines):
+                yield f"  {each.gpm}: {each}"
+
+    def _progress_report(self) -> Iterator[str]:
         matched = _counted(self.run.matched(self.number), "match", "matches")
         events = _counted(self.run.clock.events, "event")
         yield f"query {self.name}: {matched} in {events}"
@@ -229,6 +246,8 @@ class _Inquiry:
         for line in self._join_causes([state]):
             return line
         for occurrence in occurrences:
+            for each in self._always_erred(occurrence):
+                return self._only_erred(each)
             for line in self._untrue(occurrence):
                 return line
         *_, last = self._reasons(state)
@@ -267,9 +286,26 @@ class _Inquiry:
 
     def _untrue(self, occurrence: Occurrence) -> Iterator[str]:
         """The filters across steps that are true for no events of the sample."""
-        if self.sample is not None:
+        if self.sample is not None and not self._always_erred(occurrence):
             for line in filter_causes(self.run, self.number, occurrence, self.sample):
                 yield f"{self.query.plan.gpms[occurrence.gpm].name}: {line}"
+
+    def _always_erred(self, occurrence: Occurrence) -> list[Erred]:
+        """The filters over partial matches, at an occurrence, that only erred."""
+        binds = len(occurrence.assignments)
+        filters = {text for text, _ in conditions(occurrence)[binds:]}
+        return [
+            each
+            for each in self.erred
+            if each.occurrence == occurrence.index and each.always and each.text in filters
+        ]
+
+    def _only_erred(self, found: Erred) -> str:
+        occurrence = self.query.plan.occurrences[found.occurrence]
+        own = {*self.query.plan.gpms[occurrence.gpm].variables}
+        own.update(assignment.variable for assignment in occurrence.assignments)
+        reads = next(c.reads for text, c in conditions(occurrence) if text == found.text)
+        return f"{found.gpm}: {_always_erred(found, 'solution' if reads <= own else 'pair')}"
 
     def _has_rows(self, occurrence: Occurrence) -> bool:
         """Whether a row of its graph pattern passed the local filters."""
@@ -369,19 +405,36 @@ class _Inquiry:
             )
             yield from self._missing(gpm)
             return
+        for each in self.erred:
+            if each.gpm == gpm.name and each.local < 0 and each.occurrence < 0:
+                yield f"{gpm.name}: {each}"
         left = solutions
-        for condition, untrue in zip(gpm.local, matchers.untrue(task), strict=True):
-            if untrue:
+        is_explained = False
+        untrue_counts = matchers.untrue(task)
+        for position, (condition, untrue) in enumerate(zip(gpm.local, untrue_counts, strict=True)):
+            found = self._error_of(gpm, position)
+            if untrue and found is not None and found.always:
+                yield f"{gpm.name}: {_always_erred(found, 'solution')}"
+                is_explained = untrue == left
+            elif untrue:
                 never = "was never true" if untrue == left else "was not true"
+                some = "" if found is None else f"; it erred on {found.count:,}: {found.example}"
                 yield (
                     f"{gpm.name}: FILTER({condition.text}) {never}: {untrue} of {left} solutions"
-                    f"{allowed}"
+                    f"{allowed}{some}"
                 )
             left -= untrue
         if left:
             yield f"{gpm.name}: {_counted(left, 'row')} in the events"
-        else:
+        elif not is_explained:
             yield from self._missing(gpm)
+
+    def _error_of(self, gpm: GpmPlan, position: int) -> Erred | None:
+        """The errors of a local filter."""
+        for each in self.erred:
+            if each.gpm == gpm.name and each.local == position:
+                return each
+        return None
 
     def _missing(self, gpm: GpmPlan) -> Iterator[str]:
         """What a pattern without rows was missing, as far as the sample shows it."""
@@ -403,10 +456,15 @@ class _Inquiry:
         if disagreed:
             times = _counted(disagreed, "time")
             yield f"{name}: disagreed with a partial match on a shared variable {times}"
+        errors = {each.text: each for each in self.erred if each.occurrence == occurrence.index}
         residual = [text for text, _ in conditions(occurrence)][len(occurrence.assignments) :]
         for text, untrue in zip(residual, self.counters.untrue[occurrence.index], strict=True):
-            if untrue:
-                yield f"{name}: {text} was not true {_counted(untrue, 'time')}"
+            found = errors.get(text)
+            if found is not None and found.always:
+                yield self._only_erred(found)
+            elif untrue:
+                some = "" if found is None else f"; it erred on {found.count:,}: {found.example}"
+                yield f"{name}: {text} was not true {_counted(untrue, 'time')}{some}"
 
     def _refusals(self, state: PlaceCounters) -> Iterator[str]:
         """Why accepted rows were not joined."""
@@ -447,6 +505,11 @@ class _Inquiry:
 
 def _reached(state: PlaceCounters) -> bool:
     return state.place.start or bool(state.reached or state.groups)
+
+
+def _always_erred(found: Erred, what: str) -> str:
+    everything = f"all {found.count:,} {what}s" if found.count > 1 else f"the only {what}"
+    return f"{found.text} erred on {everything}" + (f": {found.example}" if found.example else "")
 
 
 def _counted(number: int, one: str, many: str = "") -> str:

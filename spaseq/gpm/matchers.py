@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from spaseq.errors import EventError
@@ -29,11 +30,11 @@ from spaseq.gpm.pattern import NativePattern, Pattern
 from spaseq.gpm.plan_text import Observed
 from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.python.calls import Calls
-from spaseq.gpm.python.entry import Test, compile_filter
+from spaseq.gpm.python.entry import Truth, compile_truth
 from spaseq.gpm.python.evaluator import Evaluator
 from spaseq.gpm.python.remote import fetch
 from spaseq.gpm.python.row_operators import Row
-from spaseq.gpm.python.scope import Scope
+from spaseq.gpm.python.scope import Errors, Scope
 from spaseq.gpm.relevance import Uses, outside, uses
 from spaseq.parser import ast
 from spaseq.rdf._batch import EventBatch
@@ -42,6 +43,7 @@ from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._window_terms import WindowTerms
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.entailment import View
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import DATE_TIME, Event, Term
 from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.rules import enabled
@@ -132,6 +134,10 @@ class Matchers:
         self._found = [0 if e is None else e.row_count(n) for n, e in enumerate(earlier)]
         self._untrue = [[0] * len(tests) for tests in self._tests]
         self._untrue_before = [[] if e is None else e.untrue(n) for n, e in enumerate(earlier)]
+        self._errors = [_no_errors(tests) for tests in self._tests]
+        self._errors_before: list[Errors] = [
+            {} if e is None else e.errors(n) for n, e in enumerate(earlier)
+        ]
         self.fill()
 
     # ------------------------------------------------------------------ changes
@@ -178,6 +184,8 @@ class Matchers:
             (self._found, 0),
             (self._untrue, [0] * len(tests)),
             (self._untrue_before, []),
+            (self._errors, _no_errors(tests)),
+            (self._errors_before, {}),
         )
         for values, value in lists:
             values[number:] = [value, *values[number + 1 :]]
@@ -381,7 +389,13 @@ class Matchers:
             program = self.patterns[number].program
             scope = Scope(event, self._graphs_of(program), program.kb_graphs, self.calls)
             for place, test in enumerate(self._tests[number]):
-                passed = [row for row in kept if test(row, scope)]
+                count = self._errors[number][place]
+                passed = []
+                for row in kept:
+                    truth = test(row, scope)
+                    count.see(truth, partial(dict, enumerate(row)))
+                    if truth:
+                        passed.append(row)
                 self._untrue[number][place] += len(kept) - len(passed)
                 kept = passed
         return rows, kept
@@ -513,6 +527,29 @@ class Matchers:
         before = self._untrue_before[number]
         return [a + b for a, b in zip(here, before, strict=True)] if before else here
 
+    def errors(self, number: int) -> Errors:
+        """How often the filters and BINDs of a pattern erred, in its names of variables.
+
+        The keys are the positions of local filters, and the expressions within the pattern.
+        """
+        pattern, native = self.patterns[number], self._native[number]
+        evaluator = self._evaluators[number]
+        here: Errors = {}
+        local: Sequence[ErrorCount] = self._errors[number]
+        names: Sequence[str] = pattern.program.variables
+        if evaluator is not None:
+            here.update(evaluator.errors)
+        if native is not None and pattern.native is not None:
+            names = pattern.native.slots
+            inner, filters = native.errors
+            here.update(inner)
+            local = [*filters, *local]
+        here.update(enumerate(local))
+        found = {place: count.named(names) for place, count in here.items()}
+        for place, count in self._errors_before[number].items():
+            found[place] = count + found.get(place, ErrorCount())
+        return found
+
     def count_on(self, other: Matchers) -> None:
         """Add the counters of matchers of the same patterns."""
         for number in range(len(self.patterns)):
@@ -522,6 +559,9 @@ class Matchers:
             native = self._native[number]
             here = [*([] if native is None else native.untrue_counts), *self._untrue[number]]
             self._untrue_before[number] = [a - b for a, b in zip(untrue, here, strict=True)]
+            before = self._errors_before[number]
+            for place, count in other.errors(number).items():
+                before[place] = before.get(place, ErrorCount()) + count
 
 
 def _keys_of(patterns: Iterable[Pattern]) -> dict[Term | View | int, None]:
@@ -544,11 +584,15 @@ def _is_open(key: Term | View | int) -> bool:
     return isinstance(key, int)
 
 
-def _tests(pattern: Pattern) -> list[Test]:
+def _tests(pattern: Pattern) -> list[Truth]:
     """The local filters that run in Python."""
     slots = {name: column for column, name in enumerate(pattern.program.variables)}
     native = 0 if pattern.native is None else len(pattern.native.filters)
-    return [compile_filter(condition, slots) for condition in pattern.filters[native:]]
+    return [compile_truth(condition, slots) for condition in pattern.filters[native:]]
+
+
+def _no_errors(tests: Sequence[Truth]) -> list[ErrorCount]:
+    return [ErrorCount() for _ in tests]
 
 
 def _conditions(patterns: Sequence[Pattern]) -> Iterable[ast.Expr]:

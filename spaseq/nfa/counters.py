@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spaseq.nfa.automaton import Place
+from spaseq.rdf.error_count import ErrorCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class AutomatonCounters:
     """Rows of each occurrence that disagreed with the bindings of a partial match."""
     untrue: Sequence[Sequence[int]]
     """Per occurrence and filter over partial matches: how often the filter was not true."""
+    errors: Sequence[Sequence[ErrorCount]]
+    """Per occurrence: the errors of its BINDs and then its filters over partial matches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ Invariant: only `refresh` fills in views, just before an expression reads them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import pyoxigraph as ox
@@ -72,6 +72,12 @@ class RegisterFile:
     def slots(self) -> Mapping[str, int]:
         """The cell that an expression reads for each register: its own cell or its view's."""
         return {**self.number, **self.views}
+
+    def cell_names(self) -> Sequence[str]:
+        """The name by which expressions read each cell; that of its register if none does."""
+        names = [register.name for register in self.registers]
+        viewed = sorted((cell, name) for name, cell in self.views.items())
+        return names + [name for _, name in viewed]
 
     def needed_views(self, reads: frozenset[str]) -> tuple[tuple[int, int, str], ...]:
         """The views to refresh before evaluating: (register, cell, kind)."""

@@ -16,7 +16,7 @@ from spaseq.plan.logical import Occurrence, QueryPlan
 from spaseq.rdf.event import Event, Term
 
 Evaluate = Callable[[Environment, Any], Term | None]
-Test = Callable[[Environment, Any], bool]
+Test = Callable[[Environment, Any], bool | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class LinkedOccurrence:
         evaluate, scope_of = self._compiled.assignments[number], self._scope_of
         return lambda env, event: evaluate(env, scope_of(event))
 
-    def question(self, number: int) -> Callable[[Environment, Any], bool]:
-        """One residual filter, for environments whose views the caller refreshes."""
+    def question(self, number: int) -> Test:
+        """One residual filter, None where it errs; the caller refreshes the views."""
         test, scope_of = self._compiled.residual[number], self._scope_of
         return lambda env, event: test(env, scope_of(event))

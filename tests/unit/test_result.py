@@ -340,6 +340,18 @@ def test_what_a_notebook_shows_remains_to_be_read() -> None:
     assert again.to_arrow().num_rows == 1
 
 
+def test_a_result_is_drawn_to_its_end() -> None:
+    terms = [literal(str(n), "integer") for n in range(4)]
+    result = spaseq.run(ONE, {"s": values(*terms)})
+    next(result)
+    picture = result.plot(most=2)
+    assert str(picture) == picture._repr_svg_()
+    assert str(picture).count('class="match"') == 2
+    assert "1 more matches are not shown" in str(picture)
+    assert list(result) == []
+    assert "no matches" in str(result.plot())
+
+
 def test_closing_stops_the_sources() -> None:
     ended: list[bool] = []
 

@@ -282,3 +282,20 @@ def test_matches_do_not_hide_what_is_never_there(group: str) -> None:
     assert "A: in OPTIONAL or UNION, " in told
     assert "has the predicate :Currency; did you mean :currency?" in told
     assert "in OPTIONAL or UNION" not in run.why_not(events=[])
+
+
+def test_a_result_reads_its_files_again_to_say_why(folder: Path) -> None:
+    result = spaseq.run(Path("q.rq").read_text(), {"s": "s.nq"})
+    assert list(result) == []
+    assert repr(result).endswith("0 matches read, finished; why_not() says why>")
+    cause = "A: no event has the predicate :Price; did you mean :price?"
+    assert cause in result.why_not()
+    assert f"no match: {cause}" in result._repr_html_()
+
+
+def test_events_that_are_gone_are_not_said_to_be_all() -> None:
+    events = [(at, graph("a price 1")) for at in range(3)]
+    result = spaseq.run(query("?x :Price ?p"), {"s": iter(events)})
+    assert list(result) == []
+    assert "A: its graph pattern has no solution in 3 events" in result.why_not()
+    assert "did you mean" not in result.why_not()

@@ -28,6 +28,7 @@ from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._terms cimport WINDOWED
 
 from collections import OrderedDict
+from functools import partial
 
 from spaseq.gpm.native.bytecode import ExpressionCode
 
@@ -100,7 +101,9 @@ cdef int _valuing(
     found = &expression.stack[1]
     expression._run(step.batch, env, NULL)
     if found.kind == ERROR:
+        expression.count_error(step.batch, env)
         return 0
+    expression.has_value = True
     if found.term:
         value[0] = step.window.intern(step.batch, found.term)
     else:
@@ -138,6 +141,11 @@ cdef term_t _add(void* context, uint32_t register, term_t state, term_t value) n
     return (<Adding>_adding)(<NativeStep>context, register, state, value)
 
 
+def _read(values, cells):
+    """The terms of some cells."""
+    return {cell: values[cell] for cell in cells}
+
+
 cdef class NativeStep:
     """Drives one query: its readers, its automaton and its residual filters.
 
@@ -171,6 +179,7 @@ cdef class NativeStep:
         self.native = <PyObject**>mem_calloc(len(tasks), sizeof(PyObject*))
         self.manners = <uint8_t*>mem_calloc(len(tasks), sizeof(uint8_t))
         self.recalls = OrderedDict()
+        self.errors_before = {}
         for i, matcher in enumerate(self.matchers):
             self.native[i] = <PyObject*>matcher
             self.manners[i] = Manner.RECALLED if recalled[i] else 0
@@ -262,6 +271,19 @@ cdef class NativeStep:
         for i, count in enumerate(counts, self.test_first[occurrence]):
             self.untrue[i] = count
 
+    def errors(self, uint32_t occurrence):
+        """Per BIND and then per filter over partial matches: how often it erred, by cells."""
+        found = [each.errors for each in (*self.assigned[occurrence], *self.filters[occurrence])]
+        before = self.errors_before.get(occurrence)
+        return found if before is None else [a + b for a, b in zip(before, found, strict=True)]
+
+    def errors_on(self, uint32_t occurrence, counts):
+        """Add the errors of another run."""
+        before = self.errors_before.get(occurrence)
+        if before is not None:
+            counts = [a + b for a, b in zip(before, counts, strict=True)]
+        self.errors_before[occurrence] = counts
+
     # ---------------------------------------------------------------- beyond bytecode and triples
 
     cdef int ask(self, uint32_t number, const term_t* env) except -1 with gil:
@@ -269,10 +291,10 @@ cdef class NativeStep:
         question = self.others[number]
         if isinstance(question, GraphTest):
             return self.test_graph(<GraphTest>question, env)
-        return self.answer(question, env)
+        return self.answer(question, env) is True
 
     cdef object answer(self, question, const term_t* env):
-        """The answer of Python to a question, for an environment."""
+        """The answer of Python to a question, for an environment; None is an error."""
         cdef uint32_t cell
         cdef term_t term
         cdef list values
@@ -289,7 +311,9 @@ cdef class NativeStep:
                 event = self._event()
             else:
                 event = self.recalls[self.conditions.instant, self.conditions.stream]
-        return question.answer(values, event)
+        answer = question.answer(values, event)
+        question.errors.see(answer, partial(_read, values, question.cells))
+        return answer
 
     cdef bint test_graph(self, GraphTest test, const term_t* env) except -1:
         """Whether a filter that reads the event of its row is true."""

@@ -29,6 +29,17 @@ cdef class GraphTest:
         mem_free(self.cells)
         mem_free(self.row)
 
+    @property
+    def errors(self):
+        """How often it erred so far, by cells of the environment."""
+        _, (count,) = self.matcher.errors
+        if count.example is not None:
+            count.example = {
+                self.cells[<uint32_t>column]: term for column, term in count.example.items()
+                if column < self.count
+            }
+        return count
+
     cdef bint holds(self, EventBatch given, EventBatch batch, const term_t* env) except -1 nogil:
         """Whether the filter is true for an environment with terms of the batch `given`.
 

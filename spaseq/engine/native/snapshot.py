@@ -74,6 +74,7 @@ def add_counters(native: NativeRun, before: NativeRun) -> None:
     for occurrence in range(len(native.compiled.plan.occurrences)):
         native.core.tables.disagreed_on(occurrence, before.core.tables.disagreed(occurrence))
         native.step.untrue_on(occurrence, before.step.untrue_counts(occurrence))
+        native.step.errors_on(occurrence, before.step.errors(occurrence))
     native.core.lazy_join.switches = before.core.lazy_join.switches
 
 
@@ -88,6 +89,7 @@ def sum_counters(native: NativeRun, other: NativeRun) -> None:
         tables.disagreed_on(number, tables.disagreed(number) + others.disagreed(number))
         own, more = native.step.untrue_counts(number), other.step.untrue_counts(number)
         native.step.untrue_on(number, [a + b for a, b in zip(own, more, strict=True)])
+        native.step.errors_on(number, other.step.errors(number))
 
 
 class LiveRegisters:

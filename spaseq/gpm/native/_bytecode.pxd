@@ -44,6 +44,9 @@ cdef class Expression:
     cdef term_t* row                # the argument of `evaluate`, `test` and so on
     cdef Dictionary dictionary
     cdef Arena scratch              # the texts that one evaluation computes
+    cdef uint64_t error_count       # evaluations without a value
+    cdef bint has_value             # whether some evaluation had one
+    cdef object example             # column -> term of the first row without a value
 
     # The effective boolean value for a row of `columns` terms of the batch, 0 where unbound: 1
     # true, 0 false, -1 an error of SPARQL, -2 a Python exception. `exists` may be NULL for code
@@ -62,6 +65,8 @@ cdef class Expression:
     ) noexcept nogil
     cdef int _compare(self, EventBatch batch, const term_t* row) noexcept nogil
     cdef int _run(self, EventBatch batch, const term_t* row, Existence* exists) except -2 nogil
+    cdef int count_error(self, EventBatch batch, const term_t* row) except -1 nogil
+    cdef int _keep_example(self, EventBatch batch, const term_t* row) except -1 with gil
     cdef int _call(self, int number, Operand* arguments) except -2 nogil
     cdef int _call_python(self, int number, Operand* arguments) except -2 with gil
     cdef int _link(self, object code, object calls) except -1

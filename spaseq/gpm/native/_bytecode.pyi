@@ -4,6 +4,7 @@ from spaseq.gpm.native.bytecode import ExpressionCode
 from spaseq.gpm.python.calls import Calls
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf.error_count import ErrorCount
 
 class Expression:
     def __init__(
@@ -17,6 +18,8 @@ class Expression:
     def exists(self) -> int: ...
     @property
     def is_numeric(self) -> bool: ...
+    @property
+    def errors(self) -> ErrorCount: ...
     def evaluate(
         self, batch: EventBatch, row: Sequence[int], exists: Callable[[int], bool] | None = None
     ) -> int: ...

@@ -31,16 +31,18 @@ from spaseq.gpm.native._operand cimport (
     write_term,
 )
 from spaseq.gpm.native._operators cimport Operation, binary, cast, equals, truth_of, unary
-from spaseq.rdf._batch cimport known_term, record_of
+from spaseq.rdf._batch cimport known_term, record_of, written_record
+from spaseq.rdf._dictionary cimport term_of
 from spaseq.rdf._intervals cimport Box, Interval
 from spaseq.rdf._literals cimport decode_record, known_datatype
 from spaseq.rdf._memory cimport arena_free, arena_reset, mem_free, mem_alloc
-from spaseq.rdf._numerals cimport exact_of, is_numeral, places_of
+from spaseq.rdf._numerals cimport Numeral, exact_of, is_numeral, places_of
 from spaseq.rdf._terms cimport LOCAL, UNDECODED, hash_of
 from spaseq.rdf._values cimport Kind
 
 from functools import partial
 
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.gpm.native import bytecode
 from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.functions import FUNCTIONS
@@ -132,13 +134,20 @@ cdef class Expression:
         if self.comparing:
             found = self._compare(batch, row)
             if found >= 0:
+                self.has_value = True
                 return found
         elif self.numeric is not None:
             found = self.numeric.decide(batch, row)
             if found >= 0:
+                self.has_value = True
                 return found
         self._run(batch, row, exists)
-        return truth_of(&self.stack[1])
+        found = truth_of(&self.stack[1])
+        if found < 0:
+            self.count_error(batch, row)
+        else:
+            self.has_value = True
+        return found
 
     cdef bint may_hold(self, EventBatch batch, const term_t* row, const Box* box) noexcept nogil:
         return self.numeric is None or self.numeric.may_hold(batch, row, box)
@@ -193,7 +202,9 @@ cdef class Expression:
         result[0] = 0
         self._run(batch, row, exists)
         if found.kind == ERROR:
+            self.count_error(batch, row)
             return 0
+        self.has_value = True
         if found.term == 0:
             write_term(found, &self.scratch)
             hash = hash_of(found.whole, found.whole_size)
@@ -333,6 +344,38 @@ cdef class Expression:
         for i in range(self.callees[number].arguments):
             values.append(value_of(&arguments[i]))
         return load_value(arguments, self.functions[number](*values), &self.scratch)
+
+    # ---------------------------------------------------------------- errors
+
+    cdef int count_error(self, EventBatch batch, const term_t* row) except -1 nogil:
+        """Count an evaluation without a value, and keep the first row that had none."""
+        self.error_count += 1
+        if self.error_count == 1:
+            self._keep_example(batch, row)
+        return 0
+
+    cdef int _keep_example(self, EventBatch batch, const term_t* row) except -1 with gil:
+        cdef int i
+        cdef term_t term
+        cdef Numeral numeral
+        cdef const TermRecord* record
+        self.example = {}
+        for i in range(self.length):
+            if self.program[i].operation == Operation.VARIABLE:
+                term = row[self.program[i].operand]
+                if term == 0:
+                    self.example[self.program[i].operand] = None
+                    continue
+                record = written_record(batch, term, &numeral)
+                self.example[self.program[i].operand] = term_of(
+                    record.text[:record.size], record.lexical
+                )
+        return 0
+
+    @property
+    def errors(self):
+        """How often it erred so far."""
+        return ErrorCount(self.error_count, self.has_value, self.example)
 
     # ---------------------------------------------------------------- for Python
 

@@ -4,8 +4,10 @@ from spaseq.gpm.native._summary_graph import SummaryGraph
 from spaseq.gpm.native.bytecode import Compiled
 from spaseq.gpm.native.flatten import FlatPattern
 from spaseq.gpm.python.calls import Calls
+from spaseq.gpm.python.scope import Errors
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.entailment import View
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Term
 
 class NativeMatcher:
@@ -46,5 +48,7 @@ class NativeMatcher:
     ) -> dict[tuple[int, ...], None]: ...
     @property
     def untrue_counts(self) -> list[int]: ...
+    @property
+    def errors(self) -> tuple[Errors, list[ErrorCount]]: ...
     @property
     def observed(self) -> list[tuple[str, int, int]]: ...

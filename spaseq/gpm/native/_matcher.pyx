@@ -703,6 +703,15 @@ cdef class NativeMatcher:
         return [self.untrue[i] for i in range(self.local_end - self.local_first)]
 
     @property
+    def errors(self):
+        """How often expressions erred: those of the pattern, and each local filter."""
+        inner = {}
+        counts = [expression.errors for expression in self.expressions]
+        for expression, count in zip(self.flat.expressions, counts):
+            inner[expression] = inner[expression] + count if expression in inner else count
+        return inner, counts[self.local_first:]
+
+    @property
     def observed(self):
         """Per step, in order: (text, rows extended, rows made) since the order last changed."""
         return [

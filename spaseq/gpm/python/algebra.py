@@ -13,9 +13,10 @@ their rows must agree with the value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import TypeVar
 
 import pyoxigraph as ox
 
@@ -45,9 +46,11 @@ from spaseq.gpm.python.scope import Scope
 from spaseq.gpm.python.subselect import subselect_node
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.graph import Graph
 
 NO_PARAMETERS: frozenset[str] = frozenset()
+T = TypeVar("T")
 
 
 def compile_group(
@@ -177,7 +180,8 @@ def _standalone(element: ast.Element, parameters: frozenset[str]) -> Node:
 
 
 def _select(node: Node, condition: ast.Expr, parameters: frozenset[str]) -> Node:
-    test = expressions(node.schema, parameters).truth(condition)
+    truth = expressions(node.schema, parameters).truth(condition)
+    test = _counted(truth, condition, node.schema)
     title = f"filter {expression_line(condition)}"
     return select(node, test, title)
 
@@ -185,7 +189,8 @@ def _select(node: Node, condition: ast.Expr, parameters: frozenset[str]) -> Node
 def _bind(
     node: Node, bind: ast.Bind, parameters: frozenset[str], bind_parameters: frozenset[str]
 ) -> Node:
-    term = expressions(node.schema, parameters | bind_parameters).term(bind.expression)
+    value = expressions(node.schema, parameters | bind_parameters).term(bind.expression)
+    term = _counted(value, bind.expression, node.schema)
     name = bind.variable.name
     title = f"bind ?{name} := {expression_line(bind.expression)}"
     return without_parameters(extend(node, name, term, title), parameters & {name})
@@ -204,9 +209,25 @@ def _optional(left: Node, group: ast.GroupGraphPattern, parameters: frozenset[st
     condition = None
     if conditions:
         schema = (*left.schema, *(n for n in right.schema if n not in left.schema))
-        tests = [expressions(schema, parameters).truth(expr) for expr in conditions]
+        compiler = expressions(schema, parameters)
+        tests = [_counted(compiler.truth(expr), expr, schema) for expr in conditions]
         condition = _all_true(tests)
     return left_join(left, right, condition, direct)
+
+
+def _counted(
+    evaluate: Callable[[Env, Scope], T], expr: ast.Expr, schema: Sequence[str]
+) -> Callable[[Env, Scope], T]:
+    """A test or a value that counts in its scope how often it erred."""
+
+    def counted(env: Env, scope: Scope) -> T:
+        found = evaluate(env, scope)
+        if scope.errors is not None:
+            count = scope.errors.setdefault(expr, ErrorCount())
+            count.see(found, lambda: {**scope.outer, **dict(zip(schema, env, strict=True))})
+        return found
+
+    return counted
 
 
 def _all_true(tests: Sequence[TruthOf]) -> TruthOf:

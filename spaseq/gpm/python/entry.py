@@ -11,10 +11,19 @@ from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 
-__all__ = ["Evaluate", "Scope", "Test", "compile_expression", "compile_filter"]
+__all__ = [
+    "Evaluate",
+    "Scope",
+    "Test",
+    "Truth",
+    "compile_expression",
+    "compile_filter",
+    "compile_truth",
+]
 
 Evaluate: TypeAlias = Callable[[Sequence[Term | None], Scope], Term | None]
 Test: TypeAlias = Callable[[Sequence[Term | None], Scope], bool]
+Truth: TypeAlias = Callable[[Sequence[Term | None], Scope], bool | None]
 
 
 def compile_expression(expr: ast.Expr, slots: Mapping[str, int]) -> Evaluate:
@@ -27,9 +36,14 @@ def compile_expression(expr: ast.Expr, slots: Mapping[str, int]) -> Evaluate:
 
 def compile_filter(expr: ast.Expr, slots: Mapping[str, int]) -> Test:
     """Whether the effective boolean value is true; an error is false."""
-    truth = ExpressionCompiler(slots, frozenset(), compile_exists).truth(expr)
+    truth = compile_truth(expr, slots)
 
     def test(env: Sequence[Term | None], scope: Scope) -> bool:
         return truth(env, scope) is True
 
     return test
+
+
+def compile_truth(expr: ast.Expr, slots: Mapping[str, int]) -> Truth:
+    """The effective boolean value; None: an error."""
+    return ExpressionCompiler(slots, frozenset(), compile_exists).truth(expr)

@@ -19,7 +19,7 @@ from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.python.algebra import compile_group
 from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.row_operators import Row, picker
-from spaseq.gpm.python.scope import Scope
+from spaseq.gpm.python.scope import Errors, Scope
 from spaseq.gpm.python.work import Work
 from spaseq.parser import ast
 from spaseq.rdf.event import Event
@@ -47,6 +47,8 @@ class Evaluator:
         self._kb = kb
         at = program.at
         seen_by_binds = frozenset() if at is None else frozenset((at,))
+        self.errors: Errors = {}
+        """How often its filters and BINDs erred."""
         node = compile_group(program.pattern, bind_parameters=seen_by_binds)
         self.plan = (
             *(node.lines or ("any event with a fact",)),
@@ -79,6 +81,7 @@ class Evaluator:
         if not self.relevant(event):
             return []
         scope = Scope(event, self._kb, self.program.kb_graphs, self._calls)
+        scope.errors = self.errors
         if self._work is not None:
             self._work.begin()
             scope.work = self._work

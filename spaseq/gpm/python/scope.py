@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import pyoxigraph as ox
 
 from spaseq.gpm.named_graphs import NamedGraphs, event_graph
 from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.work import R, Work
+from spaseq.parser import ast
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Event, Term
 from spaseq.rdf.graph import EMPTY, Graph
 
 _NOTHING: Mapping[str, Term] = {}
+
+Errors: TypeAlias = dict[int | ast.Expr, ErrorCount]
+"""By the positions of local filters, and by the expressions within a pattern."""
 
 
 class Scope:
@@ -28,7 +33,7 @@ class Scope:
     outer      the bindings that EXISTS substitutes, and the `AT` variable for BINDs of a pattern
     """
 
-    __slots__ = ("_calls", "_now", "event", "graph", "kb", "kb_graphs", "outer", "work")
+    __slots__ = ("_calls", "_now", "errors", "event", "graph", "kb", "kb_graphs", "outer", "work")
 
     def __init__(
         self,
@@ -45,6 +50,8 @@ class Scope:
         self.outer = _NOTHING
         self.work: Work | None = None
         """The bounds on what the operators do, if there are any."""
+        self.errors: Errors | None = None
+        """The errors of a pattern's filters and BINDs, if they are counted."""
         self._now: list[ox.Literal] = []
 
     def _copy(self) -> Scope:
@@ -56,6 +63,7 @@ class Scope:
         other.graph = self.graph
         other.outer = self.outer
         other.work = self.work
+        other.errors = self.errors
         other._now = self._now
         return other
 

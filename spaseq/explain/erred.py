@@ -1,0 +1,133 @@
+"""The filters and BINDs of a run that erred: how often, and why the first time.
+
+The counts are those of the run. The reason is found when a report asks for it, by evaluating the
+expression again on the first row that had no value. Expressions with EXISTS have no reason, since
+the event of that row is gone.
+
+Cost: a few evaluations in Python per expression that erred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from spaseq.engine.evaluation import Evaluation
+from spaseq.engine.residual_filters import looks_at_graphs
+from spaseq.explain.cost import conditions
+from spaseq.explain.expression_errors import error_text
+from spaseq.gpm.plan_text import renamed
+from spaseq.gpm.python.entry import Scope
+from spaseq.parser import ast
+from spaseq.parser.format import expression_line
+from spaseq.rdf.error_count import ErrorCount
+from spaseq.rdf.event import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Erred:
+    """A filter or a BIND that erred."""
+
+    gpm: str
+    text: str
+    """As in the query: `FILTER(?x < 15)`."""
+    count: int
+    always: bool
+    """Whether it never had a value."""
+    example: str
+    """Why it erred first: `"12" < 15: a string and a number`; empty if that is unknown."""
+    unbound: str = ""
+    """The variable that it leaves unbound, if it is a BIND of a pattern: `?x`."""
+    local: int = -1
+    """Its position among the local filters of its graph pattern."""
+    occurrence: int = -1
+    """The occurrence whose rows meet it, if it reads the partial match."""
+
+    def __str__(self) -> str:
+        times = "once" if self.count == 1 else f"{self.count:,} times"
+        only = "only erred" if self.always else "erred"
+        return f"{self.text} {only}, {times}" + (f": {self.example}" if self.example else "")
+
+    def as_data(self) -> dict[str, Any]:
+        """For `Run.stats`."""
+        return {
+            "gpm": self.gpm,
+            "expression": self.text,
+            "errors": self.count,
+            "always": self.always,
+            "example": self.example,
+        }
+
+
+def erred(run: Evaluation, number: int) -> list[Erred]:
+    """The filters and BINDs of query `number` that erred, in the order of the query."""
+    executed = run.shared.executors[number]
+    plan = run.queries[executed].plan
+    tasks = run.program.queries[executed].tasks
+    prefixes = dict(run.public.sources[run.public.positions[number]].prologue.prefixes)
+    scope = Scope(None, run.kb, plan.kb_graphs)
+
+    def why(expression: ast.Expr, count: ErrorCount) -> str:
+        if count.example is None or looks_at_graphs(expression):
+            return ""
+        row = cast("dict[str, Term | None]", dict(count.example))
+        return error_text(expression, row, scope, prefixes) or ""
+
+    def of_pattern(index: int) -> Iterator[Erred]:
+        gpm, task = plan.gpms[index], tasks[index]
+        pattern = run.rows.matchers.patterns[task]
+        names = dict(zip(pattern.program.variables, gpm.variables, strict=True))
+        counts = run.rows.matchers.errors(task)
+        for text, expression in _inner(pattern.program.pattern, prefixes):
+            count = counts.get(expression)
+            if count:
+                text, example = renamed((text, why(expression, count)), names)
+                bound = text.rpartition(" AS ")[2][:-1] if text.startswith("BIND") else ""
+                yield Erred(gpm.name, text, count.count, not count.has_value, example, bound)
+        for position, condition in enumerate(gpm.local):
+            count = counts.get(position)
+            if count:
+                (example,) = renamed((why(pattern.filters[position], count),), names)
+                text = f"FILTER({condition.text})"
+                always = not count.has_value
+                yield Erred(gpm.name, text, count.count, always, example, local=position)
+
+    def of_partial_matches() -> Iterator[Erred]:
+        counters = run.queries[executed].counters()
+        for occurrence, counts in zip(plan.occurrences, counters.errors, strict=True):
+            for (text, condition), count in zip(conditions(occurrence), counts, strict=True):
+                if count:
+                    yield Erred(
+                        plan.gpms[occurrence.gpm].name,
+                        text,
+                        count.count,
+                        not count.has_value,
+                        why(condition.expression, count),
+                        occurrence=occurrence.index,
+                    )
+
+    found = [each for index in range(len(plan.gpms)) for each in of_pattern(index)]
+    binds = {(e.gpm, e.unbound): e for e in found if e.unbound}
+    return [_traced(each, binds) for each in (*found, *of_partial_matches())]
+
+
+def _traced(each: Erred, binds: Mapping[tuple[str, str], Erred]) -> Erred:
+    """The same, with the reason why a BIND left the variable unbound that the expression reads."""
+    name, bound, _ = each.example.partition(" is unbound")
+    bind = binds.get((each.gpm, name)) if bound else None
+    if bind is None or not bind.example:
+        return each
+    return replace(each, example=f"{each.example}, because its BIND erred: {bind.example}")
+
+
+def _inner(
+    pattern: ast.GroupGraphPattern, prefixes: dict[str, str]
+) -> Iterator[tuple[str, ast.Expr]]:
+    """The filters and BINDs within a pattern, each with its text."""
+    for node in ast.walk(pattern):
+        if isinstance(node, ast.Filter):
+            yield f"FILTER({expression_line(node.condition, prefixes)})", node.condition
+        elif isinstance(node, ast.Bind):
+            text = expression_line(node.expression, prefixes)
+            yield f"BIND({text} AS ?{node.variable.name})", node.expression

@@ -1,0 +1,179 @@
+"""Filters and BINDs that err are counted, with the first error, however they are evaluated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import spaseq
+from spaseq import cli
+
+E = "http://example.org/"
+S = E + "s"
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
+
+
+def query(a: str, b: str = "[] :q ?q", seq: str = "A : B") -> str:
+    return f"""PREFIX : <{E}>
+SELECT * WITHIN 100 SECONDS FROM STREAM s :s WHERE {{
+  SEQ({seq})
+  DEFINE GPM A ON s {{ {a} }}
+  DEFINE GPM B ON s {{ {b} }}
+}}"""
+
+
+def run_over(text: str, *events: str) -> spaseq.Run:
+    """A run after events of one triple each, such as `p "12"`."""
+    run = spaseq.compile(text).start()
+    for at, event in enumerate(events):
+        predicate, value = event.split(" ")
+        term = f'"{value}"^^<{INTEGER}>' if value.isdigit() else value
+        run.push(S, at, f"<{E}e{at}> <{E}{predicate}> {term} .".encode())
+    return run
+
+
+def errors_of(run: spaseq.Run) -> dict[str, tuple[int, bool, str]]:
+    """Expression → (errors, whether it only erred, the first error)."""
+    found = run.stats["queries"]["query"].get("errors", [])
+    return {e["expression"]: (e["errors"], e["always"], e["example"]) for e in found}
+
+
+ONLY = (2, True, '"12" < 15: a string and a number')
+BOTH = ('p "12"', 'p "13"')
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expression", "counted"),
+    [
+        ("[] :p ?p FILTER(?p < 15)", "FILTER(?p < 15)", ONLY),
+        # Without the shortcut for one comparison, and without that for numbers.
+        ("[] :p ?p FILTER(?p < 15 || ?p < 14)", "FILTER(?p < 15 || ?p < 14)", ONLY),
+        ("[] :p ?p FILTER(?p * 2 < 15)", "FILTER(?p * 2 < 15)",
+         (2, True, '"12" * 2: a string and a number')),
+        ("[] :p ?p { ?x :p ?y FILTER(?y < 15) }", "FILTER(?y < 15)", ONLY),
+        ("[] :p ?p OPTIONAL { ?x :p ?y FILTER(?y < 15) }", "FILTER(?y < 15)", ONLY),
+        ("[] :p ?p BIND(?p + 1 AS ?m)", "BIND(?p + 1 AS ?m)",
+         (2, True, '"12" + 1: a string and a number')),
+        # Evaluated by operators in Python.
+        ("[] :p ?p FILTER(?p < 15 + 0 * RAND())", "FILTER(?p < 15 + 0 * RAND())", None),
+        ("[] :p ?p BIND(?p + 1 AS ?m) BIND(RAND() AS ?r)", "BIND(?p + 1 AS ?m)",
+         (2, True, '"12" + 1: a string and a number')),
+        ("[] :p ?p { SELECT ?y { ?x :p ?y } LIMIT 1 } FILTER(?y < 15)", "FILTER(?y < 15)", ONLY),
+        ("[] :p ?p { ?x :p ?y FILTER(?y < 15) } { SELECT ?z { [] :p ?z } LIMIT 1 }",
+         "FILTER(?y < 15)", ONLY),
+    ],
+)  # fmt: skip
+def test_errors_within_a_pattern(
+    pattern: str, expression: str, counted: tuple[int, bool, str] | None
+) -> None:
+    found = errors_of(run_over(query(pattern), *BOTH))
+    count, always, example = found.pop(expression)
+    if counted is None:
+        assert (count, always) == (2, True)
+        assert example.startswith('"12" < ')
+    else:
+        assert (count, always, example) == counted
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expression", "example"),
+    [
+        ("[] :q ?q FILTER(?q > ?p + 1)", "FILTER(?q > ?p + 1)", '"12" + 1: a string and a number'),
+        ("[] :q ?q BIND(?q + ?p AS ?m)", "BIND(?q + ?p AS ?m)",
+         '1 + "12": a number and a string'),
+        # Answered by Python, and by a pattern: the event of the row is gone, so there is no reason.
+        ("[] :q ?q FILTER(?q > ?p + RAND())", "FILTER(?q > ?p + RAND())", '"12" + '),
+        ("[] :q ?q FILTER(?q > ?p + 1 || EXISTS { ?x :r ?q })",
+         f"FILTER(?q > ?p + 1 || EXISTS {{ ?x <{E}r> ?q . }})", ""),
+    ],
+)  # fmt: skip
+def test_errors_over_partial_matches(pattern: str, expression: str, example: str) -> None:
+    run = run_over(query("[] :p ?p", pattern), *BOTH, "q 1")
+    (found,) = errors_of(run).items()
+    assert found[0] == expression
+    assert found[1][:2] == (2, True)
+    assert found[1][2].startswith(example)
+
+
+def test_an_expression_that_errs_now_and_then() -> None:
+    run = run_over(query("[] :p ?p FILTER(?p < 15)"), 'p "12"', "p 20", "p 3", 'p "x"')
+    assert errors_of(run) == {"FILTER(?p < 15)": (2, False, '"12" < 15: a string and a number')}
+    line = 'A: FILTER(?p < 15) erred, 2 times: "12" < 15: a string and a number'
+    assert line in run.why_not()
+    assert line in run.explain()
+
+
+def test_nothing_is_said_of_expressions_that_do_not_err() -> None:
+    run = run_over(query("[] :p ?p FILTER(?p < 15)"), "p 1", "p 20")
+    assert errors_of(run) == {}
+    assert "erred" not in run.why_not() + run.explain()
+
+
+def test_an_unbound_variable_is_an_error() -> None:
+    text = query("[] :p ?p OPTIONAL { ?x :unit ?u } FILTER(?u = 3)")
+    assert errors_of(run_over(text, "p 1")) == {"FILTER(?u = 3)": (1, True, "?u is unbound")}
+
+
+def test_equal_patterns_are_named_by_each_query() -> None:
+    one = query("[] :p ?p FILTER(?p * 2 < 15)")
+    other = one.replace("?p", "?other")
+    run = spaseq.compile([one, other], names=["one", "other"]).start()
+    run.push(S, 1, f'<{E}e> <{E}p> "12" .'.encode())
+    for name, expression in (
+        ("one", "FILTER(?p * 2 < 15)"),
+        ("other", "FILTER(?other * 2 < 15)"),
+    ):
+        (found,) = run.stats["queries"][name]["errors"]
+        assert (found["expression"], found["errors"]) == (expression, 1)
+
+
+def test_a_change_of_the_queries_keeps_the_counts() -> None:
+    # No index of several queries excludes events by this filter.
+    text = "FILTER(?p * 2 < 15)"
+    run = run_over(query(f"[] :p ?p {text}"), *BOTH)
+    count, *others = errors_of(run)[text]
+    assert count == 2
+    run.add("more", spaseq.compile(query("[] :r ?r ; ?any ?z")))
+    run.push(S, 9, f'<{E}e> <{E}p> "14" .'.encode())
+    assert errors_of(run)[text] == (3, *others)
+
+
+def test_threads_add_their_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spaseq.keyed_runs.LEAST_BYTES", 0)
+    lines = []
+    for at in range(400):
+        value = f'"12"^^<{INTEGER}>' if at % 2 else '"x"'
+        lines += [
+            f'<{E}g{at}> <http://www.w3.org/ns/prov#generatedAtTime> "{at}"^^<{INTEGER}> .',
+            f"<{E}k{at % 7}> <{E}p> {value} <{E}g{at}> .",
+        ]
+    (tmp_path / "s.nq").write_text("\n".join(lines))
+    text = query("?k :p ?p FILTER(?p < 15)", "?k :p ?q FILTER(?q < 15)", "A ; B")
+    found = []
+    for workers in (1, 2):
+        result = spaseq.run(text, {"s": str(tmp_path / "s.nq")}, workers=workers)
+        assert any(result)
+        for _ in result:
+            pass
+        assert (result._divided is not None) == (workers == 2)
+        errors = result.stats["queries"]["query"]["errors"]
+        found.append([(e["gpm"], e["errors"], e["always"]) for e in errors])
+    assert found[0] == found[1]
+    assert found[0][0] == ("A", 200, False)
+
+
+def test_the_command_counts_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.rq").write_text(query("[] :p ?p FILTER(?p < 15)"))
+    Path("s.nq").write_text(
+        f'<{E}g> <http://www.w3.org/ns/prov#generatedAtTime> "1"^^<{INTEGER}> .\n'
+        f'<{E}a> <{E}p> "12" <{E}g> .\n'
+    )
+    assert cli.main(["run", "q.rq", "--stream", "s=s.nq", "--stats"]) == 0
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "FILTER(?p < 15)" in shown
+    assert '"12" < 15: a string and a number' in shown
