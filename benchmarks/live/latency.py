@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import socket
 import statistics
 import subprocess
 import sys
@@ -78,27 +80,55 @@ def void(_: object) -> None:
 
 @contextmanager
 def mqtt(folder: Path, heard: dict[int, float]) -> Iterator[tuple[str, Sequence[str], Send]]:
-    from paho.mqtt.client import CallbackAPIVersion, Client, MQTTv5
-
-    def note(client: Any, data: Any, message: Any) -> None:
-        if b"value" in message.payload:
-            number = int(message.payload.split(b'"')[1])
-            heard.setdefault(number, time.perf_counter())
-
     with mosquitto(folder / "mosquitto") as server:
-        clients: list[Any] = []
-        for _ in range(2):
-            client: Any = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5)
-            client.connect("127.0.0.1", server.port)
-            client.loop_start()
-            clients.append(client)
-        clients[0].on_message = note
-        clients[0].subscribe("t", 0)
+        reading, writing = mqtt_connection(server.port), mqtt_connection(server.port)
+        reading.sendall(mqtt_packet(0x82, b"\0\1\0\0\1t\0"))  # subscribe to the topic t, QoS 0
+
+        def watch() -> None:
+            tail = b""
+            while data := reading.recv(1 << 16):
+                at = time.perf_counter()
+                acknowledge_at_once(reading)
+                tail += data
+                for number in re.findall(rb'/value> "(\d+)"', tail):
+                    heard.setdefault(int(number), at)
+                tail = tail[-40:]
+
+        thread = threading.Thread(target=watch)
+        thread.start()
         url = f"mqtt://127.0.0.1:{server.port}/t?qos=0"
-        yield url, (), lambda text: void(clients[1].publish("t", text))
-        for client in clients:
-            client.disconnect()
-            client.loop_stop()
+        publish = b"\0\1t\0"  # to the topic t, without properties
+        yield url, (), lambda text: writing.sendall(mqtt_packet(0x30, publish + text.encode()))
+        reading.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        for connection in (reading, writing):
+            connection.close()
+
+
+def mqtt_packet(kind: int, body: bytes) -> bytes:
+    """A packet of MQTT: clients in Python are too slow for a measure of the transport."""
+    length, left = bytearray(), len(body)
+    while True:
+        left, digit = divmod(left, 128)
+        length.append(digit | (128 if left else 0))
+        if not left:
+            return bytes([kind]) + length + body
+
+
+def mqtt_connection(port: int) -> socket.socket:
+    """A connection of a client without a name, which wants no pings."""
+    made = socket.create_connection(("127.0.0.1", port))
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made.sendall(mqtt_packet(0x10, b"\0\4MQTT\5\2\0\0\0\0\0"))
+    answer = made.recv(1 << 10)
+    assert answer[0] == 0x20, "the broker refuses"
+    return made
+
+
+def acknowledge_at_once(connection: socket.socket) -> None:
+    """Mosquitto sends no small packet before the one before is acknowledged (Nagle)."""
+    if hasattr(socket, "TCP_QUICKACK"):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
 
 @contextmanager

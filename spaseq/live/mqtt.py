@@ -11,6 +11,7 @@ from typing import Any
 
 from spaseq.errors import SpaseqError
 from spaseq.live.addresses import Address, address, client
+from spaseq.live.mqtt_connection import buffered_client
 
 KEEPALIVE_SECONDS = 30
 REFUSED = ("Bad user name or password", "Not authorized", "Banned", "Client identifier not valid",
@@ -33,7 +34,9 @@ def mqtt_address(url: str, options: tuple[str, ...]) -> Address:
 def mqtt_client(found: Address, name: str | None) -> Any:
     """A client that is not connected; `name`: the identifier of its session."""
     mqtt = client("paho.mqtt.client", "paho-mqtt", "mqtt", "mqtt")
-    made = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=name or "", protocol=mqtt.MQTTv5)
+    made = buffered_client(mqtt)(
+        mqtt.CallbackAPIVersion.VERSION2, client_id=name or "", protocol=mqtt.MQTTv5
+    )
     if found.user is not None:
         made.username_pw_set(found.user, found.password)
     if found.scheme == "mqtts":
