@@ -6,14 +6,17 @@ again by itself.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 from spaseq.errors import SpaseqError
 from spaseq.live.addresses import Address, address, client
+from spaseq.live.tls import AUTHORITY, trusted
 
 CONNECT_SECONDS = 30.0
 """How long a broker may take to answer at the start."""
+_FIRST_WAIT = 0.5
 SHARED_OPTIONS = ("security", "mechanism", "ca")
 
 
@@ -21,12 +24,25 @@ def kafka_address(url: str, options: tuple[str, ...]) -> Address:
     """The parts of a URL of a topic.
 
     Raises:
-        SpaseqError: if it names no topic, or has an unknown option.
+        SpaseqError: if it names no topic, has an unknown option, or its `ca` cannot be used.
     """
     found = address(url, (*SHARED_OPTIONS, *options))
     if not found.path or "/" in found.path:
         raise SpaseqError(f"{found.shown}: write kafka://HOST:PORT/TOPIC")
+    security = _security(found)
+    if "ca" in found.options and not security.endswith("SSL"):
+        raise SpaseqError(f"{found.shown}: ca is for connections with TLS, not for {security}")
+    trusted(found)  # librdkafka reads the file itself
     return found
+
+
+def _security(found: Address) -> str:
+    """The protocol of the connection, as librdkafka calls it."""
+    if found.user is not None:
+        default = "SASL_SSL"
+    else:
+        default = "SSL" if "ca" in found.options else "PLAINTEXT"
+    return found.options.get("security", default).upper()
 
 
 def kafka_client() -> Any:
@@ -40,11 +56,10 @@ def kafka_client() -> Any:
 
 def configuration(found: Address, trouble: Callable[[Any], None]) -> dict[str, Any]:
     """The configuration of a client; `trouble` is called with errors of the connection."""
-    default = "PLAINTEXT" if found.user is None else "SASL_SSL"
     made: dict[str, Any] = {
         "bootstrap.servers": found.hosts,
         "client.id": "spaseq",
-        "security.protocol": found.options.get("security", default),
+        "security.protocol": _security(found),
         "error_cb": trouble,
         "log_level": 0,
         "allow.auto.create.topics": False,
@@ -58,3 +73,35 @@ def configuration(found: Address, trouble: Callable[[Any], None]) -> dict[str, A
     if "ca" in found.options:
         made["ssl.ca.location"] = found.options["ca"]
     return made
+
+
+def final(error: Any) -> str | None:
+    """What is said of an error of a client after which trying again is useless; else None."""
+    codes = kafka_client().KafkaError
+    if error.code() == codes._SSL and "certificate verify failed" in error.str():
+        return f"the certificate of the server is not trusted ({AUTHORITY})"
+    refused = error.code() in (codes._AUTHENTICATION, codes.TOPIC_AUTHORIZATION_FAILED)
+    return str(error.str()) if refused or error.fatal() else None
+
+
+def wait_for_broker(made: Any, has_failed: Callable[[], bool]) -> None:
+    """Wait until a broker answers a client that has not been used yet.
+
+    Args:
+        made: A consumer or a producer.
+        has_failed: Whether the client has reported an error that is `final`. It does so within
+            `poll` only, so this asks the broker several times.
+
+    Raises:
+        KafkaException: if none answers within `CONNECT_SECONDS`, or after a final error.
+    """
+    until, wait = time.monotonic() + CONNECT_SECONDS, _FIRST_WAIT
+    while True:
+        try:
+            made.list_topics(timeout=wait)
+            return
+        except kafka_client().KafkaException:
+            made.poll(0)
+            if has_failed() or time.monotonic() > until:
+                raise
+        wait = max(_FIRST_WAIT, min(2 * wait, until - time.monotonic()))

@@ -22,7 +22,14 @@ from typing import Any
 from spaseq.errors import SpaseqError
 from spaseq.io.identity import plain
 from spaseq.live.commits import agreed
-from spaseq.live.kafka import CONNECT_SECONDS, configuration, kafka_address, kafka_client
+from spaseq.live.kafka import (
+    CONNECT_SECONDS,
+    configuration,
+    final,
+    kafka_address,
+    kafka_client,
+    wait_for_broker,
+)
 from spaseq.live.sqlite_sink import match_id
 from spaseq.live.waiting import Waiting
 from spaseq.results import Match
@@ -76,6 +83,7 @@ class KafkaSink:
         kafka = self._kafka
         try:
             self._producer = kafka.Producer(made)
+            wait_for_broker(self._producer, lambda: self._failure is not None)
             found = self._producer.list_topics(self._topic, timeout=CONNECT_SECONDS).topics
             if not found[self._topic].partitions:
                 raise SpaseqError(f"{self._address.shown}: there is no topic {self._topic}")
@@ -207,9 +215,8 @@ class KafkaSink:
             self._failure = error.str()
 
     def _trouble(self, error: Any) -> None:
-        if error.fatal() or error.code() == self._kafka.KafkaError._AUTHENTICATION:
-            self._failure = error.str()
-        elif error.code() in (
+        self._failure = self._failure or final(error)
+        if self._failure is None and error.code() in (
             self._kafka.KafkaError._ALL_BROKERS_DOWN,
             self._kafka.KafkaError._TRANSPORT,
         ):

@@ -22,7 +22,14 @@ from itertools import groupby
 from typing import Any
 
 from spaseq.errors import InputError, StateError
-from spaseq.live.kafka import CONNECT_SECONDS, configuration, kafka_address, kafka_client
+from spaseq.live.kafka import (
+    CONNECT_SECONDS,
+    configuration,
+    final,
+    kafka_address,
+    kafka_client,
+    wait_for_broker,
+)
 from spaseq.live.order_log import OrderLog
 from spaseq.live.protocols import Chunk, Message, Position
 
@@ -97,6 +104,7 @@ class KafkaSource:
         }
         try:
             self._consumer = kafka.Consumer(made)
+            wait_for_broker(self._consumer, lambda: self._failure is not None)
             partitions = self._partitions(CONNECT_SECONDS)
             if not partitions:
                 raise InputError(f"there is no topic {self._topic}", shown)
@@ -153,12 +161,10 @@ class KafkaSource:
     def _trouble(self, error: Any) -> None:
         """An error of the connection, from the client."""
         kafka_error = self._kafka.KafkaError
-        if error.fatal() or error.code() in (
-            kafka_error._AUTHENTICATION,
-            kafka_error.TOPIC_AUTHORIZATION_FAILED,
-        ):
-            self._failure = error.str()
-        elif not self._is_down and error.code() in (
+        self._failure = self._failure or final(error)
+        if self._failure is not None:
+            return
+        if not self._is_down and error.code() in (
             kafka_error._ALL_BROKERS_DOWN,
             kafka_error._TRANSPORT,
             kafka_error._RESOLVE,

@@ -25,6 +25,7 @@ from spaseq.live.ldes_page import Member, Page, merged, read_page
 from spaseq.live.order_log import OrderLog
 from spaseq.live.protocols import Chunk, Message, Position
 from spaseq.live.receiving import Pauses
+from spaseq.live.tls import untrusted
 from spaseq.live.web import http_client, opened, refusal, web_address
 
 ACCEPT = (
@@ -44,7 +45,7 @@ class LdesSource:
     Args:
         url: `ldes+https:` or `ldes+http:` and the URL of the stream or of its first page, with the
             options `refresh` (seconds between two reads of a page that may change; 10, unless the
-            server says a longer time) and `token-env` in the fragment.
+            server says a longer time), `token-env` and `ca` in the fragment.
         log: Reports what happens to the connection.
 
     Raises:
@@ -85,7 +86,7 @@ class LdesSource:
         """Whether the position of an earlier run is known; checkpoints may be made before."""
 
     def open(self, position: Position | None) -> None:
-        self._http = http_client()
+        self._http = http_client(self._address)
         if position is not None:
             self._last, self._order.count = position["time"], position["count"]
             self._passed = set(position["passed"])
@@ -155,6 +156,9 @@ class LdesSource:
                 self._take(page, url, least, before, response.headers)
                 return True
         except httpx.HTTPError as error:
+            refused = untrusted(error)
+            if refused is not None:
+                raise InputError(refused, redacted(url)) from error
             self._lost(str(error) or type(error).__name__)
             return False
 

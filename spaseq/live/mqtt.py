@@ -12,6 +12,7 @@ from typing import Any
 from spaseq.errors import SpaseqError
 from spaseq.live.addresses import Address, address, client
 from spaseq.live.mqtt_connection import buffered_client
+from spaseq.live.tls import trusted
 
 KEEPALIVE_SECONDS = 30
 REFUSED = ("Bad user name or password", "Not authorized", "Banned", "Client identifier not valid",
@@ -39,8 +40,9 @@ def mqtt_client(found: Address, name: str | None) -> Any:
     )
     if found.user is not None:
         made.username_pw_set(found.user, found.password)
+    context = trusted(found)
     if found.scheme == "mqtts":
-        made.tls_set(ca_certs=found.options.get("ca"))
+        made.tls_set_context(context)
     made.reconnect_delay_set(1, 30)
     return made
 

@@ -16,6 +16,8 @@ import socket
 from contextlib import suppress
 from typing import Any
 
+from spaseq.live.tls import untrusted
+
 READ_BYTES = 1 << 16
 MAX_PACKETS = 1000
 """Packets handled before the client writes and checks its timers."""
@@ -60,8 +62,15 @@ def buffered_client(mqtt: Any) -> Any:
     """The class of clients of the module `paho.mqtt.client`, with buffered sockets."""
 
     class BufferedClient(mqtt.Client):  # type: ignore[misc]
+        refused: str | None = None
+        """What is said of the server, if its certificate is not trusted."""
+
         def _create_socket(self) -> BufferedSocket:
-            return BufferedSocket(super()._create_socket())
+            try:
+                return BufferedSocket(super()._create_socket())
+            except OSError as error:  # `on_connect_fail` does not get it
+                self.refused = untrusted(error)
+                raise
 
         def loop_read(self, max_packets: int = 1) -> Any:
             for _ in range(MAX_PACKETS):

@@ -136,7 +136,11 @@ class MqttSink:
             self._ready.set()
 
     def _not_connected(self, made: Any, data: Any) -> None:
-        self.waiting.begin("no connection")
+        if made.refused is None:
+            self.waiting.begin("no connection")
+        else:
+            self._failure = made.refused
+            self._ready.set()
 
     def _disconnected(
         self, made: Any, data: Any, flags: Any, reason: Any, properties: Any = None

@@ -67,7 +67,7 @@ class MqttSource:
         self._count = 0 if position is None else position["count"]
         made = self._client
         made.on_connect = self._connected
-        made.on_connect_fail = lambda *_: self._lost("no connection")
+        made.on_connect_fail = self._not_connected
         made.on_disconnect = self._disconnected
         made.on_subscribe = self._subscribed
         made.on_message = self._received
@@ -102,6 +102,12 @@ class MqttSource:
         # Retained messages come with a new subscription only.
         wanted = options.SubscribeOptions(qos=self._qos, retainHandling=1)
         made.subscribe(self._topic, options=wanted)
+
+    def _not_connected(self, made: Any, data: Any) -> None:
+        if made.refused is None:
+            self._lost("no connection")
+        else:
+            self._fail(made.refused)
 
     def _subscribed(
         self, made: Any, data: Any, mid: int, reasons: Sequence[Any], properties: Any = None

@@ -20,6 +20,7 @@ from spaseq.errors import InputError, SpaseqError, StateError
 from spaseq.live.addresses import address, client, secret
 from spaseq.live.protocols import Chunk, Message, Position
 from spaseq.live.receiving import Background, Pauses
+from spaseq.live.tls import trusted, untrusted
 
 AT_ONCE = 500
 FETCH_SECONDS = 1.0
@@ -60,6 +61,7 @@ class NatsSource:
         self._durable = options.get("durable")
         self._type = options.get("type")
         variable = options.get("token-env")
+        self._trusted = trusted(self._address)
         self._token = None if variable is None else secret(self._address.shown, variable)
         self._nats = client("nats", "nats-py", "nats", "nats")
         self._errors = client("nats.errors", "nats-py", "nats", "nats")
@@ -131,14 +133,14 @@ class NatsSource:
             self._log(f"{self._address.shown}: {said}; connecting again")
 
     async def _connect(self) -> Any:
-        untrusted: ssl.SSLError | None = None
+        refused: ssl.SSLError | None = None
 
         async def note(error: Exception) -> None:
             """Errors of the connection are seen by what uses it, but for those of TLS, after which
             the client waits without end."""
-            nonlocal untrusted
+            nonlocal refused
             if isinstance(error, ssl.SSLError):
-                untrusted = error
+                refused = error
                 connecting.cancel()
 
         async def disconnected() -> None:
@@ -150,8 +152,8 @@ class NatsSource:
             more |= {"user": self._address.user, "password": self._address.password or ""}
         if self._token is not None:
             more["token"] = self._token
-        if "ca" in self._address.options:
-            more["tls"] = ssl.create_default_context(cafile=self._address.options["ca"])
+        if self._trusted is not None:
+            more["tls"] = self._trusted
         connecting = asyncio.ensure_future(
             self._nats.connect(
                 f"nats://{self._address.hosts}",
@@ -166,9 +168,10 @@ class NatsSource:
         try:
             return await connecting
         except asyncio.CancelledError:
-            if untrusted is None:
+            if refused is None:
                 raise
-            raise InputError(f"cannot be read: {untrusted}", self._address.shown) from untrusted
+            said = untrusted(refused) or f"cannot be read: {refused}"
+            raise InputError(said, self._address.shown) from refused
 
     async def _consumer(self, background: Background) -> Any:
         """A new consumer, which begins after the last message."""

@@ -29,6 +29,7 @@ from spaseq.runs import Run
 
 WAIT_SECONDS = 60.0
 """How long to try to reach the server again."""
+_UNTRUSTED = "certificate verify failed"
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
@@ -98,6 +99,8 @@ class PostgresqlSink:
 
     def _failed(self, error: Exception) -> SpaseqError:
         said = " ".join(str(error).split())
+        if _UNTRUSTED in said:
+            said += " (the option sslrootcert=FILE names the authority that has signed it)"
         return SpaseqError(f"{self._shown}: cannot be written: {said}")
 
     # ------------------------------------------------------------ sink
@@ -208,5 +211,7 @@ def _is_refused(error: Any) -> bool:
             "does not exist",
             "no pg_hba.conf entry",
             "permission",
+            "does not support SSL",
+            _UNTRUSTED,
         )
     )

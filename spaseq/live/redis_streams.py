@@ -21,6 +21,7 @@ from spaseq.live.addresses import Address, address, client
 from spaseq.live.protocols import Chunk, Message, Position
 from spaseq.live.receiving import Pauses
 from spaseq.live.sqlite_sink import match_id
+from spaseq.live.tls import trusted, untrusted
 from spaseq.live.waiting import Waiting
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -48,6 +49,12 @@ def _client(found: Address, database: int) -> Any:
         host, port = found.hosts, "6379"
     if not port.isdigit():
         raise SpaseqError(f"{found.shown}: the port is no number")
+    trusted(found)  # the client reads the file itself
+    # Sources and sinks try again themselves, and report it. The client repeats a call once, for
+    # connections that the server has closed because they were idle.
+    again = client("redis.retry", "redis", "redis", "redis").Retry(
+        client("redis.backoff", "redis", "redis", "redis").NoBackoff(), 1
+    )
     secure = {"ssl": True, "ssl_ca_certs": found.options.get("ca")}
     return redis.Redis(
         host=host.strip("[]"),
@@ -57,6 +64,7 @@ def _client(found: Address, database: int) -> Any:
         password=found.password,
         socket_connect_timeout=10,
         socket_timeout=30,
+        retry=again,
         **(secure if found.scheme == "rediss" else {}),
     )
 
@@ -144,6 +152,9 @@ class RedisSource:
         except self._redis.AuthenticationError as error:
             raise InputError(f"the server refuses: {error}", self._address.shown) from error
         except (self._redis.ConnectionError, self._redis.TimeoutError) as error:
+            refused = untrusted(error)
+            if refused is not None:
+                raise InputError(refused, self._address.shown) from error
             self._lost(str(error))
             return ()
         except self._redis.ResponseError as error:
@@ -307,7 +318,7 @@ class RedisSink:
                 self.waiting.end()
                 return
             except (self._redis.ConnectionError, self._redis.TimeoutError) as error:
-                refused = isinstance(error, self._redis.AuthenticationError)
+                refused = isinstance(error, self._redis.AuthenticationError) or untrusted(error)
                 if refused or time.monotonic() > until:
                     raise self._failed(error) from error
                 self.waiting.begin(error)
@@ -316,7 +327,8 @@ class RedisSink:
                 raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> SpaseqError:
-        return SpaseqError(f"{self._address.shown}: cannot be written: {error}")
+        said = untrusted(error) or error
+        return SpaseqError(f"{self._address.shown}: cannot be written: {said}")
 
     def prepare(self) -> Any:
         self.write_block()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from spaseq.errors import InputError
 from spaseq.live.protocols import Chunk, Position
 from spaseq.live.receiving import Background, Pauses
+from spaseq.live.tls import untrusted
 from spaseq.live.web import http_client, opened, refusal, web_address
 
 SILENCE_SECONDS = 120.0
@@ -93,8 +94,8 @@ class SseSource:
 
     Args:
         url: `http:` or `https:`, with the options `event` (the types of events to read, with
-            commas; all by default), `type` (the media type of their data) and `token-env` in the
-            fragment.
+            commas; all by default), `type` (the media type of their data), `token-env` and `ca` in
+            the fragment.
         log: Reports what happens to the connection.
 
     Raises:
@@ -126,7 +127,7 @@ class SseSource:
         import httpx
 
         pauses, shown = Pauses(), self._address.shown
-        with http_client(read=SILENCE_SECONDS) as http:
+        with http_client(self._address, read=SILENCE_SECONDS) as http:
             while not background.stopped.is_set():
                 headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
                 if self._parser.last_id:
@@ -154,6 +155,9 @@ class SseSource:
                         else:
                             said = f"it answered {response.status_code} {response.reason_phrase}"
                 except httpx.HTTPError as error:
+                    refused = untrusted(error)
+                    if refused is not None:
+                        raise InputError(refused, shown) from error
                     said = str(error) or type(error).__name__
                 except ValueError as error:
                     raise InputError(str(error), shown) from error

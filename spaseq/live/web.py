@@ -7,6 +7,7 @@ of the URL alone.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from spaseq.errors import InputError
 from spaseq.io.redirections import check_redirection
 from spaseq.live.addresses import Address, address, redacted, secret
+from spaseq.live.tls import trusted
 
 if TYPE_CHECKING:
     import httpx
@@ -36,6 +38,8 @@ class WebAddress:
     parts: Address
     headers: Mapping[str, str]
     """The authorization, if there is one."""
+    trusted: ssl.SSLContext | None
+    """Trusts the authorities of the option `ca`; None without it."""
 
     @property
     def shown(self) -> str:
@@ -44,12 +48,12 @@ class WebAddress:
 
 
 def web_address(url: str, options: Sequence[str]) -> WebAddress:
-    """The parts of a URL whose options are in its fragment; all have `token-env`.
+    """The parts of a URL whose options are in its fragment; all have `token-env` and `ca`.
 
     Raises:
-        SpaseqError: for a URL without a host, an unknown option or a missing variable.
+        SpaseqError: for a URL without a host, an unknown option, a missing variable or file.
     """
-    found = address(url, (*options, "token-env"), in_fragment=True)
+    found = address(url, (*options, "token-env", "ca"), in_fragment=True)
     parts = urlsplit(url)
     _, _, host = parts.netloc.rpartition("@")
     headers: dict[str, str] = {}
@@ -61,14 +65,18 @@ def web_address(url: str, options: Sequence[str]) -> WebAddress:
 
         pair = f"{found.user}:{found.password or ''}".encode()
         headers["Authorization"] = f"Basic {b64encode(pair).decode()}"
-    return WebAddress(urlunsplit(parts._replace(netloc=host, fragment="")), found, headers)
+    plain = urlunsplit(parts._replace(netloc=host, fragment=""))
+    return WebAddress(plain, found, headers, trusted(found))
 
 
-def http_client(timeout: float = TIMEOUT, read: float | None = None) -> httpx.Client:
+def http_client(
+    found: WebAddress, timeout: float = TIMEOUT, read: float | None = None
+) -> httpx.Client:
     """A client that follows no redirection by itself; `read`: seconds between two reads."""
     import httpx
 
     return httpx.Client(
+        verify=True if found.trusted is None else found.trusted,
         timeout=httpx.Timeout(timeout, read=read or timeout),
         follow_redirects=False,
         headers={"User-Agent": "spaseq"},

@@ -26,6 +26,7 @@ from spaseq.errors import SpaseqError
 from spaseq.live.addresses import secret
 from spaseq.live.receiving import Pauses
 from spaseq.live.sqlite_sink import match_id
+from spaseq.live.tls import untrusted
 from spaseq.live.waiting import Waiting
 from spaseq.live.web import RETRIED, http_client, web_address
 from spaseq.results import Match
@@ -49,11 +50,11 @@ class WebhookSink:
     Args:
         url: `http:` or `https:`, with the options `secret-env` (a variable with the key of the
             signature; `whsec_` and base64, or any text), `dead` (the dead-letter file), `retries`
-            (10), `timeout` (seconds for one request, 10) and `token-env` in the fragment.
+            (10), `timeout` (seconds for one request, 10), `token-env` and `ca` in the fragment.
         keeps: Whether there will be checkpoints.
 
     Raises:
-        SpaseqError: for a wrong URL, a or a missing secret.
+        SpaseqError: for a wrong URL, or a missing secret.
     """
 
     def __init__(self, url: str, keeps: bool):
@@ -62,7 +63,7 @@ class WebhookSink:
         self._retries = int(parts.number("retries", RETRIES))
         variable = parts.options.get("secret-env")
         self._key = None if variable is None else _key(secret(shown, variable), shown)
-        self._http = http_client(parts.number("timeout", TIMEOUT, 0.001))
+        self._http = http_client(self._address, parts.number("timeout", TIMEOUT, 0.001))
         self.waiting = Waiting(shown)
         self.dead_letters = parts.options.get("dead")
         """The path of the dead-letter file, which `resume` opens; None: there is none."""
@@ -191,6 +192,9 @@ class WebhookSink:
         try:
             answer = self._http.post(self._address.url, content=body, headers=headers)
         except httpx.HTTPError as error:
+            refused = untrusted(error)
+            if refused is not None:
+                raise SpaseqError(f"{self._address.shown}: cannot be written: {refused}") from error
             return str(error) or type(error).__name__, True, 0.0
         status = answer.status_code
         if 200 <= status < 300:

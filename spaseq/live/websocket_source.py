@@ -17,6 +17,7 @@ from spaseq.errors import InputError
 from spaseq.live.addresses import client
 from spaseq.live.protocols import Chunk, Position
 from spaseq.live.receiving import Pauses, together
+from spaseq.live.tls import untrusted
 from spaseq.live.web import web_address
 
 AT_ONCE = 1000
@@ -29,8 +30,8 @@ class WebSocketSource:
 
     Args:
         url: `ws:` or `wss:`, with the options `type` (the media type of messages), `send` (a text
-            that is sent first, such as a subscription), `max-size` (bytes of a message, 16 MiB) and
-            `token-env` in the fragment.
+            that is sent first, such as a subscription), `max-size` (bytes of a message, 16 MiB),
+            `token-env` and `ca` in the fragment.
         log: Reports what happens to the connection.
 
     Raises:
@@ -72,6 +73,7 @@ class WebSocketSource:
                     self._address.url,
                     sock=plain,
                     proxy=None,
+                    ssl=self._address.trusted,
                     additional_headers=dict(self._address.headers),
                     user_agent_header="spaseq",
                     open_timeout=CONNECT_SECONDS,
@@ -90,13 +92,18 @@ class WebSocketSource:
                     f"it answered {status} {error.response.reason_phrase}", shown
                 ) from error
             self._lost(f"it answered {status}")
+        except OSError as error:  # before ValueError, which an untrusted certificate is as well
+            refused = untrusted(error)
+            if refused is not None:
+                raise InputError(refused, shown) from error
+            self._lost(str(error) or type(error).__name__)
         except (
             self._exceptions.InvalidURI,
             self._exceptions.SecurityError,
             ValueError,
         ) as error:
             raise InputError(f"it redirects, which is not followed: {error}", shown) from error
-        except (OSError, self._exceptions.WebSocketException) as error:
+        except self._exceptions.WebSocketException as error:
             self._lost(str(error) or type(error).__name__)
         else:
             self._pauses.reset()

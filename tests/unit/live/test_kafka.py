@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,13 @@ def broker(tmp_path: Path) -> Iterator[str]:
         yield address
 
 
-def make(address: str, topic: str, partitions: int = 1) -> None:
-    """Make a topic."""
+def make(
+    address: str, topic: str, partitions: int = 1, options: Mapping[str, Any] | None = None
+) -> None:
+    """Make a topic; `options` of the client."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0, **(options or {})})
     for made in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
         made.result(PATIENCE)
 
@@ -44,10 +46,11 @@ def make(address: str, topic: str, partitions: int = 1) -> None:
 class Writer:
     """A producer of the tests."""
 
-    def __init__(self, address: str, topic: str):
+    def __init__(self, address: str, topic: str, options: Mapping[str, Any] | None = None):
         from confluent_kafka import Producer
 
-        self._producer: Any = Producer({"bootstrap.servers": address, "log_level": 0})
+        made = {"bootstrap.servers": address, "log_level": 0, **(options or {})}
+        self._producer: Any = Producer(made)
         self._topic = topic
 
     def write(

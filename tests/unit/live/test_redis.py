@@ -164,7 +164,8 @@ def test_a_sink_says_that_its_server_is_down(tmp_path: Path, server: Server) -> 
     path = tmp_path / "s.nq"
     path.write_text(event(1), "utf-8")
     with Running(tmp_path, str(path), output=f"redis://127.0.0.1:{server.port}/down") as run:
-        run.wait_for(lambda: run.session.written == 1)
+        with client(server) as redis:
+            run.wait_for(lambda: redis.xlen("down") == 1)
         server.stop()
         append(path, event(2))
         waiting = run.session.coordinator.output

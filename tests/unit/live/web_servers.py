@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,11 +11,19 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from servers import PATIENCE, needs
+from servers import PATIENCE, Certificates, needs
+
+
+def _context(tls: Certificates) -> ssl.SSLContext:
+    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    made.load_cert_chain(tls.certificate, tls.key)
+    return made
 
 
 @contextmanager
-def http_server(handle: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
+def http_server(
+    handle: Callable[[BaseHTTPRequestHandler], None], tls: Certificates | None = None
+) -> Iterator[str]:
     """A server that passes each request to `handle`; its address is returned."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -30,10 +39,16 @@ def http_server(handle: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[st
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        # The handshake is made by the thread of the connection, and may fail.
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]
+        server.socket = _context(tls).wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"http{'' if tls is None else 's'}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
@@ -113,9 +128,9 @@ class EventFeed:
 
 
 @contextmanager
-def event_feed(feed: EventFeed) -> Iterator[str]:
+def event_feed(feed: EventFeed, tls: Certificates | None = None) -> Iterator[str]:
     """A server of events; its URL is returned."""
-    with http_server(feed.handle) as address:
+    with http_server(feed.handle, tls) as address:
         try:
             yield f"{address}/events"
         finally:
@@ -163,16 +178,17 @@ class Sockets:
 
 
 @contextmanager
-def websocket_server(sockets: Sockets) -> Iterator[str]:
+def websocket_server(sockets: Sockets, tls: Certificates | None = None) -> Iterator[str]:
     """A WebSocket server; its URL is returned."""
     needs("websockets")
     from websockets.sync.server import serve
 
-    with serve(sockets.handle, "127.0.0.1", 0) as server:
+    context, scheme = (None, "ws") if tls is None else (_context(tls), "wss")
+    with serve(sockets.handle, "127.0.0.1", 0, ssl=context) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}/feed"
+            yield f"{scheme}://127.0.0.1:{server.socket.getsockname()[1]}/feed"
         finally:
             server.shutdown()
             thread.join(PATIENCE)
