@@ -98,7 +98,7 @@ papers: $(READY) $(BUILT) ## run a short form of the experiments of the papers
 	@$(BIN)/python benchmarks/papers/report.py --short
 
 report: $(READY) $(BUILT) ## run the experiments of the papers and write report/index.html
-	@$(BIN)/python benchmarks/papers/report.py --output report
+	@$(BIN)/python benchmarks/papers/report.py --peers --output report
 
 build: $(INSTALLED) $(BUILT) ## compile the Cython modules in place
 

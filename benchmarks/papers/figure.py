@@ -18,6 +18,7 @@ from typing import Literal
 sys.path.append(str(Path(__file__).parents[1] / "automaton"))
 
 import feeding
+from driving import chosen
 from streams import Happening
 
 import spaseq
@@ -62,10 +63,18 @@ class Axis:
     label: str
     unit: str = ""
     log: bool = False
+    places: tuple[str, ...] = ()
+    """Names of the places 0, 1, …: bars are drawn, not lines."""
+    base: float = 0.0
+    """Where bars begin."""
 
     @property
     def title(self) -> str:
         return f"{self.label} ({self.unit})" if self.unit else self.label
+
+    def place(self, x: float) -> str:
+        """A place of the abscissa in a table."""
+        return f"{self.places[int(x)]:<33}" if self.places else f"{x:>12,g} {self.label:<20}"
 
 
 @dataclass(slots=True)
@@ -145,6 +154,12 @@ def spread(points: Iterable[Point]) -> float:
     return max(medians) / min(medians)
 
 
+def beside(point: Point) -> str:
+    """The median of ratios with its spread, for an answer."""
+    low, high = min(point.values), max(point.values)
+    return f"{point.median:,.3g} ({low:,.3g} to {high:,.3g})"
+
+
 def text(figure: Figure) -> str:
     """The figure as a table."""
     lines = [figure.question, f"  {figure.source}", f"  {figure.data}", ""]
@@ -154,20 +169,35 @@ def text(figure: Figure) -> str:
             counts = "  ".join(f"{count:,} {name}" for name, count in point.counts.items())
             low, high = min(point.values), max(point.values)
             lines.append(
-                f"  {point.x:>12,g} {figure.x.label:<20} {point.median:>14,.6g} {figure.y.unit}"
+                f"  {figure.x.place(point.x)} {point.median:>14,.6g} {figure.y.unit}"
                 f"  ({low:,.6g} to {high:,.6g})  {counts}"
             )
     return "\n".join([*lines, "", figure.answer])
 
 
-def main(measure: Callable[[bool], Figure]) -> None:
-    """The command line of a figure's script."""
+def add_peers(parser: argparse.ArgumentParser) -> None:
+    """The option that names other engines."""
+    parser.add_argument(
+        "--peers", nargs="*", metavar="PEER",
+        help="other engines: names of peers/README.md, or NAME=COMMAND; all that are there",
+    )  # fmt: skip
+
+
+def main(measure: Callable[..., Figure], peers: bool = False) -> None:
+    """The command line of a figure's script.
+
+    Args:
+        measure: Called with whether it shall be short and, if `peers`, with the chosen ones.
+    """
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--short", action="store_true", help="few events and one pass")
     parser.add_argument("--json", metavar="FILE", help="write the figure as JSON")
     parser.add_argument("--svg", metavar="FILE", help="draw the figure")
+    if peers:
+        add_peers(parser)
     arguments = parser.parse_args()
-    figure = measure(arguments.short)
+    more = [chosen(arguments.peers or [])] if peers else []
+    figure = measure(arguments.short, *more)
     print(text(figure))
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(figure.to_dict(), indent=1), "utf-8")

@@ -1,4 +1,4 @@
-"""A figure → SVG: lines with their spread over two axes, linear or logarithmic."""
+"""A figure → SVG: lines or bars with their spread over two axes, linear or logarithmic."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 78, 18, 20, 54
 COLOURS = ("#0b8273", "#8a3ffc", "#0b6e99", "#b4530a", "#a11d6b", "#5c6b76")
 DASHES = {"ours": "", "other": "6 4", "claim": "2 4"}
+BAR = 0.11
+"""The width of a bar, as a part of the distance between places."""
 MOST_PLACES = 8
 """Up to so many places are all marked."""
 _SUFFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -19,8 +21,13 @@ _SUFFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 def svg(figure: Figure) -> str:
     """The figure as a picture of its own, which follows a light or dark page."""
+    bars = bool(figure.x.places)
     xs = [point.x for line in figure.lines for point in line.points]
+    if bars:
+        xs = [-0.5, len(figure.x.places) - 0.5]
     ys = [value for line in figure.lines for point in line.points for value in point.values]
+    if bars and figure.y.log:
+        ys.append(figure.y.base)
     across = _scale(figure.x, xs, LEFT, WIDTH - RIGHT, from_zero=False)
     upward = _scale(figure.y, ys, HEIGHT - BOTTOM, TOP, from_zero=True)
     parts = [
@@ -28,12 +35,11 @@ def svg(figure: Figure) -> str:
         f'{HEIGHT + 18 * len(figure.lines)}" font-family="system-ui, sans-serif" font-size="12" '
         f'fill="currentColor" role="img" aria-label="{escape(figure.question)}">'
     ]
-    places = sorted(set(xs))
-    few = len(places) <= MOST_PLACES and not figure.x.log
-    for tick in places if few else _ticks(figure.x, xs):
+    for tick, name in _places(figure.x, xs):
         x = across(tick)
-        parts.append(_rule(x, TOP, x, HEIGHT - BOTTOM))
-        parts.append(_words(x, HEIGHT - BOTTOM + 18, _short(tick), "middle"))
+        if not bars:
+            parts.append(_rule(x, TOP, x, HEIGHT - BOTTOM))
+        parts.append(_words(x, HEIGHT - BOTTOM + 18, name, "middle"))
     for tick in _ticks(figure.y, [*ys, 0.0] if not figure.y.log else ys):
         y = upward(tick)
         parts.append(_rule(LEFT, y, WIDTH - RIGHT, y))
@@ -44,9 +50,20 @@ def svg(figure: Figure) -> str:
         f'<text transform="translate(16 {middle:g}) rotate(-90)" text-anchor="middle">'
         f"{escape(figure.y.title)}</text>"
     )
+    if bars:
+        base = upward(figure.y.base)
+        parts.append(_rule(LEFT, base, WIDTH - RIGHT, base, 0.6))
     for number, line in enumerate(figure.lines):
-        parts.append(_line(line, COLOURS[number % len(COLOURS)], across, upward))
-        parts.append(_key(line, COLOURS[number % len(COLOURS)], HEIGHT + 18 * number))
+        colour = COLOURS[number % len(COLOURS)]
+        if bars:
+            width = 0.8 / len(figure.lines)
+            shift = (number - (len(figure.lines) - 1) / 2) * width
+            parts.append(
+                _bars(line, colour, lambda x, s=shift: across(x + s), upward, figure.y.base)
+            )
+        else:
+            parts.append(_line(line, colour, across, upward))
+        parts.append(_key(line, colour, HEIGHT + 18 * number, bars))
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -68,7 +85,31 @@ def _line(
     return "".join(parts)
 
 
-def _key(line: Line, colour: str, y: float) -> str:
+def _bars(
+    line: Line,
+    colour: str,
+    across: Callable[[float], float],
+    upward: Callable[[float], float],
+    base: float,
+) -> str:
+    parts = []
+    width = across(BAR) - across(0)
+    for point in line.points:
+        x, y, start = across(point.x), upward(point.median), upward(base)
+        low, high = upward(min(point.values)), upward(max(point.values))
+        parts.append(
+            f'<rect x="{x - width / 2:.1f}" y="{min(y, start):.1f}" width="{width:.1f}" '
+            f'height="{abs(start - y):.1f}" fill="{colour}"/>'
+            f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="currentColor" stroke-width="1.2"/>'
+            + _words(x, min(y, high, start) - 4, _short(float(f"{point.median:.2g}")), "middle", 10)
+        )
+    return "".join(parts)
+
+
+def _key(line: Line, colour: str, y: float, bars: bool) -> str:
+    if bars:
+        sign = f'<rect x="{LEFT}" y="{y - 2:g}" width="26" height="12" fill="{colour}"/>'
+        return sign + _words(LEFT + 34, y + 8, line.name, "start")
     return (
         f'<path d="M{LEFT} {y + 4:g}h26" stroke="{colour}" stroke-width="2" '
         f'stroke-dasharray="{DASHES[line.kind]}"/>' + _words(LEFT + 34, y + 8, line.name, "start")
@@ -93,6 +134,15 @@ def _scale(
     return lambda value: start + (value - low) / (high - low) * (end - start)
 
 
+def _places(axis: Axis, values: Sequence[float]) -> list[tuple[float, str]]:
+    """Where the abscissa is marked, with what."""
+    if axis.places:
+        return [(float(number), name) for number, name in enumerate(axis.places)]
+    places = sorted(set(values))
+    few = len(places) <= MOST_PLACES and not axis.log
+    return [(tick, _short(tick)) for tick in (places if few else _ticks(axis, values))]
+
+
 def _ticks(axis: Axis, values: Sequence[float]) -> list[float]:
     low, high = min(values), max(values)
     if axis.log:
@@ -114,12 +164,15 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def _rule(x: float, y: float, to_x: float, to_y: float) -> str:
+def _rule(x: float, y: float, to_x: float, to_y: float, opacity: float = 0.14) -> str:
     return (
         f'<path d="M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}" stroke="currentColor" '
-        'stroke-opacity="0.14"/>'
+        f'stroke-opacity="{opacity}"/>'
     )
 
 
-def _words(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def _words(x: float, y: float, text: str, anchor: str, size: int = 12) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}">'
+        f"{escape(text)}</text>"
+    )

@@ -1,6 +1,6 @@
 """Runs the experiments and writes one page about them.
 
-    python benchmarks/papers/report.py --output report          (make report)
+    python benchmarks/papers/report.py --peers --output report  (make report)
     python benchmarks/papers/report.py --short                  (make papers)
 
 `report/index.html` has a section for each figure: the question, the data, the query, what others
@@ -17,12 +17,14 @@ import json
 import os
 import platform
 import subprocess
+import sys
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from types import ModuleType
 
-from figure import Figure, text
+from driving import chosen
+from figure import Figure, add_peers, text
 from plot import svg
 
 FOLDER = Path(__file__).parent
@@ -50,6 +52,7 @@ def module_of(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
@@ -107,6 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--short", action="store_true", help="few events and one pass")
     parser.add_argument("--only", nargs="+", default=[], help="folders, such as core")
+    add_peers(parser)
     parser.add_argument("--output", metavar="DIR", help="where the page is written")
     parser.add_argument("--record", metavar="FILE", help="write answers and medians as JSON")
     arguments = parser.parse_args()
@@ -114,7 +118,13 @@ def main() -> None:
     for path in scripts():
         if arguments.only and path.parent.name not in arguments.only:
             continue
-        figure: Figure = module_of(path).figure(arguments.short)
+        more = []
+        if path.parent.name == "peers":
+            if arguments.peers is None:
+                print("peers: left out, --peers is not given", end="\n\n")
+                continue
+            more.append(chosen(arguments.peers))
+        figure: Figure = module_of(path).figure(arguments.short, *more)
         print(text(figure), end="\n\n", flush=True)
         figures.append(figure)
         sections.append(section(figure, path))
