@@ -43,10 +43,10 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
 SERVE: Mapping[str, str] = {"kb": "kbs", "allow-url": "allowed_urls", "allow-origin": "origins",
     "events": "framing"} | {name: name.replace("-", "_") for name in (
     "listen", "queries", "state", "manage", "entail", "lateness", "idle", "time-predicate",
-    "arrival-time", "checkpoint-every", "tokens", "tls-cert", "tls-key", "insecure",
+    "arrival-time", "on-error", "checkpoint-every", "tokens", "tls-cert", "tls-key", "insecure",
     "allow-private", "max-groups", "max-steps", "max-memory", "on-limit", "max-body",
     "max-queries", "max-subscribers", "replay")}  # fmt: skip
-"""Key of the section `serve` → parameter of that command, which reads no other section."""
+"""Key of the section `serve` → parameter of that command, which else reads only `streams`."""
 _PATHS = frozenset(
     ("queries", "output", "late", "state", "functions", "tokens", "tls_cert", "tls_key")
 )
@@ -74,7 +74,8 @@ def load(path: str, environment: Mapping[str, str] | None = None, serves: bool =
     Args:
         path: The file.
         environment: The environment variables; None: those of the process.
-        serves: Whether to read the section for `serve`, and not those for `run`.
+        serves: Whether to read the section for `serve`, and not those for `run`; both read
+            `streams`.
 
     Raises:
         click.UsageError: with file and line, if it cannot be read or has an error.
@@ -136,13 +137,18 @@ def load(path: str, environment: Mapping[str, str] | None = None, serves: bool =
         return os.path.join(folder, name) if is_path else name
 
     streams, maps = [], []
-    tables = {} if serves else raw.get("streams", {})
+    tables = raw.get("streams", {})
     if not isinstance(tables, dict):
         raise click.UsageError(f"{path}, line {line_of(text, ['streams'])}: streams: not a table")
     for name, value in tables.items():
         part = checked(value, types["streams"], ("streams", name))
         sources = [part.source] if isinstance(part.source, str) else part.source
         streams += [f"{name}={beside(source)}" for source in sources]
+        if serves and part.map is not msgspec.UNSET:
+            raise click.UsageError(
+                f"{path}, line {line_of(text, ['streams', name, 'map'])}: streams.{name}.map: the "
+                "server reads RDF only"
+            )
         maps += [] if part.map is msgspec.UNSET else [f"{name}={beside(part.map)}"]
     if streams:
         defaults["streams"] = streams
@@ -317,8 +323,8 @@ def serve_config_option(command: Callable[..., Any]) -> Callable[..., Any]:
         is_eager=True,
         expose_value=False,
         callback=_adopt_of_serve,
-        help="Read options from the section [serve] of this TOML file. Options of the command line "
-        "take precedence.",
+        help="Read options from the sections [serve] and [streams] of this TOML file. Options of "
+        "the command line take precedence.",
     )(command)
 
 

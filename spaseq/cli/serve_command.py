@@ -31,6 +31,8 @@ _OPTIONS = (
                  help="Keep queries, state, accepted events and matches in this folder."),
     click.option("--manage", is_flag=True,
                  help="Allow clients to change queries and the knowledge base."),
+    click.option("--stream", "streams", multiple=True, metavar="NAME=SOURCE",
+                 help="Feed a stream from a file, folder or URL; again for several files."),
     click.option("--kb", "kbs", multiple=True, metavar="IRI=FILE|URL",
                  help="A graph of the knowledge base."),
     click.option("--entail", type=click.Choice(("rdfs", "owl-ql")),
@@ -44,6 +46,10 @@ _OPTIONS = (
     click.option("--time-predicate", metavar="IRI", help="The predicate of an event's timestamp."),
     click.option("--arrival-time", is_flag=True,
                  help="Use the arrival time as the event's timestamp."),
+    click.option("--on-error", type=click.Choice(("stop", "skip")), default="stop",
+                 show_default=True,
+                 help="What to do with malformed data of --stream: stop reading the source, or "
+                 "leave it out. Clients say it themselves."),
     click.option("--checkpoint-every", default="10s", show_default=True, metavar="DURATION",
                  help="The time between two checkpoints."),
     click.option("--tokens", metavar="FILE",
@@ -89,7 +95,8 @@ def _with_options(command: _F) -> _F:
 @click.command(
     cls=CommandWithExamples,
     epilog="  spaseq serve --manage --state state\n"
-    "  spaseq serve --queries queries --listen :9000\n",
+    "  spaseq serve --queries queries --listen :9000\n"
+    "  spaseq serve --queries queries --stream trades=kafka://localhost/trades\n",
 )
 @_with_options
 @serve_config_option
@@ -124,10 +131,12 @@ def _options(given: dict[str, Any]) -> Options:
         queries=given["queries"],
         manages=given["manage"],
         kb=_pairs(given["kbs"], "--kb"),
+        sources=_sources(given["streams"]),
         reading=ReadOptions(
             framing=Framing.parse(given["framing"]),
             time_predicate=given["time_predicate"],
             arrival_time=given["arrival_time"],
+            on_error=given["on_error"],
             lateness=None if lateness is None else duration_micros(lateness),
         ),
         entail=given["entail"],
@@ -148,6 +157,17 @@ def _options(given: dict[str, Any]) -> Options:
         allow_private=given["allow_private"],
         origins=given["origins"],
     )
+
+
+def _sources(given: Sequence[str]) -> dict[str, list[str]]:
+    """Name of a stream → its sources."""
+    found: dict[str, list[str]] = {}
+    for text in given:
+        [(name, place)] = _pairs([text], "--stream").items()
+        found.setdefault(name, []).append(place)
+    if sum(place == "-" for places in found.values() for place in places) > 1:
+        raise click.UsageError("--stream: standard input (-) can be used for one stream only")
+    return found
 
 
 def _pairs(given: Sequence[str], option: str) -> dict[str, str]:

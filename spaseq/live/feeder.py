@@ -22,23 +22,29 @@ POLL_SECONDS = 0.05
 
 
 class Inbox:
-    """The queues of all sources, and one condition to wait for any of them."""
+    """The queues of all sources, and one condition to wait for any of them.
 
-    def __init__(self, count: int):
-        self._changed = threading.Condition()
+    Args:
+        count: The number of sources.
+        changed: The condition, if its owner waits for something else too.
+    """
+
+    def __init__(self, count: int, changed: threading.Condition | None = None):
+        self._changed = changed or threading.Condition()
         self._chunks: list[deque[Chunk]] = [deque() for _ in range(count)]
         self._bytes = [0] * count
         self._ended = [False] * count
         self._failures: list[BaseException | None] = [None] * count
         self._silent: list[float | None] = [None] * count
         self._open = [False] * count
+        self._left = [False] * count
         self._wanted = frozenset(range(count))
         self.stopped = False
 
     def put(self, number: int, chunks: Sequence[Chunk]) -> None:
         """Append chunks of a source; waits while its queue is full."""
         with self._changed:
-            while not self.stopped and (
+            while self.is_wanted(number) and (
                 self._bytes[number] >= MAX_QUEUED_BYTES
                 or len(self._chunks[number]) >= MAX_QUEUED_CHUNKS
             ):
@@ -47,6 +53,18 @@ class Inbox:
             self._bytes[number] += sum([chunk.size for chunk in chunks])
             if number in self._wanted:
                 self._changed.notify_all()
+
+    def leave(self, number: int) -> None:
+        """Nothing more of a source is wanted: let its thread end."""
+        with self._changed:
+            self._left[number] = True
+            self._chunks[number].clear()
+            self._bytes[number] = 0
+            self._changed.notify_all()
+
+    def is_wanted(self, number: int) -> bool:
+        """Whether the thread of a source has to continue."""
+        return not self.stopped and not self._left[number]
 
     def hear(self, number: int, since: float | None) -> None:
         """A source has had nothing since a moment of the monotonic clock; None: it has bytes."""
@@ -131,7 +149,7 @@ class Feeder(threading.Thread):
             try:
                 self._source.open(self._position)
                 inbox.has_opened(number)
-                while not inbox.stopped:
+                while inbox.is_wanted(number):
                     begun = time.monotonic()
                     chunks = self._source.poll(POLL_SECONDS)
                     if chunks is None:

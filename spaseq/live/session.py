@@ -8,7 +8,6 @@ positions and partial matches would mean something else.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -32,8 +31,8 @@ from spaseq.live.changed_queries import (
 from spaseq.live.coordinator import Coordinator, Input, Timing
 from spaseq.live.decoders import DocumentDecoder, MessageDecoder
 from spaseq.live.file_sink import FileSink
-from spaseq.live.follow import Folder, FollowedFiles, Listed, Pipe
 from spaseq.live.late import LateLines
+from spaseq.live.opening import opened_source
 from spaseq.live.protocols import (
     AcknowledgingSource,
     OrderingSource,
@@ -41,7 +40,6 @@ from spaseq.live.protocols import (
     Source,
     WaitingSink,
 )
-from spaseq.live.remote_file import RemoteFile
 from spaseq.live.state import Checkpoint, StateFolder
 from spaseq.live.status import Status
 from spaseq.live.streams import Decoder, LateEvent, Stream
@@ -151,7 +149,10 @@ class Session:
                 self._check_stored(one)
         continued = {number: self._continued(one) for number, one in stored.items()}
         # A mistake in a source is found before the output is opened and cut back.
-        sources = {iri: self._opened_source(iri, urls) for iri, urls in self._streams.items()}
+        sources = {
+            iri: opened_source(iri, urls, self._log, options.follow)
+            for iri, urls in self._streams.items()
+        }
         self._sink = self._opened_sink(list(continued.values()))
         if isinstance(self._sink, WaitingSink):
             self._sink.waiting.log = self._log
@@ -257,25 +258,6 @@ class Session:
         if not source.replays:
             return Input(source, stream, stream.go_on(position))
         return Input(source, stream, stream.resume(position))
-
-    def _opened_source(self, iri: str, urls: Sequence[str]) -> Source:
-        special = [url for url in urls if _is_special(url)]
-        if special and len(urls) > 1:
-            raise SpaseqError(
-                f"the stream <{iri}> has {redacted(special[0])} and other sources; only files can "
-                "be read one after the other"
-            )
-        url = urls[0]
-        if registry.is_url(url, "sources"):
-            return registry.open_source(url, self._log)
-        if is_remote_file(url):
-            return RemoteFile(url)
-        if url == "-" or _is_pipe(url):
-            return Pipe(url)
-        if os.path.isdir(url):
-            names = Folder(url)
-            return FollowedFiles(names, self._log, self._options.follow)
-        return FollowedFiles(Listed(urls), self._log, self._options.follow)
 
     def _opened_sink(self, continued: Sequence[Continued]) -> Sink:
         options, keeps = self._options, self._state is not None
@@ -442,17 +424,3 @@ def _check(reading: ReadOptions, options: LiveOptions) -> None:
         raise SpaseqError(f"--events {kind} is for finished files, not for --follow or --state")
     if options.state is not None and options.limit is not None:
         raise SpaseqError("--limit and --state exclude each other")
-
-
-def _is_special(url: str) -> bool:
-    return (
-        url == "-"
-        or registry.is_url(url, "sources")
-        or is_remote_file(url)
-        or _is_pipe(url)
-        or os.path.isdir(url)
-    )
-
-
-def _is_pipe(path: str) -> bool:
-    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)

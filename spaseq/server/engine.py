@@ -18,29 +18,36 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from spaseq.engine.changes import StatePolicy
+from spaseq.errors import StateError
 from spaseq.live.checkpoints import Checkpoints
+from spaseq.live.coordinator import MAX_PENDING_EVENTS
+from spaseq.live.protocols import Chunk
 from spaseq.live.state import Checkpoint, StateFolder
 from spaseq.program import Program
+from spaseq.rdf._batch import EventBatch
 from spaseq.results import Match
 from spaseq.server.board import Board
 from spaseq.server.bodies import Body
 from spaseq.server.event_search import find_event
-from spaseq.server.inputs import time_of_json
+from spaseq.server.feeds import chunk_record
+from spaseq.server.inputs import Late, time_of_json
 from spaseq.server.journal import Journal
+from spaseq.server.kb_graphs import KbGraph
 from spaseq.server.machine import (
     Accepted,
-    KbGraph,
     Machine,
     RunSettings,
     RunStopped,
 )
 from spaseq.server.problems import Problem
 from spaseq.server.recovery import blamed, failure_record, recovered
+from spaseq.server.sources import SourceReader, Sources
 from spaseq.server.standing import Definition, Standing
 
 TURN_CALLS = 256
@@ -69,6 +76,7 @@ class EngineSettings:
         idle: Seconds after which a silent stream does not hold the others back; None: never.
         queued_bytes: The bytes of events that may wait in the queue.
         durable: Whether the folder outlives the process.
+        sources: Name of a stream → the paths or URLs that feed it.
     """
 
     folder: Path
@@ -76,6 +84,7 @@ class EngineSettings:
     idle: float | None = 10.0
     queued_bytes: int = 1 << 26
     durable: bool = True
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class Engine:
@@ -133,6 +142,12 @@ class Engine:
             self._folder, board, self._saved, self._positions, self._header,
             self._acknowledge, 0 if last is None else last.number, settings.checkpoint, log,
         )  # fmt: skip
+        self.sources = Sources(settings.sources, self._arrived, settings.durable, log)
+        try:
+            self.sources.check(self.machine.feeds, str(settings.folder))
+        except StateError:
+            self.close()
+            raise
         self._thread = threading.Thread(target=self._loop, name="spaseq-engine", daemon=True)
 
     def _machine(self) -> Machine:
@@ -147,7 +162,10 @@ class Engine:
     # ------------------------------------------------------------ calls
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread, and those of the sources."""
+        self._begin_sources()
+        for reader in self.sources.unread:
+            self._log(f"the source of {reader.name} is read when a query reads this stream")
         self.board.publish(self.machine.watermark)
         self._thread.start()
 
@@ -231,6 +249,7 @@ class Engine:
             self._log(f"the engine has ended: {type(error).__name__}: {error}")
         finally:
             self.checkpoints.cancel()
+            self.sources.stop()
             with self._arrived:
                 self._is_stopping = True
                 left = list(self._calls)
@@ -243,7 +262,7 @@ class Engine:
 
     def _taken(self) -> list[_Call[Any]]:
         with self._arrived:
-            if not self._calls and not self._is_stopping:
+            if not self._calls and not self._is_stopping and not self.sources.has_chunks:
                 self._arrived.wait(WAIT_SECONDS)
             return [self._calls.popleft() for _ in range(min(TURN_CALLS, len(self._calls)))]
 
@@ -259,6 +278,7 @@ class Engine:
             except Exception as error:
                 answers.append((call.future, None, error))
         try:
+            self._read_sources()
             self._notice_silence()
             if self._settings.durable:
                 self._journal.sync()
@@ -298,9 +318,102 @@ class Engine:
             return
         now = time.monotonic()
         for stream in self.machine.streams.values():
-            if not stream.is_idle and now - stream.heard >= idle:
+            silent = now - stream.heard >= idle and not self.sources.has_queued(stream.iri)
+            if not stream.is_idle and silent:
                 self._journal.append({"do": "idle", "stream": stream.iri})
                 self._matching(lambda: self.machine.idle(stream))  # noqa: B023 (called at once)
+
+    # ------------------------------------------------------------ sources
+
+    def _begin_sources(self) -> None:
+        """Read the sources whose streams the queries read now."""
+        for reader in self.sources.unread:
+            feed = self.machine.feeds.get(reader.name)
+            if feed is not None:
+                iri = feed.settings.stream
+            else:
+                try:
+                    iri = self.machine.stream(reader.name).iri
+                except Problem:  # no query reads it yet, or its name means several streams
+                    continue
+                settings = reader.settings(iri)
+                self._journal.append({"do": "feed", "settings": astuple(settings)})
+                self.machine.add_feed(settings)
+                feed = self.machine.feeds[reader.name]
+            reader.stream = iri
+            if feed.failure:
+                self.sources.fail(reader, feed.failure)
+            elif feed.has_ended and reader.source.replays:
+                self.sources.end(reader)
+            else:
+                self.sources.begin(reader, feed.position)
+
+    def _read_sources(self) -> None:
+        """Take what has arrived from the sources."""
+        for reader in self.sources.reading():
+            reader.waits = self._is_ahead(reader.stream)
+            if reader.waits:
+                continue
+            name, chunks = reader.name, self.sources.taken(reader)
+            for chunk in chunks:
+                says, data = chunk_record(name, chunk)
+                self._feed(reader, says, data, partial(self._take_chunk, name, chunk))
+                if reader.failure:
+                    break
+            if chunks:
+                self.machine.streams[reader.stream].heard = time.monotonic()
+            elif self.sources.is_quiet(reader):
+                last = self.machine.quiet(name)
+                if last or self.machine.feeds[name].failure:
+                    says = {"do": "quiet", "feed": name}
+                    self._feed(reader, says, b"", partial(self._take_last, name, last))
+            elif self.sources.has_ended(reader):
+                failure = self.sources.failure(reader)
+                if failure is not None:
+                    self._fail(reader, str(failure))
+                else:
+                    says = {"do": "end", "feed": name}
+                    self._feed(reader, says, b"", partial(self._end_feed, name))
+                    self.sources.end(reader)
+
+    def _take_chunk(self, name: str, chunk: Chunk, record: int) -> list[Late]:
+        return self.machine.take_chunk(name, chunk, record)
+
+    def _take_last(self, name: str, last: Sequence[EventBatch], record: int) -> list[Late]:
+        return self.machine.take_last(name, last, record)
+
+    def _end_feed(self, name: str, record: int) -> list[Late]:
+        return self.machine.end_feed(name, record)
+
+    def _feed(
+        self,
+        reader: SourceReader,
+        says: Mapping[str, Any],
+        data: bytes,
+        take: Callable[[int], list[Late]],
+    ) -> None:
+        """Write a record of a source to the journal, and take its events."""
+        record = self._journal.append(says, data)
+        for late in self._matching(lambda: take(record)) or ():
+            self.board.add_late(self.machine.readers_of(reader.stream), late)
+        failure = self.machine.feeds[reader.name].failure
+        if failure:
+            self._fail(reader, failure)
+
+    def _fail(self, reader: SourceReader, reason: str) -> None:
+        """A source has failed, so its stream must not hold the others back."""
+        self.sources.fail(reader, reason)
+        stream = self.machine.streams[reader.stream]
+        self._journal.append({"do": "idle", "stream": stream.iri})
+        self._matching(lambda: self.machine.idle(stream))
+
+    def _is_ahead(self, iri: str) -> bool:
+        """Whether so many events of a stream wait for the others that no more are read."""
+        stream = self.machine.streams[iri]
+        if stream.pending < MAX_PENDING_EVENTS:
+            return False
+        holder = self.machine.holder
+        return holder is not None and holder is not stream
 
     # ------------------------------------------------------------ changes
 
@@ -310,6 +423,7 @@ class Engine:
         machine.put_query(definition, program, state, self._journal.next)
         self._journal.append({"do": "query", "definition": definition.to_dict(), "state": state})
         self.board.keep(machine.listed)
+        self._begin_sources()
         return machine.queries[definition.name]
 
     def begin_queries(self, definitions: Sequence[Definition], program: Program) -> None:
@@ -437,11 +551,12 @@ class Engine:
 
     def _low(self) -> int:
         """The first record that a checkpoint made now needs."""
-        waiting = [stream.first_record for stream in self.machine.streams.values()]
-        return min([self._journal.next, *(record for record in waiting if record is not None)])
+        needed = self.machine.first_needed()
+        return self._journal.next if needed is None else min(needed, self._journal.next)
 
     def _positions(self) -> Mapping[str, Any]:
-        return {"low": self._low()}
+        sources = {name: feed.position for name, feed in self.machine.feeds.items()}
+        return {"low": self._low(), "sources": sources}
 
     def _header(self) -> Mapping[str, Any]:
         return {
@@ -454,10 +569,11 @@ class Engine:
         """A checkpoint is complete: forget what neither it nor the one before needs."""
         self._lows = [*self._lows[-1:], positions["low"]]
         self._journal.forget(min(self._lows))
+        self.sources.acknowledge(positions["sources"])
 
     def remove_unused_kb(self) -> None:
         """Remove the files of KB graphs that no checkpoint needs; call it before `start`."""
-        used = {graph.file for graph in self.machine.kb.values()}
+        used = {graph.file for graph in self.machine.kb.graphs.values()}
         for checkpoint in self._folder.checkpoints():
             used |= {one[1] for one in checkpoint.header["machine"]["kb"].values()}
         for name in os.listdir(self.kb_folder):

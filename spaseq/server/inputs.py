@@ -81,8 +81,8 @@ class InputStream:
         self.number = number
         self.lateness = lateness
         self._minter = Minter(number)
-        self._waiting: list[tuple[int, int, int, EventBatch]] = []
-        """A heap of (time, record of the journal, index, batch)."""
+        self._waiting: list[tuple[int, int, int, EventBatch, int]] = []
+        """A heap of (time, record of the journal, number in it, batch, index)."""
         self.greatest: int | None = None
         """The greatest time of an event, in microseconds."""
         self.promised: int | None = None
@@ -111,7 +111,7 @@ class InputStream:
     @property
     def first_record(self) -> int | None:
         """The first record of the journal with an event that waits."""
-        return min((record for _, record, _, _ in self._waiting), default=None)
+        return min((record for _, record, *_ in self._waiting), default=None)
 
     def promise(self, micros: int) -> None:
         """No further event comes before a time."""
@@ -120,21 +120,16 @@ class InputStream:
 
     # ------------------------------------------------------------ events
 
-    def take(
-        self, batch: EventBatch, record: int, floor: int | None, only: frozenset[int] | None = None
-    ) -> list[Late]:
+    def take(self, batch: EventBatch, record: int, floor: int | None, first: int = 0) -> list[Late]:
         """Let the events of a batch wait. Returns those that are too late.
 
         Args:
+            batch: The events.
             record: The record of the journal that has them.
             floor: The time before which the run accepts no event.
-            only: The indexes of the events to take, whose time was checked before; None: all.
+            first: The number of the first one among the events of the record.
         """
         late: list[Late] = []
-        if only is not None:
-            for index in only:
-                heapq.heappush(self._waiting, (batch.micros(index), record, index, batch))
-            return late
         micros = batch.micros
         lateness, greatest, push, waiting = self.lateness, self.greatest, heapq.heappush, None
         waiting = self._waiting
@@ -149,7 +144,7 @@ class InputStream:
             if bound is not None and at < bound:
                 late.append(Late(self.iri, batch, index, reason, bound))
                 continue
-            push(waiting, (at, record, index, batch))
+            push(waiting, (at, record, first + index, batch, index))
             if greatest is None or at > greatest:
                 greatest = at
         self.greatest = greatest
@@ -157,12 +152,26 @@ class InputStream:
         self.events += len(batch) - len(late)
         return late
 
+    def wait_again(self, batch: EventBatch, record: int, first: int, only: frozenset[int]) -> None:
+        """Let those events of a batch wait that waited at a checkpoint.
+
+        Args:
+            batch: The events.
+            record: The record of the journal that has them.
+            first: The number of the first one among the events of the record.
+            only: The numbers of the events that waited.
+        """
+        for index in range(len(batch)):
+            if first + index in only:
+                place = (batch.micros(index), record, first + index, batch, index)
+                heapq.heappush(self._waiting, place)
+
     def release(self, bound: int | None) -> Iterator[EventBatch]:
         """The waiting events up to a time in their final order; None: all of them."""
         waiting, copy, pop = self._waiting, self._minter.copy, heapq.heappop
         ready: EventBatch | None = None
         while waiting and (bound is None or waiting[0][0] <= bound):
-            _, _, index, batch = pop(waiting)
+            _, _, _, batch, index = pop(waiting)
             if ready is None or len(ready) >= EVENTS_AT_ONCE:
                 if ready is not None:
                     yield ready
@@ -192,19 +201,19 @@ class InputStream:
             "idle": self.is_idle,
             "minter": self._minter.state(),
             "counts": [self.events, self.late, self.rejected],
-            "waiting": sorted((record, index) for _, record, index, _ in self._waiting),
+            "waiting": sorted((record, number) for _, record, number, *_ in self._waiting),
         }
 
     def restore(self, saved: Mapping[str, Any]) -> dict[int, frozenset[int]]:
-        """Continue at a checkpoint. Returns the events that wait: record → indexes."""
+        """Continue at a checkpoint. Returns the events that wait: record → numbers."""
         self.greatest, self.promised = saved["greatest"], saved["promised"]
         self.is_idle = saved["idle"]
         self._minter.restore(*saved["minter"])
         self.events, self.late, self.rejected = saved["counts"]
         found: dict[int, set[int]] = {}
-        for record, index in saved["waiting"]:
-            found.setdefault(record, set()).add(index)
-        return {record: frozenset(indexes) for record, indexes in found.items()}
+        for record, number in saved["waiting"]:
+            found.setdefault(record, set()).add(number)
+        return {record: frozenset(numbers) for record, numbers in found.items()}
 
 
 def bound_of(streams: list[InputStream]) -> int | None:

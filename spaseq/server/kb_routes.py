@@ -17,7 +17,7 @@ from spaseq.live.addresses import redacted
 from spaseq.rdf.formats import SYNTAXES, RdfSyntax
 from spaseq.server import context
 from spaseq.server.context import Context
-from spaseq.server.machine import KbGraph
+from spaseq.server.kb_graphs import KbGraph
 from spaseq.server.problems import Problem, not_found
 
 N_TRIPLES = "application/n-triples"
@@ -47,7 +47,7 @@ async def put(request: Request) -> Response:
     )
 
     def enter() -> tuple[KbGraph, bool]:
-        before = server.engine.machine.kb.get(iri)
+        before = server.engine.machine.kb.graphs.get(iri)
         context.check_match(request, None if before is None else _etag(before))
         return server.engine.put_kb(iri, file, triples), before is None
 
@@ -67,7 +67,7 @@ async def delete(request: Request) -> Response:
     iri = _iri(request)
 
     def remove() -> None:
-        before = server.engine.machine.kb.get(iri)
+        before = server.engine.machine.kb.graphs.get(iri)
         context.check_match(request, None if before is None else _etag(before))
         server.engine.remove_kb(iri)
 
@@ -94,7 +94,7 @@ async def get(request: Request) -> Response:
 async def listed(request: Request) -> Response:
     """All graphs."""
     server = context.allow(request, "read")
-    graphs = dict(server.engine.machine.kb)
+    graphs = dict(server.engine.machine.kb.graphs)
     return context.page(request, [_describe(iri, graphs[iri]) for iri in sorted(graphs)])
 
 
@@ -107,7 +107,7 @@ def _iri(request: Request) -> str:
 
 
 def _graph(server: Context, iri: str) -> KbGraph:
-    graph = server.engine.machine.kb.get(iri)
+    graph = server.engine.machine.kb.graphs.get(iri)
     if graph is None:
         raise not_found(f"there is no KB graph <{iri}>")
     return graph

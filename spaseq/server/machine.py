@@ -20,7 +20,7 @@ from typing import Any
 from spaseq.engine.changes import StatePolicy
 from spaseq.errors import ChangeError, QueryWarning
 from spaseq.io.read_options import ReadOptions, TimeDomain
-from spaseq.kb.endpoint import Endpoint
+from spaseq.live.protocols import Chunk
 from spaseq.live.sqlite_sink import match_id
 from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
@@ -32,7 +32,9 @@ from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.server.bodies import Body, BodyReader, ReadBody
 from spaseq.server.draining import DrainingVersions
+from spaseq.server.feeds import Feed, FeedSettings
 from spaseq.server.inputs import InputStream, Late, bound_of, holder_of
+from spaseq.server.kb_graphs import KbGraph, KbGraphs
 from spaseq.server.problems import Problem, not_found
 from spaseq.server.standing import Definition, Standing, compile_named, refused_by
 
@@ -49,23 +51,6 @@ class RunStopped(Exception):
         super().__init__(str(error))
         self.query = query
         self.error = error
-
-
-@dataclass(frozen=True, slots=True)
-class KbGraph:
-    """A graph of the knowledge base.
-
-    Args:
-        version: The record of the journal that set it, from 1; 0: it was given at the start.
-        file: The name of its file in the state folder.
-        url: The endpoint that is queried for it.
-        triples: How many it has, if it is in memory.
-    """
-
-    version: int
-    file: str = ""
-    url: str = ""
-    triples: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +91,17 @@ class Machine:
 
     def __init__(self, settings: RunSettings, kb_folder: Path, found: Callable[[Match, str], None]):
         self._settings = settings
-        self._kb_folder = kb_folder
         self._found = found
         self.queries: dict[str, Standing] = {}
         self.draining = DrainingVersions()
         self.streams: dict[str, InputStream] = {}
-        self.kb: dict[str, KbGraph] = {
-            iri: KbGraph(0, url=place) for iri, place in settings.kb.items()
-        }
+        self.kb = KbGraphs(kb_folder, settings.kb)
         self.domain = TimeDomain()
         self._readers: dict[str, BodyReader] = {}
+        self.feeds: dict[str, Feed] = {}
         self.run: Run | None = None
+        self._unread = Relevance(Dictionary())
+        """What is read while there is no run."""
 
     # ------------------------------------------------------------ queries
 
@@ -135,7 +120,7 @@ class Machine:
             raise Problem(422, refused, "name")
         before = self.queries.get(name)
         running = before is not None and before.is_running
-        added = self._add_endpoints(definition, revision)
+        added = self.kb.add_endpoints(definition.kb, revision, self.run)
         try:
             if definition.paused:
                 if running:
@@ -148,7 +133,7 @@ class Machine:
                 self._enter(name, program, state, running)
         except BaseException:
             for iri in added:
-                del self.kb[iri]
+                self.kb.remove(iri, self.run)
             raise
         self.queries[name] = Standing(definition, revision, program.stream_names)
         for iri in program.streams:
@@ -197,7 +182,7 @@ class Machine:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", QueryWarning)
             return program.start(
-                kb=self._sources(), entail=self._settings.entail, prune=False, share=False,
+                kb=self.kb.sources(), entail=self._settings.entail, prune=False, share=False,
                 **self._settings.limits,
             )  # fmt: skip
 
@@ -345,15 +330,8 @@ class Machine:
     # ------------------------------------------------------------ knowledge base
 
     def put_kb(self, iri: str, graph: KbGraph) -> None:
-        """Add a KB graph or replace it.
-
-        Raises:
-            KbError, LimitExceeded: if it cannot be read, or the run cannot use it.
-        """
-        if self.run is not None:
-            change = self.run.kb.replace if iri in self.run.kb.graphs else self.run.kb.load
-            change({iri: self._source(graph)})
-        self.kb[iri] = graph
+        """Add a KB graph or replace it; see `KbGraphs.put`."""
+        self.kb.put(iri, graph, self.run)
 
     def remove_kb(self, iri: str) -> None:
         """Remove a KB graph.
@@ -361,47 +339,19 @@ class Machine:
         Raises:
             Problem: if there is no such graph, or a query names it.
         """
-        if iri not in self.kb:
+        if iri not in self.kb.graphs:
             raise not_found(f"there is no KB graph <{iri}>")
-        users = [
-            name
-            for name, standing in self.queries.items()
-            if standing.is_running and self.run is not None and iri in self._kb_graphs(name)
-        ]
-        if users:
-            raise Problem(409, f"the query {users[0]} reads the KB graph <{iri}>", "in-use")
-        if self.run is not None:
-            self.run.kb.unload(iri)
-        del self.kb[iri]
+        for name, standing in self.queries.items():
+            if standing.is_running and iri in self._kb_graphs(name):
+                raise Problem(409, f"the query {name} reads the KB graph <{iri}>", "in-use")
+        self.kb.remove(iri, self.run)
 
     def _kb_graphs(self, name: str) -> set[str]:
-        assert self.run is not None
-        for source, own in zip(self.run.program.sources, self.run.program.names, strict=True):
-            if own == name:
-                return {kb.iri.value for kb in source.kbs}
-        return set()
-
-    def _add_endpoints(self, definition: Definition, revision: int) -> list[str]:
-        """Add the KB graphs that a definition brings. Returns those that are new."""
-        added = []
-        for iri, url in definition.kb.items():
-            known = self.kb.get(iri)
-            if known is not None and known.url != url:
-                raise Problem(409, f"the KB graph <{iri}> is there already, from elsewhere", "kb")
-            if known is None:
-                self.put_kb(iri, KbGraph(revision, url=url))
-                added.append(iri)
-        return added
-
-    def _source(self, graph: KbGraph) -> Any:
-        if graph.file:
-            return self._kb_folder / graph.file
-        if graph.url.partition(":")[0] in ("http", "https"):
-            return Endpoint(graph.url, on_failure="skip")
-        return graph.url
-
-    def _sources(self) -> dict[str, Any]:
-        return {iri: self._source(graph) for iri, graph in self.kb.items()}
+        """The KB graphs that a running query names."""
+        if self.run is None:
+            return set()
+        known = dict(zip(self.run.program.names, self.run.program.sources, strict=True))
+        return {kb.iri.value for kb in known[name].kbs} if name in known else set()
 
     # ------------------------------------------------------------ streams
 
@@ -463,8 +413,11 @@ class Machine:
         Raises:
             InputError, Problem: if it is malformed.
         """
-        relevance = Relevance(Dictionary()) if self.run is None else self.run.relevance
-        return self._readers[stream.iri].read(body, relevance)
+        return self._readers[stream.iri].read(body, self._relevance)
+
+    @property
+    def _relevance(self) -> Relevance:
+        return self._unread if self.run is None else self.run.relevance
 
     def take(self, stream: InputStream, read: ReadBody, record: int) -> Accepted:
         """Let the events of a body wait, and match those whose time has come.
@@ -472,18 +425,27 @@ class Machine:
         Raises:
             RunStopped: if the run stops.
         """
-        stream.is_idle = False
         stream.rejected += read.rejected
-        late: list[Late] = []
-        count = 0 if read.batch is None else len(read.batch)
+        batches = [] if read.batch is None else [read.batch]
+        late = self._take(stream, batches, record)
+        return Accepted(sum(map(len, batches)) - len(late), late, read.rejected, read.errors)
+
+    def _take(self, stream: InputStream, batches: Sequence[EventBatch], record: int) -> list[Late]:
+        """Let the events of a record wait, and match those whose time has come."""
+        stream.is_idle = False
         if self.run is None:
             # No query is there to see the events, and time has not begun.
-            stream.events += count
+            stream.events += sum(map(len, batches))
             self.domain.kind = self.domain.origin = ""
-        elif read.batch is not None:
-            late = stream.take(read.batch, record, self.run.clock.closed)
+            return []
+        late: list[Late] = []
+        first = 0
+        for batch in batches:
+            late += stream.take(batch, record, self.run.clock.closed, first)
+            first += len(batch)
+        if batches:
             self._release()
-        return Accepted(count - len(late), late, read.rejected, read.errors)
+        return late
 
     def take_again(
         self, stream: InputStream, body: Body, record: int, only: frozenset[int]
@@ -491,7 +453,84 @@ class Machine:
         """Let events wait that waited at a checkpoint."""
         batch = self.read(stream, body).batch
         assert batch is not None
-        stream.take(batch, record, None, only)
+        stream.wait_again(batch, record, 0, only)
+
+    # ------------------------------------------------------------ feeds
+
+    def add_feed(self, settings: FeedSettings) -> None:
+        """A source feeds a stream from now on."""
+        self.feeds[settings.name] = Feed(settings, self._settings.reading, self.domain)
+
+    def take_chunk(self, name: str, chunk: Chunk, record: int) -> list[Late]:
+        """Decode a chunk of a feed, and match the events whose time has come.
+
+        Raises:
+            RunStopped: if the run stops.
+        """
+        feed = self.feeds[name]
+        stream, rejected = self.streams[feed.settings.stream], feed.rejected
+        batches = feed.take(chunk, record, self._relevance)
+        stream.rejected += feed.rejected - rejected
+        return self._take(stream, batches, record)
+
+    def quiet(self, name: str) -> list[EventBatch]:
+        """A feed has been quiet for a while: its open event, if it is whole, for `take_last`."""
+        return self.feeds[name].quiet(self._relevance)
+
+    def take_last(self, name: str, batches: Sequence[EventBatch], record: int) -> list[Late]:
+        """Take the open event of a quiet feed.
+
+        Raises:
+            RunStopped: if the run stops.
+        """
+        feed = self.feeds[name]
+        feed.has_been_quiet(record)
+        return self._take(self.streams[feed.settings.stream], batches, record)
+
+    def end_feed(self, name: str, record: int) -> list[Late]:
+        """A source has ended: take its last events, and let the others not wait for its stream.
+
+        Raises:
+            RunStopped: if the run stops.
+        """
+        feed = self.feeds[name]
+        stream = self.streams[feed.settings.stream]
+        late = self._take(stream, feed.end(record, self._relevance), record)
+        self.idle(stream)
+        return late
+
+    def feed_again(
+        self, what: str, name: str, chunk: Chunk | None, record: int, only: frozenset[int]
+    ) -> None:
+        """Let events of a feed wait that waited at a checkpoint.
+
+        Args:
+            what: What the record is: `chunk`, `quiet` or `end`.
+            name: The feed.
+            chunk: The chunk; None for the others.
+            record: The record.
+            only: The numbers of the events in it.
+        """
+        feed, first = self.feeds[name], 0
+        if chunk is not None:
+            batches = feed.take_again(chunk, record, self._relevance)
+        elif what == "quiet":
+            batches = feed.quiet(self._relevance)
+            feed.has_been_quiet(record)
+        else:
+            batches = feed.end(record, self._relevance)
+        for batch in batches:
+            self.streams[feed.settings.stream].wait_again(batch, record, first, only)
+            first += len(batch)
+
+    def first_needed(self) -> int | None:
+        """The first record that a checkpoint made now needs; None: none of those there are."""
+        needed = [stream.first_record for stream in self.streams.values()]
+        for feed in self.feeds.values():
+            needed.append(feed.first_record(self.streams[feed.settings.stream].first_record))
+        return min((record for record in needed if record is not None), default=None)
+
+    # ------------------------------------------------------------ time
 
     def promise(self, stream: InputStream, micros: int, domain: str) -> None:
         """No event of a stream comes before a time.
@@ -594,10 +633,11 @@ class Machine:
             "draining": self.draining.state(),
             "order": [] if self.run is None else list(self.run.program.names),
             "streams": [stream.state() for stream in self.streams.values()],
-            "kb": {
-                iri: [graph.version, graph.file, graph.url, graph.triples]
-                for iri, graph in self.kb.items()
-            },
+            "feeds": [
+                feed.state(self.streams[feed.settings.stream].first_record)
+                for feed in self.feeds.values()
+            ],
+            "kb": self.kb.state(),
             "domain": [self.domain.kind, self.domain.origin],
         }
 
@@ -618,14 +658,16 @@ class Machine:
             definition = Definition.from_dict(data)
             self.queries[definition.name] = Standing(definition, revision, streams, failure)
         self.draining.restore(saved["draining"])
-        for iri, (version, file, url, triples) in saved["kb"].items():
-            self.kb[iri] = KbGraph(version, file, url, triples)
+        self.kb.restore(saved["kb"])
         self.domain.kind, self.domain.origin = saved["domain"]
         waiting: dict[int, list[tuple[str, frozenset[int]]]] = {}
         for data in saved["streams"]:
             stream = self._add_stream(data["iri"])
             for record, indexes in stream.restore(data).items():
                 waiting.setdefault(record, []).append((stream.iri, indexes))
+        for data in saved["feeds"]:
+            feed = Feed.restored(data, self._settings.reading, self.domain)
+            self.feeds[feed.settings.name] = feed
         if blob:
             known = {name: one.definition for name, one in self.queries.items()}
             known |= self.draining.definitions()
@@ -633,7 +675,7 @@ class Machine:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", QueryWarning)
                 self.run = program.resume(
-                    blob, self._sources(), prune=False, share=False, **self._settings.limits
+                    blob, self.kb.sources(), prune=False, share=False, **self._settings.limits
                 )
         for name, standing in list(self.queries.items()):
             failure = failed.get((standing.revision, name))

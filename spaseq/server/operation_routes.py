@@ -48,6 +48,9 @@ def obstacles(server: Context) -> list[str]:
     for name, standing in list(engine.machine.queries.items()):
         if standing.failure:
             found.append(f"query {name}: failed")
+    for reader in engine.sources:
+        if reader.problem:
+            found.append(f"source of {reader.name}: {reader.problem}")
     return found
 
 

@@ -7,14 +7,16 @@ and everything is read again from the checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spaseq.errors import SpaseqError, StateError
 from spaseq.live.state import Checkpoint
 from spaseq.server.bodies import Body
+from spaseq.server.feeds import FeedSettings, chunk_of
 from spaseq.server.journal import Journal, Record
-from spaseq.server.machine import KbGraph, Machine, RunStopped
+from spaseq.server.kb_graphs import KbGraph
+from spaseq.server.machine import Machine, RunStopped
 from spaseq.server.problems import Problem
 from spaseq.server.standing import Definition, compile_all
 
@@ -93,20 +95,38 @@ def _replay(
     waiting: dict[int, list[tuple[str, frozenset[int]]]] = {}
     if checkpoint is not None:
         waiting = machine.restore(checkpoint.header["machine"], checkpoint.run, failed)
-        first = min([start, *waiting])
+        again = [feed.again_from for feed in machine.feeds.values()]
+        first = min([start, *waiting, *(record for record in again if record is not None)])
     for record in journal.read(first):
         try:
             if record.number >= start:
                 apply(machine, record, failed)
                 if record.says["do"] in ("remove", "drained"):
                     removed(machine)
-            for iri, indexes in waiting.get(record.number, ()):
-                body = Body.of(record.says, record.body)
-                machine.take_again(machine.streams[iri], body, record.number, indexes)
+            else:
+                _apply_again(machine, record, waiting.get(record.number, ()))
         except (SpaseqError, Problem, KeyError, TypeError, ValueError) as error:
             raise StateError(
                 f"record {record.number} of the journal cannot be applied: {error}"
             ) from error
+
+
+def _apply_again(
+    machine: Machine, record: Record, waiting: Sequence[tuple[str, frozenset[int]]]
+) -> None:
+    """Read a record before the checkpoint again, for its events that waited and for open events."""
+    says = record.says
+    if says["do"] in ("chunk", "quiet", "end"):
+        name = says["feed"]
+        again = machine.feeds[name].again_from if name in machine.feeds else None
+        if again is not None and record.number >= again:
+            only = frozenset[int]().union(*(numbers for _, numbers in waiting))
+            chunk = chunk_of(says, record.body) if says["do"] == "chunk" else None
+            machine.feed_again(says["do"], name, chunk, record.number, only)
+        return
+    for iri, numbers in waiting:
+        body = Body.of(says, record.body)
+        machine.take_again(machine.streams[iri], body, record.number, numbers)
 
 
 def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str]) -> None:
@@ -117,6 +137,14 @@ def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str
             stream = machine.streams[says["stream"]]
             read = machine.read(stream, Body.of(says, record.body))
             machine.take(stream, read, record.number)
+        case "feed":
+            machine.add_feed(FeedSettings(*says["settings"]))
+        case "chunk":
+            machine.take_chunk(says["feed"], chunk_of(says, record.body), record.number)
+        case "quiet":
+            machine.take_last(says["feed"], machine.quiet(says["feed"]), record.number)
+        case "end":
+            machine.end_feed(says["feed"], record.number)
         case "watermark":
             machine.promise(machine.streams[says["stream"]], says["micros"], says["domain"])
         case "idle":

@@ -32,6 +32,7 @@ class Options:
     queries: str | None = None
     manages: bool = False
     kb: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     reading: ReadOptions = field(default_factory=ReadOptions)
     entail: str | None = None
     run_limits: Mapping[str, Any] = field(default_factory=dict)
@@ -85,7 +86,11 @@ def context_for(options: Options, folder: Path, log: Callable[[str], None]) -> C
         raise SpaseqError(f"--allow-url {error}") from error
     access = access_of(options)
     settings = EngineSettings(
-        folder, options.checkpoint, options.idle, durable=options.state is not None
+        folder,
+        options.checkpoint,
+        options.idle,
+        durable=options.state is not None,
+        sources=options.sources,
     )
     run = RunSettings(options.reading, options.entail, options.run_limits, options.kb)
     try:

@@ -14,8 +14,10 @@ from spaseq.rdf.time import from_micros, json_value
 from spaseq.server import context
 from spaseq.server.bodies import Body, syntax_of
 from spaseq.server.context import Context
+from spaseq.server.feeds import Feed
 from spaseq.server.inputs import InputStream
 from spaseq.server.problems import Problem
+from spaseq.server.sources import SourceReader
 
 MAX_NAMED_LATE = 20
 """Late events that an answer lists."""
@@ -125,7 +127,16 @@ def _describe(
         "silent": round(silent, 3),
         "idle": stream.is_idle,
         "holds_back": holds,
+        "sources": [
+            _source(reader, machine.feeds[reader.name])
+            for reader in server.engine.sources
+            if reader.stream == stream.iri
+        ],
     }
+
+
+def _source(reader: SourceReader, feed: Feed) -> dict[str, Any]:
+    return reader.to_dict() | ({"errors": list(feed.errors)} if feed.errors else {})
 
 
 ROUTES = [

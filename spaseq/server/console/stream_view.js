@@ -48,6 +48,7 @@ export function streamView(main, shared, iri) {
       ["lateness allowed", duration(stream.lateness)], ["events", compact(stream.events)],
       ["late", compact(stream.late)], ["rejected", compact(stream.rejected)],
       ["waiting to be matched", compact(stream.waiting)], ["silent for", duration(stream.silent) + (stream.idle ? ", idle" : "")], ["holds the others back", stream.holds_back ? "yes" : "no"],
+      ...stream.sources.map((source) => ["fed from", `${source.places.join(", ")} (${source.problem || source.status})`]),
     ];
     fill(facts, lines.map(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]));
   };

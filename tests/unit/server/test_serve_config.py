@@ -30,6 +30,10 @@ max-groups = 7
 max-memory = 1000
 replay = 12
 tokens = "/etc/tokens"
+[streams.trades]
+source = ["a.nq", "b.nq"]
+[streams."http://example.org/news"]
+source = "mqtt://localhost/news"
 """
 
 
@@ -44,7 +48,7 @@ def _given(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
 def test_keys_are_the_options() -> None:
     options = [p for p in serve_command.serve.params if isinstance(p, click.Option)]
     names = {p.opts[0].removeprefix("--"): p.name for p in options}
-    del names["config"]
+    del names["config"], names["stream"]  # a section of its own has the streams
     assert names == dict(SERVE)
 
 
@@ -60,6 +64,10 @@ def test_a_file_gives_defaults_and_the_command_line_has_precedence(
     assert (options.queries, options.state) == (str(tmp_path / "rules"), str(tmp_path / "kept"))
     assert options.tokens == "/etc/tokens"
     assert (options.idle, options.replay) == (None, 99)
+    assert options.sources == {
+        "trades": [str(tmp_path / "a.nq"), str(tmp_path / "b.nq")],
+        "http://example.org/news": ["mqtt://localhost/news"],
+    }
     assert options.reading.lateness == 5_000_000
     assert list(options.allowed_urls) == ["https://data.example/"]
     assert options.kb == {"http://example.org/kb": str(tmp_path / "kb.ttl")}
@@ -71,6 +79,7 @@ def test_a_file_gives_defaults_and_the_command_line_has_precedence(
     [
         ("[serve]\nlisten = 9000\n", "line 2: serve.listen: expected `str`"),
         ("[serve]\n\nstream = 'a=b'\n", "line 3: serve.stream: object contains unknown field"),
+        ("[serve]\n[streams.a]\nsource = 'a'\nmap = 'b'\n", "line 4: streams.a.map: the server"),
         ("[state]\nfolder = 's'\n", "there is no section [serve]"),
         ("[serve]\nstate = '${NOT_SET}'\n", "the environment variable NOT_SET is not set"),
         ("[serve]\nidle = 'soon'\n", "--idle"),

@@ -1,0 +1,100 @@
+"""The graphs of the knowledge base: files of the state folder, and endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spaseq.kb.endpoint import Endpoint
+from spaseq.runs import Run
+from spaseq.server.problems import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class KbGraph:
+    """A graph of the knowledge base.
+
+    Args:
+        version: The record of the journal that set it, from 1; 0: it was given at the start.
+        file: The name of its file in the state folder.
+        url: The endpoint that is queried for it.
+        triples: How many it has, if it is in memory.
+    """
+
+    version: int
+    file: str = ""
+    url: str = ""
+    triples: int = 0
+
+
+class KbGraphs:
+    """All graphs.
+
+    Args:
+        folder: Where the files are.
+        given: The graphs that are given at the start: IRI → path or URL.
+    """
+
+    def __init__(self, folder: Path, given: Mapping[str, str]):
+        self._folder = folder
+        self.graphs: dict[str, KbGraph] = {
+            iri: KbGraph(0, url=place) for iri, place in given.items()
+        }
+
+    def put(self, iri: str, graph: KbGraph, run: Run | None) -> None:
+        """Add a graph or replace it, in the run too.
+
+        Raises:
+            KbError, LimitExceeded: if it cannot be read, or the run cannot use it.
+        """
+        if run is not None:
+            change = run.kb.replace if iri in run.kb.graphs else run.kb.load
+            change({iri: self._source(graph)})
+        self.graphs[iri] = graph
+
+    def remove(self, iri: str, run: Run | None) -> None:
+        """Remove a graph that no query names."""
+        if run is not None:
+            run.kb.unload(iri)
+        del self.graphs[iri]
+
+    def add_endpoints(self, urls: Mapping[str, str], revision: int, run: Run | None) -> list[str]:
+        """Add the endpoints that a query brings: IRI → URL. Returns the IRIs that are new.
+
+        Raises:
+            Problem: if a graph is there already, from elsewhere.
+        """
+        for iri, url in urls.items():
+            if iri in self.graphs and self.graphs[iri].url != url:
+                raise Problem(409, f"the KB graph <{iri}> is there already, from elsewhere", "kb")
+        added = [iri for iri in urls if iri not in self.graphs]
+        for iri in added:
+            self.put(iri, KbGraph(revision, url=urls[iri]), run)
+        return added
+
+    def _source(self, graph: KbGraph) -> Any:
+        if graph.file:
+            return self._folder / graph.file
+        if graph.url.partition(":")[0] in ("http", "https"):
+            return Endpoint(graph.url, on_failure="skip")
+        return graph.url
+
+    def sources(self) -> dict[str, Any]:
+        """The graphs as `Program.start` takes them."""
+        return {iri: self._source(graph) for iri, graph in self.graphs.items()}
+
+    # ------------------------------------------------------------ checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """The graphs as data for `restore`."""
+        return {
+            iri: [graph.version, graph.file, graph.url, graph.triples]
+            for iri, graph in self.graphs.items()
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Return to a state."""
+        for iri, (version, file, url, triples) in saved.items():
+            self.graphs[iri] = KbGraph(version, file, url, triples)
