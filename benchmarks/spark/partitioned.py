@@ -45,6 +45,7 @@ from spaseq.results import Match
 from spaseq.spark import chunks, events, match, session
 from spaseq.spark.division import Division
 from spaseq.spark.part_run import Feeder
+from spaseq.spark.shipping import shared
 from spaseq.spark.slices import Slices, cut, sliced
 from spaseq.spark.source import EventOptions
 from spaseq.spark.tasks import Dividing, Job, collecting_between, rows_of
@@ -270,7 +271,7 @@ def on_spark(
         division = Division(("sensor",), ((),) * 3 * cores)
         (columns,) = select_columns([columns_of(program, "timestamp")], wanted)
         job = Job(program, open_kb({}), columns, division)
-        dividing = Dividing(spark.sparkContext.broadcast(job))
+        dividing = Dividing(shared(spark, job))
         first = timed(lambda: count(quads(folder)))
         for _ in range(warm - 1):
             count(quads(folder))

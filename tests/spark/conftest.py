@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import socket
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,25 +18,35 @@ if not INSTALLED:
     # `test_spark_installed.py` says why.
     collect_ignore_glob = ["test_[!s]*.py", "test_sl*.py", "test_spark_example.py", "test_st*.py"]
 
-SETTINGS = {
-    "spark_ui_enabled": "false",
-    "spark_sql_shuffle_partitions": "2",
-    "spark_driver_bindAddress": "127.0.0.1",
-    "spark_driver_host": "127.0.0.1",
-    "spark_log_level": "ERROR",
-}
+CONNECT = "org.apache.spark.sql.connect.SparkConnectPlugin"
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from spaseq.spark.driver import session
+    """The session. It also serves clients of Spark Connect (`connect_server`)."""
+    from settings import small_session
 
     folder: Path = tmp_path_factory.mktemp("spark")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = session(
-            "local[2]", spark_local_dir=folder, spark_sql_warehouse_dir=folder, **SETTINGS
-        )
+    made = small_session(
+        "local[2]",
+        spark_local_dir=folder,
+        spark_sql_warehouse_dir=folder,
+        spark_plugins=CONNECT,
+        spark_connect_grpc_binding_address="127.0.0.1",
+        spark_connect_grpc_binding_port=free_port(),
+    )
     made.sparkContext.setLogLevel("ERROR")
     yield made
     made.stop()
+
+
+@pytest.fixture
+def connect_server(spark: SparkSession) -> str:
+    """The address at which clients of Spark Connect reach the session."""
+    return f"sc://127.0.0.1:{spark.conf.get('spark.connect.grpc.binding.port')}"

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import sys
 
-from spaseq.spark import match_stream, session
+from pyspark.sql import DataFrame, SparkSession
+from settings import small_session
+
+from spaseq.spark import match_stream
 
 STREAM = "http://example.org/s"
 LATENESS = "5 seconds"
@@ -29,16 +32,8 @@ WHERE {
 """
 
 
-def main(events: str, checkpoint: str, output: str, scratch: str) -> None:
-    spark = session(
-        "local[2]",
-        spark_local_dir=scratch,
-        spark_ui_enabled="false",
-        spark_sql_shuffle_partitions="2",
-        spark_driver_bindAddress="127.0.0.1",
-        spark_driver_host="127.0.0.1",
-    )
-    spark.sparkContext.setLogLevel("ERROR")
+def write_matches(spark: SparkSession, events: str, checkpoint: str, output: str) -> DataFrame:
+    """Write the matches of all files, going on where the checkpoint says."""
     stream = (
         spark.readStream.format("rdf-events")
         .option("stream", STREAM)
@@ -53,6 +48,13 @@ def main(events: str, checkpoint: str, output: str, scratch: str) -> None:
         .start(output)
     )
     query.awaitTermination()
+    return spark.read.json(output)
+
+
+def main(events: str, checkpoint: str, output: str, scratch: str) -> None:
+    spark = small_session("local[2]", spark_local_dir=scratch)
+    spark.sparkContext.setLogLevel("ERROR")
+    write_matches(spark, events, checkpoint, output)
     spark.stop()
     print("complete", flush=True)
 

@@ -106,7 +106,7 @@ def test_partitions_do_not_matter(
     assert found.total() > 5
     with warnings.catch_warnings():
         warnings.simplefilter("error" if query != SINGLE else "ignore", SingleTaskWarning)
-        for partitions in (1, 2, 7):
+        for partitions in (1, 7):
             assert rows(match(frame, program, kb, partitions=partitions)) == found
         assert rows(match(frame, program, kb, balance=True)) == found
 

@@ -1,8 +1,9 @@
-"""Batch and streaming on a Spark with two workers in separate processes.
+"""Batch and streaming on a Spark with two workers in separate processes, and on several cores.
 
-    python cluster_driver.py EVENTS FOLDER
+    python clusters_driver.py EVENTS FOLDER SHUFFLED QUERY
 
-Prints, as JSON, how many workers took part, and what was found in each way.
+Prints, as JSON, how many workers took part, what was found in each way over the folder EVENTS
+(`batch`, `stream`), and what QUERY found over the folder SHUFFLED, by number of cores (`cores`).
 """
 
 from __future__ import annotations
@@ -13,21 +14,36 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyspark
 from pyspark.sql import DataFrame
+from settings import small_session
 from streaming_driver import LATENESS, QUERY, STREAM
 
-from spaseq.spark import match, match_stream, session
+from spaseq.spark import match, match_stream
 
-SETTINGS = {
-    "spark_ui_enabled": "false",
-    "spark_sql_shuffle_partitions": "2",
-    "spark_driver_bindAddress": "127.0.0.1",
-    "spark_driver_host": "127.0.0.1",
-    "spark_executor_memory": "700m",
-}
+CORES = (1, 3)
+
+
+def described(rows: Iterable[Any]) -> list[list[Any]]:
+    """Matches by `id`, and by the places of their events."""
+    return sorted([row["id"], [[e["name"], e["ordinal"]] for e in row["events"]]] for row in rows)
+
+
+def batch(events: DataFrame, query: str, **options: int) -> list[list[Any]]:
+    return described(match(events, query, columns=["id", "events"], **options).collect())
+
+
+def on_cores(folder: str, query: str) -> dict[int, list[list[Any]]]:
+    found = {}
+    for cores in CORES:
+        spark = small_session(f"local[{cores}]")
+        reader = spark.read.format("rdf-events").option("stream", STREAM)
+        found[cores] = batch(reader.option("times", "decimal").load(folder), query)
+        spark.stop()
+    return found
 
 
 def _parents(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -41,8 +57,12 @@ def shown(matches: DataFrame) -> list[str]:
     return sorted(" ".join(row) for row in rows)
 
 
-def main(events: str, folder: Path) -> None:
-    spark = session("local-cluster[2,1,1024]", spark_local_dir=folder / "scratch", **SETTINGS)
+def on_workers(events: str, folder: Path) -> dict[str, Any]:
+    spark = small_session(
+        "local-cluster[2,1,1024]",
+        spark_local_dir=folder / "scratch",
+        spark_executor_memory="700m",
+    )
     spark.sparkContext.setLogLevel("ERROR")
     parents = spark.range(0, 8, 1, 8).mapInArrow(_parents, "id long").distinct()
     reader = spark.read.format("rdf-events").option("stream", STREAM)
@@ -61,8 +81,13 @@ def main(events: str, folder: Path) -> None:
     spark.stop()
     # What workers write down lies beside Spark itself.
     shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)
-    print(json.dumps(found))
+    return found
+
+
+def main(events: str, folder: str, shuffled: str, query: str) -> None:
+    found = on_workers(events, Path(folder))
+    print(json.dumps({**found, "cores": on_cores(shuffled, query)}), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(*sys.argv[1:5])
