@@ -81,12 +81,12 @@ def query(kind: int, least: int = 90, streams: Sequence[str] = ("s",)) -> str:
     )
 
 
-def of_sensor(sensor: int) -> str:
-    """A value of one sensor in the upper half, then its next value that is higher yet."""
+def of_sensor(sensor: int, half: int) -> str:
+    """A value of one sensor above `half`, then its next value that is higher yet."""
     this = f"?x = :x{sensor}"
     return (
         f"PREFIX : <{EX}> SELECT ?x ?v ?w WITHIN 1000 SECONDS FROM STREAM s :s WHERE {{ SEQ(A ; B) "
-        f"DEFINE GPM A ON s {{ ?x :p0 ?v FILTER({this} && ?v > 50000) }} "
+        f"DEFINE GPM A ON s {{ ?x :p0 ?v FILTER({this} && ?v > {half}) }} "
         f"DEFINE GPM B ON s {{ ?x :p0 ?w FILTER({this} && ?w > ?v) }} }}"
     )
 
@@ -186,36 +186,38 @@ def sequences(
     return merged_batches(batches.values())
 
 
-def rows(events: int, seed: int) -> list[Row]:
+def rows(events: int, seed: int, count: int) -> list[Row]:
+    """The runs; those of many queries have `count` of them."""
     tens = readings(events, 10, ("s",), seed)
-    thousands = readings(events, 1000, ("s",), seed)
+    many = readings(events, count, ("s",), seed)
     pairs = readings(events, 10, ("s", "r"), seed)
-    spread = readings(events, 1, ("s",), seed, sensors=1000, values=100_000)
+    spread = readings(events, 1, ("s",), seed, sensors=count, values=100 * count)
+    half = 50 * count
     return [
         Row("1 query, wants 1 event in 10", [query(0)], tens),
         Row(
             "10 queries, each wants 1 in 10", [query(n) for n in range(10)], tens, base="1 query, w"
         ),
-        Row("1 query of these, wants 1 in 1,000", [query(0)], thousands),
+        Row(f"1 query of these, wants 1 in {count:,}", [query(0)], many),
         Row(
-            "1,000 queries, each wants 1 in 1,000",
-            [query(n) for n in range(1000)],
-            thousands,
+            f"{count:,} queries, each wants 1 in {count:,}",
+            [query(n) for n in range(count)],
+            many,
             base="1 query of these",
         ),
         Row("1 query, few matches", [query(0, 96)], tens),
-        Row("1,000 queries equal to it", [query(0, 96)] * 1000, tens, base="1 query, few"),
-        Row("1 query of one sensor", [of_sensor(0)], spread),
+        Row(f"{count:,} queries equal to it", [query(0, 96)] * count, tens, base="1 query, few"),
+        Row("1 query of one sensor", [of_sensor(0, half)], spread),
         Row(
-            "1,000 queries of a sensor each",
-            [of_sensor(n) for n in range(1000)],
+            f"{count:,} queries of a sensor each",
+            [of_sensor(n, half) for n in range(count)],
             spread,
             base="1 query of one sensor",
         ),
         Row("1 query of a band of values", [of_band(0)], spread),
         Row(
-            "1,000 queries of a band each",
-            [of_band(n) for n in range(1000)],
+            f"{count:,} queries of a band each",
+            [of_band(n) for n in range(count)],
             spread,
             base="1 query of a band",
         ),
@@ -237,12 +239,14 @@ def based(table: Sequence[Row], row: Row) -> Row | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Many queries in one run.")
     parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--queries", type=int, default=1_000, help="how many are many")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--only", default="", help="the rows whose title has this text")
     options = parser.parse_args()
-    table = [row for row in rows(options.events, options.seed) if options.only in row.title]
+    table = rows(options.events, options.seed, options.queries)
+    table = [row for row in table if options.only in row.title]
     with tempfile.TemporaryDirectory() as folder:
         for row in table:
             row.prepare(Path(folder))

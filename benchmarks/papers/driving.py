@@ -40,9 +40,9 @@ KNOWN = {
     for peer in (
         Peer("polars", _python("polars")),
         Peer("duckdb", _python("duckdb")),
-        Peer("siddhi", [*_python("java"), "siddhi"]),
-        Peer("flink", [*_python("java"), "flink"], {"next": 40_000, "all": 20_000, "key": 40_000}),
-        Peer("pyoxigraph", _python("pyoxigraph"), {"next": 2_000, "all": 10_000, "key": 5_000}),
+        Peer("siddhi", [*_python("java"), "siddhi"], {"next": 100_000, "key": 10_000}),
+        Peer("flink", [*_python("java"), "flink"], {"next": 20_000, "all": 5_000, "key": 20_000}),
+        Peer("pyoxigraph", _python("pyoxigraph"), {"next": 1_000, "all": 5_000, "key": 2_000}),
         Peer(
             "comunica",
             ["node", str(FOLDER / "comunica_driver.mjs"), str(INSTALLED / "comunica")],

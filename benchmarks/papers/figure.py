@@ -28,6 +28,10 @@ Kind = Literal["ours", "other", "claim"]
 """Who a line is of: this engine, one that ran beside it, or the publication."""
 
 
+class LeftOut(Exception):
+    """A figure cannot be measured here; says why."""
+
+
 @dataclass(slots=True)
 class Point:
     """One place of the abscissa.
@@ -197,7 +201,10 @@ def main(measure: Callable[..., Figure], peers: bool = False) -> None:
         add_peers(parser)
     arguments = parser.parse_args()
     more = [chosen(arguments.peers or [])] if peers else []
-    figure = measure(arguments.short, *more)
+    try:
+        figure = measure(arguments.short, *more)
+    except LeftOut as why:
+        raise SystemExit(f"left out: {why}") from None
     print(text(figure))
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(figure.to_dict(), indent=1), "utf-8")

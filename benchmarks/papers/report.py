@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 
 from driving import chosen
-from figure import Figure, add_peers, text
+from figure import Figure, LeftOut, add_peers, text
 from plot import svg
 
 FOLDER = Path(__file__).parent
@@ -124,7 +124,11 @@ def main() -> None:
                 print("peers: left out, --peers is not given", end="\n\n")
                 continue
             more.append(chosen(arguments.peers))
-        figure: Figure = module_of(path).figure(arguments.short, *more)
+        try:
+            figure: Figure = module_of(path).figure(arguments.short, *more)
+        except LeftOut as why:
+            print(f"{path.relative_to(FOLDER)}: left out, {why}", end="\n\n")
+            continue
         print(text(figure), end="\n\n", flush=True)
         figures.append(figure)
         sections.append(section(figure, path))

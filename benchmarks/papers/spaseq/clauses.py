@@ -6,14 +6,13 @@ python benchmarks/papers/spaseq/clauses.py
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parents[2] / "automaton"))
 
-import trades
-from figure import Axis, Figure, Line, main, spread
+import feeds
+from figure import Axis, Figure, main, spread
 
 CLAUSES = (3, 4, 5, 6, 7)
 MINUTES = 40
@@ -31,17 +30,14 @@ def query(clauses: int, operator: str) -> str:
             for n in range(2, clauses + 1)
         },
     }
-    return trades.query(f" {operator} ".join(patterns), patterns, MINUTES)
+    return feeds.of_trades(f" {operator} ".join(patterns), patterns, MINUTES)
 
 
 def figure(short: bool) -> Figure:
     events, passes = (400, 1) if short else (60_000, 3)
-    with tempfile.TemporaryDirectory() as folder:
-        path = trades.generated(folder, events)
-        lines = [
-            Line(name, trades.rates({n: query(n, sign) for n in CLAUSES}, path, events, passes))
-            for name, sign in OPERATORS.items()
-        ]
+    ways = {name: {n: query(n, sign) for n in CLAUSES} for name, sign in OPERATORS.items()}
+    with feeds.trades(events) as feed:
+        lines = feeds.lines(ways, feed, passes)
     ratios = ", ".join(f"{spread(line.points):.2f} ({line.name})" for line in lines)
     return Figure(
         name="spaseq-clauses",
