@@ -40,8 +40,10 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
               "metrics": "metrics", "log-format": "log_format"},
 }  # fmt: skip
 """Section → key of the file → parameter of the command. `streams` has a table for each stream."""
-SERVE: Mapping[str, str] = {"kb": "kbs", "allow-url": "allowed_urls", "allow-origin": "origins",
-    "events": "framing"} | {name: name.replace("-", "_") for name in (
+SERVE: Mapping[str, str] = {
+    "kb": "kbs", "sink": "sinks", "queries-sink": "folder_sinks", "allow-url": "allowed_urls",
+    "allow-origin": "origins", "events": "framing",
+} | {name: name.replace("-", "_") for name in (
     "listen", "queries", "state", "manage", "entail", "lateness", "idle", "time-predicate",
     "arrival-time", "on-error", "checkpoint-every", "tokens", "tls-cert", "tls-key", "insecure",
     "allow-private", "max-groups", "max-steps", "max-memory", "on-limit", "max-body",
@@ -161,6 +163,8 @@ def load(path: str, environment: Mapping[str, str] | None = None, serves: bool =
         if parameter in defaults:
             given = defaults[parameter]
             defaults[parameter] = [f"{iri}={beside(place)}" for iri, place in given.items()]
+    if "sinks" in defaults:
+        defaults["sinks"] = [f"{name}={url}" for name, url in defaults["sinks"].items()]
     if "bound" in defaults:
         defaults["bound"] = [f"{name}={_term(v)}" for name, v in defaults["bound"].items()]
     if isinstance(defaults.get("state_policy"), str):
@@ -189,6 +193,7 @@ def _types() -> dict[str, Any]:
 
     of_serve: dict[str, Any] = kinds | {
         "queries": str | UnsetType, "allowed_urls": strings, "origins": strings,
+        "sinks": dict[str, str] | UnsetType, "folder_sinks": strings,
         **dict.fromkeys(("manage", "insecure", "allow_private"), bool | UnsetType),
         **dict.fromkeys(("max_memory", "max_body", "max_queries", "max_subscribers", "replay"),
                         int | UnsetType),

@@ -33,6 +33,10 @@ _OPTIONS = (
                  help="Allow clients to change queries and the knowledge base."),
     click.option("--stream", "streams", multiple=True, metavar="NAME=SOURCE",
                  help="Feed a stream from a file, folder or URL; again for several files."),
+    click.option("--sink", "sinks", multiple=True, metavar="NAME=URL",
+                 help="A place that queries can send their matches to, by its name."),
+    click.option("--queries-sink", "folder_sinks", multiple=True, metavar="NAME",
+                 help="Send the matches of the queries in --queries to this sink."),
     click.option("--kb", "kbs", multiple=True, metavar="IRI=FILE|URL",
                  help="A graph of the knowledge base."),
     click.option("--entail", type=click.Choice(("rdfs", "owl-ql")),
@@ -123,6 +127,10 @@ def _options(given: dict[str, Any]) -> Options:
     lateness = given["lateness"]
     if lateness is not None:
         seconds(lateness, "--lateness", least=0.0)
+    sinks = _pairs(given["sinks"], "--sink")
+    for name in given["folder_sinks"]:
+        if name not in sinks:
+            raise click.UsageError(f"--queries-sink {name}: no --sink declares it")
     limits = {name: given[name] for name in ("max_groups", "max_steps", "max_memory", "on_limit")}
     return Options(
         host=host,
@@ -132,6 +140,8 @@ def _options(given: dict[str, Any]) -> Options:
         manages=given["manage"],
         kb=_pairs(given["kbs"], "--kb"),
         sources=_sources(given["streams"]),
+        sinks=sinks,
+        folder_sinks=given["folder_sinks"],
         reading=ReadOptions(
             framing=Framing.parse(given["framing"]),
             time_predicate=given["time_predicate"],

@@ -30,7 +30,6 @@ from spaseq.live.kafka import (
     kafka_client,
     wait_for_broker,
 )
-from spaseq.live.sqlite_sink import match_id
 from spaseq.live.waiting import Waiting
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -118,7 +117,7 @@ class KafkaSink:
         text = None
         if any(part is not None for part in key):
             text = key[0] if len(key) == 1 else json.dumps(key, ensure_ascii=False)
-        headers = [("content-type", b"application/json"), ("spaseq-id", match_id(match).encode())]
+        headers = [("content-type", b"application/json"), ("spaseq-id", match.id.encode())]
         self._begin()
         while True:
             try:

@@ -16,7 +16,6 @@ from typing import Any
 from spaseq.errors import SpaseqError
 from spaseq.live.addresses import client
 from spaseq.live.mqtt import REFUSED, begin, mqtt_address, mqtt_client
-from spaseq.live.sqlite_sink import match_id
 from spaseq.live.waiting import Waiting
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -80,7 +79,7 @@ class MqttSink:
         types = client("paho.mqtt.packettypes", "paho-mqtt", "mqtt", "mqtt")
         own = properties.Properties(types.PacketTypes.PUBLISH)
         own.ContentType = "application/json"
-        own.UserProperty = ("spaseq-id", match_id(match))
+        own.UserProperty = ("spaseq-id", match.id)
         self._wait(MAX_IN_FLIGHT)
         with self._changed:
             if not self._open:

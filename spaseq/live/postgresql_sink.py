@@ -21,7 +21,6 @@ from spaseq.io.identity import plain
 from spaseq.live.addresses import client, redacted, secret
 from spaseq.live.commits import agreed
 from spaseq.live.receiving import Pauses
-from spaseq.live.sqlite_sink import match_id
 from spaseq.live.waiting import Waiting
 from spaseq.rdf.time import json_value
 from spaseq.results import Match
@@ -143,7 +142,7 @@ class PostgresqlSink:
         bindings = {name: plain(term) for name, term in match.bindings.items()}
         self._rows.append(
             (
-                match_id(match),
+                match.id,
                 match.query,
                 None if match.start is None else str(json_value(match.start)),
                 str(json_value(match.end)),

@@ -20,7 +20,6 @@ from spaseq.errors import InputError, SpaseqError
 from spaseq.live.addresses import Address, address, client
 from spaseq.live.protocols import Chunk, Message, Position
 from spaseq.live.receiving import Pauses
-from spaseq.live.sqlite_sink import match_id
 from spaseq.live.tls import trusted, untrusted
 from spaseq.live.waiting import Waiting
 from spaseq.results import Match
@@ -290,7 +289,7 @@ class RedisSink:
             {
                 self._field: match.to_json(),
                 "content-type": "application/json",
-                "id": match_id(match),
+                "id": match.id,
             }
         )
         self.written += 1

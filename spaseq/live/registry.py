@@ -91,6 +91,17 @@ def open_sink(url: str, keeps: bool) -> Sink:
     return cast(Sink, _maker(url, "sinks", SINKS)(url, keeps))
 
 
+def check_sink(url: str) -> None:
+    """Refuse a URL that cannot be that of a sink.
+
+    Raises:
+        SpaseqError: for a path, and for an unknown scheme.
+    """
+    if not is_url(url, "sinks"):
+        raise SpaseqError(f"{redacted(url)}: write a URL with one of {', '.join(sorted(SINKS))}")
+    _maker(url, "sinks", SINKS)
+
+
 def _maker(url: str, group: str, built_in: Mapping[str, str]) -> Callable[..., Any]:
     scheme = scheme_of(url) or ""
     if scheme in built_in:

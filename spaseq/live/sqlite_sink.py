@@ -17,24 +17,14 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from spaseq.errors import SpaseqError
-from spaseq.io.identity import plain, witness_shown
+from spaseq.io.identity import plain
 from spaseq.live.commits import agreed
 from spaseq.live.waiting import Waiting
-from spaseq.rdf.event import n_triples
 from spaseq.rdf.time import json_value
 from spaseq.results import Match
-from spaseq.results.identity import match_digest
 from spaseq.runs import Run
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-
-
-def match_id(match: Match) -> str:
-    """The identifier of a match, which is the same whenever the match is found."""
-    parts = [witness_shown(witness, "timestamp")[1] for witness in match.events]
-    return match_digest(match, parts, list(map(n_triples, match.bindings.values())))
-
-
 WAIT_SECONDS = 30.0
 """How long to wait for another process that has the database locked."""
 ATTEMPT_MILLIS = 1000
@@ -101,7 +91,7 @@ class SqliteSink:
         bindings = {name: plain(term) for name, term in match.bindings.items()}
         self._rows.append(
             (
-                match_id(match),
+                match.id,
                 match.query,
                 start,
                 json_value(match.end),

@@ -25,7 +25,6 @@ from typing import Any, TextIO
 from spaseq.errors import SpaseqError
 from spaseq.live.addresses import secret
 from spaseq.live.receiving import Pauses
-from spaseq.live.sqlite_sink import match_id
 from spaseq.live.tls import untrusted
 from spaseq.live.waiting import Waiting
 from spaseq.live.web import RETRIED, http_client, web_address
@@ -89,7 +88,7 @@ class WebhookSink:
         """Requests are made of matches that are objects."""
 
     def write(self, match: Match) -> None:
-        item = match_id(match), match.to_json().encode()
+        item = match.id, match.to_json().encode()
         while True:
             self._raise_failure()
             try:

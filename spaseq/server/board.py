@@ -70,6 +70,8 @@ class Board:
         self.channels: dict[str, Channel] = {}
         self.wake: Callable[[Collection[Channel]], None] = lambda channels: None
         """Called in the thread of the engine with the channels that have something new."""
+        self.deliver: Callable[[Collection[str]], None] = lambda names: None
+        """Called in the thread of the engine with the queries that have new matches."""
         self._told: set[str] = set()
         self._touched: set[str] = set()
         self._watermark: Any = None
@@ -119,7 +121,9 @@ class Board:
             channel = self.channels.get(name)
             if channel is not None and (channel.topic.publish(watermark) or name in self._told):
                 changed.append(channel)
-        self._touched, self._told = set(), set()
+        touched, self._touched, self._told = self._touched, set(), set()
+        if touched:
+            self.deliver(touched)
         if changed:
             self.wake(changed)
 

@@ -80,6 +80,7 @@ class DrainingVersions:
                 version.definition.to_dict(),
                 version.revision,
                 dict(version.streams),
+                version.born,
                 version.draining,
                 version.until,
             ]
@@ -88,9 +89,9 @@ class DrainingVersions:
 
     def restore(self, saved: list[Any]) -> None:
         """Return to a state."""
-        for record, data, revision, streams, own, until in saved:
+        for record, data, revision, streams, born, own, until in saved:
             definition = Definition.from_dict(data)
-            self._versions[record] = Standing(definition, revision, streams, "", own, until)
+            self._versions[record] = Standing(definition, revision, streams, born, "", own, until)
 
     def definitions(self) -> Mapping[str, Definition]:
         """The name of each version in the run → its definition."""

@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
@@ -34,6 +34,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.results import Match
 from spaseq.server.board import Board
 from spaseq.server.bodies import Body
+from spaseq.server.deliveries import Deliveries, Place
 from spaseq.server.event_search import find_event
 from spaseq.server.feeds import chunk_record
 from spaseq.server.inputs import Late, time_of_json
@@ -49,6 +50,7 @@ from spaseq.server.problems import Problem
 from spaseq.server.recovery import blamed, failure_record, recovered
 from spaseq.server.sources import SourceReader, Sources
 from spaseq.server.standing import Definition, Standing
+from spaseq.server.topics import Topic
 
 TURN_CALLS = 256
 """The most calls of one turn."""
@@ -77,6 +79,7 @@ class EngineSettings:
         queued_bytes: The bytes of events that may wait in the queue.
         durable: Whether the folder outlives the process.
         sources: Name of a stream → the paths or URLs that feed it.
+        sinks: Name of a sink → its URL.
     """
 
     folder: Path
@@ -85,6 +88,7 @@ class EngineSettings:
     queued_bytes: int = 1 << 26
     durable: bool = True
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sinks: Mapping[str, str] = field(default_factory=dict)
 
 
 class Engine:
@@ -142,6 +146,11 @@ class Engine:
             self._folder, board, self._saved, self._positions, self._header,
             self._acknowledge, 0 if last is None else last.number, settings.checkpoint, log,
         )  # fmt: skip
+        self.deliveries = Deliveries(
+            settings.sinks, settings.folder / "deliveries",
+            self._folder.identifier, lambda: self.machine.run, log,
+        )  # fmt: skip
+        board.deliver = self.deliveries.wake
         self.sources = Sources(settings.sources, self._arrived, settings.durable, log)
         try:
             self.sources.check(self.machine.feeds, str(settings.folder))
@@ -167,7 +176,28 @@ class Engine:
         for reader in self.sources.unread:
             self._log(f"the source of {reader.name} is read when a query reads this stream")
         self.board.publish(self.machine.watermark)
+        self.deliveries.begin(self._delivered)
         self._thread.start()
+
+    @property
+    def sink_names(self) -> Collection[str]:
+        """The sinks that queries can name."""
+        return self._settings.sinks.keys()
+
+    @property
+    def _delivered(self) -> dict[Place, Topic]:
+        """The deliveries that the queries want."""
+        return {
+            Place(name, standing.born, sink): self.board.channel(name).topic
+            for name, standing in self.machine.listed.items()
+            for sink in standing.definition.sinks
+        }
+
+    def _keep_listed(self) -> None:
+        """Let the replay buffers and deliveries be those of the queries that are there."""
+        self.board.keep(self.machine.listed)
+        if self._thread.is_alive():
+            self.deliveries.update(self._delivered)
 
     @property
     def queued(self) -> int:
@@ -215,6 +245,7 @@ class Engine:
             self._arrived.notify()
         if self._thread.is_alive():
             self._thread.join()
+        self.deliveries.stop()
         self.close()
 
     def close(self) -> None:
@@ -309,7 +340,7 @@ class Engine:
             self._journal.append({"do": "drained", "record": record})
             machine.end_draining(record)
         if records:
-            self.board.keep(machine.listed)
+            self._keep_listed()
 
     def _notice_silence(self) -> None:
         """Let streams that are silent no longer hold the others back."""
@@ -422,7 +453,7 @@ class Engine:
         machine = self.machine
         machine.put_query(definition, program, state, self._journal.next)
         self._journal.append({"do": "query", "definition": definition.to_dict(), "state": state})
-        self.board.keep(machine.listed)
+        self._keep_listed()
         self._begin_sources()
         return machine.queries[definition.name]
 
@@ -431,7 +462,7 @@ class Engine:
         self.machine.begin_queries(definitions, program, self._journal.next)
         data = [definition.to_dict() for definition in definitions]
         self._journal.append({"do": "queries", "definitions": data})
-        self.board.keep(self.machine.listed)
+        self._keep_listed()
 
     def remove_query(self, name: str, drain: bool = False, seconds: float | None = None) -> None:
         """Remove a query; see `Machine.remove_query`.
@@ -445,7 +476,7 @@ class Engine:
         self.machine.remove_query(name, self._journal.next, drain, until)
         says: dict[str, Any] = {"do": "remove", "name": name}
         self._journal.append(says | ({"drain": True, "until": until} if drain else {}))
-        self.board.keep(self.machine.listed)
+        self._keep_listed()
 
     def put_kb(self, iri: str, file: str, triples: int) -> KbGraph:
         """Add or replace a KB graph whose file is in `kb_folder` and synced."""
@@ -513,7 +544,7 @@ class Engine:
         heard = {stream.iri: stream.heard for stream in self.machine.streams.values()}
         with self.board.again({} if last is None else last.header["token"]):
             self.machine = self._recovered(last)
-        self.board.keep(self.machine.listed)
+        self._keep_listed()
         for iri, at in heard.items():
             if iri in self.machine.streams:
                 self.machine.streams[iri].heard = at

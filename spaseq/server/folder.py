@@ -11,7 +11,7 @@ Queries that clients registered under the same names are not touched.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -41,10 +41,18 @@ class QueryFolder:
         path: The folder.
         context: The server, whose engine runs when `look` is called.
         log: Reports files that cannot be used.
+        sinks: The names of the sinks that the matches go to.
     """
 
-    def __init__(self, path: Path, context: Context, log: Callable[[str], None]):
+    def __init__(
+        self,
+        path: Path,
+        context: Context,
+        log: Callable[[str], None],
+        sinks: Sequence[str] = (),
+    ):
         self._path = path
+        self._sinks = list(sinks)
         self._context = context
         self._log = log
         self._seen: dict[str, _Stamp] = {}
@@ -59,7 +67,7 @@ class QueryFolder:
                 for name in found
                 if name not in machine.queries and (text := self._text(name)) is not None
             }
-            definitions = [Definition(name, text, folder=True) for name, text in fresh.items()]
+            definitions = [self._definition(name, text) for name, text in fresh.items()]
             self._begin_all(definitions)
             self._seen = {name: found[name] for name in fresh}
 
@@ -129,12 +137,15 @@ class QueryFolder:
             self._log(f"{path}: {error}")
             return None
 
+    def _definition(self, name: str, text: str) -> Definition:
+        return Definition(name, text, folder=True, sinks=self._sinks)
+
     def _register(self, name: str, again: bool) -> None:
         """Register a file; `again`: it was written while the server ran."""
         text = self._text(name)
         if text is None:
             return
-        definition = Definition(name, text, folder=True)
+        definition = self._definition(name, text)
         before = self._context.engine.machine.queries.get(name)
         if before is not None and not before.definition.folder:
             self._log(f"{self._path / name}.rq: a client has registered a query of this name")

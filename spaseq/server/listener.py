@@ -37,7 +37,7 @@ class Listener(uvicorn.Server):
     def __init__(self, context: Context, options: Options, log: Callable[[str], None]):
         folder = None
         if options.queries is not None:
-            folder = QueryFolder(Path(options.queries), context, log)
+            folder = QueryFolder(Path(options.queries), context, log, options.folder_sinks)
         super().__init__(
             uvicorn.Config(
                 make_app(context, folder),

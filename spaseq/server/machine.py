@@ -21,7 +21,6 @@ from spaseq.engine.changes import StatePolicy
 from spaseq.errors import ChangeError, QueryWarning
 from spaseq.io.read_options import ReadOptions, TimeDomain
 from spaseq.live.protocols import Chunk
-from spaseq.live.sqlite_sink import match_id
 from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
@@ -135,9 +134,15 @@ class Machine:
             for iri in added:
                 self.kb.remove(iri, self.run)
             raise
-        self.queries[name] = Standing(definition, revision, program.stream_names)
+        born = self._born(name, revision)
+        self.queries[name] = Standing(definition, revision, program.stream_names, born)
         for iri in program.streams:
             self._add_stream(iri)
+
+    def _born(self, name: str, revision: int) -> int:
+        """The record that registered the query of a name, or its version that still drains."""
+        known = self.listed.get(name)
+        return revision if known is None else known.born
 
     def begin_queries(
         self, definitions: Sequence[Definition], program: Program, revision: int
@@ -156,7 +161,7 @@ class Machine:
         known = dict(zip(program.names, program.sources, strict=True))
         for definition in definitions:
             streams = {one.name: one.iri.value for one in known[definition.name].streams}
-            self.queries[definition.name] = Standing(definition, revision, streams)
+            self.queries[definition.name] = Standing(definition, revision, streams, revision)
         for iri in program.streams:
             self._add_stream(iri)
 
@@ -223,7 +228,8 @@ class Machine:
             self._leave(definition.name, revision, state == "drain")
         program = definition.compile()
         streams = program.stream_names
-        self.queries[definition.name] = Standing(definition, revision, streams, failure)
+        born = self._born(definition.name, revision)
+        self.queries[definition.name] = Standing(definition, revision, streams, born, failure)
         # Its events are in the journal, also those of a stream that no other query reads.
         for iri in program.streams:
             self._add_stream(iri)
@@ -606,7 +612,7 @@ class Machine:
 
     def _emit(self, found: Iterable[Match]) -> None:
         for match in found:
-            self._found(match, match_id(match))
+            self._found(match, match.id)
 
     @property
     def watermark(self) -> Any:
@@ -626,6 +632,7 @@ class Machine:
                     standing.definition.to_dict(),
                     standing.revision,
                     dict(standing.streams),
+                    standing.born,
                     standing.failure,
                 ]
                 for standing in self.queries.values()
@@ -654,9 +661,9 @@ class Machine:
         Returns:
             Record → the streams and indexes of events that wait.
         """
-        for data, revision, streams, failure in saved["queries"]:
+        for data, *rest in saved["queries"]:
             definition = Definition.from_dict(data)
-            self.queries[definition.name] = Standing(definition, revision, streams, failure)
+            self.queries[definition.name] = Standing(definition, *rest)
         self.draining.restore(saved["draining"])
         self.kb.restore(saved["kb"])
         self.domain.kind, self.domain.origin = saved["domain"]

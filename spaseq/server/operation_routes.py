@@ -51,7 +51,7 @@ def obstacles(server: Context) -> list[str]:
     for reader in engine.sources:
         if reader.problem:
             found.append(f"source of {reader.name}: {reader.problem}")
-    return found
+    return found + engine.deliveries.problems()
 
 
 async def metrics(request: Request) -> Response:

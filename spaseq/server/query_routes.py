@@ -40,7 +40,7 @@ async def put(request: Request) -> Response:
     state: Any = None
     if essence == "application/json":
         parsed = context.parsed_json(data)
-        definition = definition_of(name, parsed, server.urls)
+        definition = definition_of(name, parsed, server.urls, server.engine.sink_names)
         state = parsed.get("state")
     elif essence in (SPARQL, "", "text/plain", "application/x-www-form-urlencoded"):
         definition = definition_of(name, {"text": context.text_of(data)}, server.urls)
@@ -194,6 +194,7 @@ def describe(server: Context, standing: Standing) -> dict[str, Any]:
         "text": definition.text,
         "bind": definition.bind,
         "kb": definition.kb,
+        "sinks": list(definition.sinks),
         "paused": definition.paused,
         "revision": standing.revision,
         "etag": standing.etag,
@@ -204,6 +205,9 @@ def describe(server: Context, standing: Standing) -> dict[str, Any]:
     versions = server.engine.machine.draining.of(definition.name)
     if versions and not standing.draining:
         shown["draining"] = [{"revision": one.revision, "until": _instant(one)} for one in versions]
+    deliveries = server.engine.deliveries.of(definition.name)
+    if deliveries:
+        shown["deliveries"] = [one.to_dict() for one in deliveries]
     if standing.failure:
         shown["failure"] = standing.failure
     if definition.folder:

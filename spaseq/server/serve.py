@@ -14,6 +14,7 @@ from typing import Any
 
 from spaseq.errors import SpaseqError
 from spaseq.io.read_options import ReadOptions
+from spaseq.live.registry import check_sink
 from spaseq.server.auth import LOOPBACK_NAMES, Access, is_loopback, read_tokens
 from spaseq.server.board import Board
 from spaseq.server.context import Context, RequestLimits
@@ -33,6 +34,8 @@ class Options:
     manages: bool = False
     kb: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sinks: Mapping[str, str] = field(default_factory=dict)
+    folder_sinks: Sequence[str] = ()
     reading: ReadOptions = field(default_factory=ReadOptions)
     entail: str | None = None
     run_limits: Mapping[str, Any] = field(default_factory=dict)
@@ -84,6 +87,11 @@ def context_for(options: Options, folder: Path, log: Callable[[str], None]) -> C
         urls = AllowedUrls(tuple(options.allowed_urls), options.allow_private)
     except ValueError as error:
         raise SpaseqError(f"--allow-url {error}") from error
+    for name, url in options.sinks.items():
+        try:
+            check_sink(url)
+        except SpaseqError as error:
+            raise SpaseqError(f"--sink {name}: {error}") from error
     access = access_of(options)
     settings = EngineSettings(
         folder,
@@ -91,6 +99,7 @@ def context_for(options: Options, folder: Path, log: Callable[[str], None]) -> C
         options.idle,
         durable=options.state is not None,
         sources=options.sources,
+        sinks=options.sinks,
     )
     run = RunSettings(options.reading, options.entail, options.run_limits, options.kb)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -33,6 +33,7 @@ class Definition:
         kb: IRI of a KB graph → URL of the endpoint that is queried for it.
         paused: Whether it sees no events at present.
         folder: Whether it comes from a file of the folder that the server watches.
+        sinks: The names of the sinks that its matches go to.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Definition:
     kb: Mapping[str, str] = field(default_factory=dict)
     paused: bool = False
     folder: bool = False
+    sinks: Sequence[str] = field(default_factory=list)
 
     @property
     def etag(self) -> str:
@@ -78,6 +80,7 @@ class Standing:
         definition: What the client said.
         revision: The record of the journal that made it.
         streams: Name in the query → IRI of the streams that it reads.
+        born: The record that registered it; its later versions have the same one.
         failure: The error that took it out of the run; empty: none.
         draining: Its name in the run while it finishes its partial matches and begins no others;
             empty: it does not drain.
@@ -87,6 +90,7 @@ class Standing:
     definition: Definition
     revision: int
     streams: Mapping[str, str]
+    born: int
     failure: str = ""
     draining: str = ""
     until: float | None = None
@@ -133,11 +137,19 @@ def check_name(name: str) -> str:
     return name
 
 
-def definition_of(name: str, data: Any, urls: AllowedUrls) -> Definition:
+def definition_of(
+    name: str, data: Any, urls: AllowedUrls, known_sinks: Collection[str] = ()
+) -> Definition:
     """The definition in the JSON body of a PUT.
 
+    Args:
+        name: The name of the query.
+        data: The body.
+        urls: Checks the URLs in it.
+        known_sinks: The names of the sinks that the operator has declared.
+
     Raises:
-        Problem: if it is not as it should be; `urls` checks the URLs in it.
+        Problem: if it is not as it should be.
     """
     if not isinstance(data, dict):
         raise Problem(422, "the body is a JSON object, or the text of a query", "definition")
@@ -154,8 +166,17 @@ def definition_of(name: str, data: Any, urls: AllowedUrls) -> Definition:
             raise Problem(
                 422, f"{key}: is that of the server, for all queries: spaseq serve --help", key
             )
-    if data.get("sinks"):
-        raise Problem(422, "sinks: the server sends matches to subscribers only", "sinks")
+    sinks = data.get("sinks") or []
+    _check(
+        isinstance(sinks, list) and all(isinstance(one, str) for one in sinks),
+        "sinks: a list of names that --sink declares",
+    )
+    unknown_sinks = set(sinks) - set(known_sinks)
+    if unknown_sinks:
+        raise Problem(
+            422, f"there is no sink {min(unknown_sinks)!r}: the operator declares sinks by --sink",
+            "sinks", known=sorted(known_sinks),
+        )  # fmt: skip
     kb = data.get("kb") or {}
     _check(
         isinstance(kb, dict) and all(isinstance(v, str) for v in kb.values()),
@@ -165,7 +186,9 @@ def definition_of(name: str, data: Any, urls: AllowedUrls) -> Definition:
         urls.check(url)
     paused = data.get("paused", False)
     _check(isinstance(paused, bool), "paused: true or false")
-    return Definition(name, text, bindings_of(data.get("bind")), kb, paused)
+    return Definition(
+        name, text, bindings_of(data.get("bind")), kb, paused, sinks=list(dict.fromkeys(sinks))
+    )
 
 
 def bindings_of(data: Any) -> dict[str, Any]:

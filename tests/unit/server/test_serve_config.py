@@ -26,6 +26,8 @@ lateness = "5s"
 idle = "never"
 allow-url = ["https://data.example/"]
 kb = { "http://example.org/kb" = "kb.ttl" }
+sink = { table = "sqlite:matches.db" }
+queries-sink = ["table"]
 max-groups = 7
 max-memory = 1000
 replay = 12
@@ -64,6 +66,8 @@ def test_a_file_gives_defaults_and_the_command_line_has_precedence(
     assert (options.queries, options.state) == (str(tmp_path / "rules"), str(tmp_path / "kept"))
     assert options.tokens == "/etc/tokens"
     assert (options.idle, options.replay) == (None, 99)
+    assert options.sinks == {"table": "sqlite:matches.db"}
+    assert list(options.folder_sinks) == ["table"]
     assert options.sources == {
         "trades": [str(tmp_path / "a.nq"), str(tmp_path / "b.nq")],
         "http://example.org/news": ["mqtt://localhost/news"],
