@@ -3,10 +3,11 @@
 The events of a stream are spread over `kinds` predicates; a query reads one of them and so wants
 one event in so many. `read` is the whole path from a file of N-Quads to matches, as `spaseq run`
 takes it; `encoded` starts from batches that a reader has encoded before. All queries of a run are
-different, except in the row of identical ones; those of a sensor each, or of a band of values each,
-differ in a constant of their filters only. Each number of matches is checked against runs of
-the queries one by one (`--check`, for small sizes). Times are those of the processor; passes of the
-rows are interleaved, and a ratio is the median of the ratios of neighbouring passes.
+different, except in the row of identical ones; those of a sensor each, of a band of values each, or
+with thresholds differ in constants of their filters only. Each number of matches is checked against
+runs of the queries one by one (`--check`, for small sizes). Times are those of the processor, with
+making the matches; passes of the rows are interleaved, and a ratio is the median of the ratios of
+neighbouring passes.
 
     python benchmarks/many/queries.py --events 200000 --repeat 5
 """
@@ -98,6 +99,15 @@ def of_band(band: int) -> str:
         f"PREFIX : <{EX}> SELECT ?v ?w WITHIN 1000 SECONDS FROM STREAM s :s WHERE {{ SEQ(A ; B) "
         f"DEFINE GPM A ON s {{ ?x :p0 ?v FILTER(?v >= {least} && ?v <= {most}) }} "
         f"DEFINE GPM B ON s {{ ?y :p0 ?w FILTER(?w >= {least} && ?w <= {most} && ?w > ?v) }} }}"
+    )
+
+
+def above(least: int, columns: str = "?x ?v ?w") -> str:
+    """A value above a threshold, then the next value of the sensor that is higher yet."""
+    return (
+        f"PREFIX : <{EX}> SELECT {columns} WITHIN 1000 SECONDS FROM STREAM s :s WHERE {{ "
+        f"SEQ(A ; B) DEFINE GPM A ON s {{ ?x :p0 ?v FILTER(?v > {least}) }} "
+        f"DEFINE GPM B ON s {{ ?x :p0 ?w FILTER(?w > ?v) }} }}"
     )
 
 
@@ -220,6 +230,25 @@ def rows(events: int, seed: int, count: int) -> list[Row]:
             [of_band(n) for n in range(count)],
             spread,
             base="1 query of a band",
+        ),
+        Row("1 query with a threshold", [above(90_000)], spread),
+        Row(
+            "2 queries with thresholds",
+            [above(90_000), above(95_000)],
+            spread,
+            base="1 query with a t",
+        ),
+        Row(
+            "2 queries that select others",
+            [above(90_000), above(90_000, "?v")],
+            spread,
+            base="1 query with a t",
+        ),
+        Row(
+            "1,000 queries with thresholds",
+            [above(90_000 + 10 * n) for n in range(1000)],
+            spread,
+            base="1 query with a t",
         ),
         Row(
             "1 query over two streams",

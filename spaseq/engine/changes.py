@@ -295,7 +295,7 @@ class Change:
         """
         if shared:
             known = None if new else self._run.shared_patterns().find(pattern)
-            if known is None:
+            if known is None or known in self._patterns:  # its number belongs to a new pattern
                 known = self._new_tasks.get(canonical(pattern))
             if known is not None:
                 if known in self._free:

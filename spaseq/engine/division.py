@@ -8,10 +8,15 @@ from functools import cached_property
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._decode import MatchDecoder
-from spaseq.engine.native._matches import divided
+from spaseq.engine.native._matches import divided, divided_by_thresholds
 from spaseq.engine.part_states import Part, PartStates
 from spaseq.plan.templates import Template
+from spaseq.plan.thresholds import Threshold
+from spaseq.rdf.event import Term
 from spaseq.results import Match
+
+_REMEMBERED = 4096
+"""Values whose place among the thresholds is remembered."""
 
 
 class Reader:
@@ -24,6 +29,26 @@ class Reader:
     def reading(self) -> MatchDecoder:
         """The decoder, with the name and the columns of the query."""
         return self._query.native.reader(self._name, self._columns)
+
+
+class Reached(dict[tuple[Term, ...], int]):
+    """The terms of the compared variables → the number of queries that have the match.
+
+    Args:
+        thresholds: The thresholds of the queries.
+        variables: The variables of these, in the order of the terms.
+    """
+
+    def __init__(self, thresholds: Sequence[Threshold], variables: Sequence[str]):
+        super().__init__()
+        self._thresholds = [(variables.index(each.variable), each) for each in thresholds]
+
+    def __missing__(self, terms: tuple[Term, ...]) -> int:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        reached = min(each.reached(terms[place]) for place, each in self._thresholds)
+        self[terms] = reached
+        return reached
 
 
 class Division:
@@ -45,18 +70,27 @@ class Division:
             for number in template.queries
             for plan in [public.queries[number].plan]
         }
+        members = [tuple((n, readers[n]) for n in some) for some in template.members]
+        self._columns = len(template.compared)
+        self._reached = Reached(template.thresholds, template.compared)
+        self._ordered = members[0]
         self._readers = {
-            _text(number) if template.numbered else None: tuple((n, readers[n]) for n in some)
-            for number, some in enumerate(template.members)
+            _text(number) if template.numbered else None: some
+            for number, some in enumerate(members)
         }
 
     def __call__(self, matches: Iterable[Match]) -> list[tuple[int, list[Match]]]:
         """(number of a query, its matches), by number."""
+        if self._columns:
+            return divided_by_thresholds(
+                matches, self._ordered, self._columns, self._reached, self.matched
+            )
         return divided(matches, self._readers, self.matched)
 
     def parts(self) -> list[tuple[int, Part]]:
         """(number of a query, the query with its part of the state)."""
-        states, numbered = PartStates(self.query), self.template.numbered
+        numbered, thresholds = self.template.numbered, self.template.thresholds
+        states = PartStates(self.query, thresholds)
         return [
             (
                 query,
@@ -65,11 +99,12 @@ class Division:
                     states,
                     self._public.queries[query],
                     number if numbered else None,
+                    place,
                     self.matched[query],
                 ),
             )
             for number, some in enumerate(self.template.members)
-            for query in some
+            for place, query in enumerate(some)
         ]
 
 

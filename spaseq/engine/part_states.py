@@ -2,7 +2,8 @@
 
 Both automata have the same places, edges and guards. The template's has more registers, and its
 rows more columns: those of the constants and of the number of the query. Every group, and so every
-partial match, belongs to one query, whose number is one of the registers of the group.
+partial match, belongs to one query, whose number is one of the registers of the group. A query with
+thresholds has the partial matches whose rows reach them.
 
 Cost: linear in the state, for all queries together, and in the instants of the window for each.
 """
@@ -25,8 +26,20 @@ from spaseq.nfa.native.conjunction_tables import DATED
 from spaseq.nfa.native.register_tables import bound_by
 from spaseq.nfa.native.tables import tables
 from spaseq.nfa.registers import RegisterFile
-from spaseq.nfa.state import NOTHING, AutomatonState, BufferedRow, GroupState, NodeAt, NodeState
+from spaseq.nfa.state import (
+    NOTHING,
+    AutomatonState,
+    BufferedRow,
+    GroupState,
+    LabelState,
+    NodeAt,
+    NodeState,
+    UnionState,
+)
+from spaseq.plan.logical import Occurrence
 from spaseq.plan.templates import NUMBER
+from spaseq.plan.thresholds import Threshold
+from spaseq.rdf.event import Term
 
 
 def corresponds(template: CompiledQuery, query: CompiledQuery, numbered: bool) -> bool:
@@ -79,8 +92,9 @@ def _number_at(template: CompiledQuery, registers: Sequence[int]) -> int | None:
 class PartStates:
     """The states of the queries of one template, at the time of the first call."""
 
-    def __init__(self, query: QueryRun):
+    def __init__(self, query: QueryRun, thresholds: Sequence[Threshold]):
         self._query = query
+        self._thresholds = thresholds
         self._whole: AutomatonState | None = None
         self._groups: dict[int | None, list[GroupState]] = defaultdict(list)
         self._pending: dict[int | None, list[NodeAt]] = defaultdict(list)
@@ -90,12 +104,18 @@ class PartStates:
         self._of_gpm: dict[int, int] = {}
         """Label of a buffered row → its GPM."""
 
-    def of(self, number: int | None, part: CompiledQuery) -> AutomatonState:
-        """The state of the queries with a number; None: of all, which differ in no constant."""
+    def of(self, number: int | None, place: int, part: CompiledQuery) -> AutomatonState:
+        """The state of one query.
+
+        Args:
+            number: The number of the query; None if the template has no numbers.
+            place: Its place among the queries with this number.
+            part: The query.
+        """
         if self._whole is None:
             self._whole = self._query.state()
             self._divide(self._whole, is_numbered=number is not None)
-        return _Extraction(self, self._whole, self._query.compiled, part, number).state()
+        return _Extraction(self, self._whole, self._query.compiled, part, number, place).state()
 
     def _divide(self, whole: AutomatonState, *, is_numbered: bool) -> None:
         """Divide what refers to nodes and rows by the number of the query."""
@@ -138,9 +158,18 @@ def _number(whole: AutomatonState, cell: int) -> int:
 
 def columns_of(query: CompiledQuery, place: int, position: int) -> tuple[str, ...]:
     """The variables of the rows that an edge takes."""
+    return bound_by(query.plan, _occurrence(query, place, position))
+
+
+def gpm_of(query: CompiledQuery, place: int, position: int) -> int:
+    """The GPM of the rows that an edge takes."""
+    return _occurrence(query, place, position).gpm
+
+
+def _occurrence(query: CompiledQuery, place: int, position: int) -> Occurrence:
     edge = query.automaton.places[place].edges[position]
     (occurrence,) = query.automaton.atoms[edge.atom].occurrences
-    return bound_by(query.plan, query.plan.occurrences[occurrence])
+    return query.plan.occurrences[occurrence]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +181,14 @@ class Part:
     states: PartStates
     compiled: CompiledQuery
     number: int | None
+    place: int
+    """Its place among the queries with the number."""
     matched: int
     """The number of its matches so far."""
 
     def state(self) -> AutomatonState:
         """The state of its automaton."""
-        return self.states.of(self.number, self.compiled)
+        return self.states.of(self.number, self.place, self.compiled)
 
 
 class _Extraction:
@@ -170,11 +201,16 @@ class _Extraction:
         template: CompiledQuery,
         part: CompiledQuery,
         number: int | None,
+        place: int,
     ):
         self._parts, self._whole = parts, whole
+        self._place = place
         self._template, self._part, self._number = template, part, number
         self._labels: dict[int, int] = {}
         self._graph: dict[int, int] = {NOTHING: NOTHING}
+        """Node or union of the template → of the query; `NOTHING` if no member is one of its."""
+        self._reaches: dict[int, bool] = {}
+        """Label of the template → whether its row reaches the thresholds of the query."""
         self._state = AutomatonState(
             whole.clock,
             whole.skipped,
@@ -202,18 +238,14 @@ class _Extraction:
             ]
         )
         at = self._graph.__getitem__
-        state.kept = [row._replace(label=self._label(row.label)) for row in kept]
-        for group in groups:
-            dates = group.dates
-            if dates is not None:
-                dates = (*dates[:-1], [(*some, at(each)) for *some, each in dates[-1]])
-            values = self._cells(group.place, group.values)
-            state.groups.append(
-                group._replace(values=values, members=at(group.members), dates=dates)
-            )
+        state.kept = [
+            row._replace(label=self._label(row.label)) for row in kept if self._has(row.label)
+        ]
+        state.groups = [own for group in groups if (own := self._group(group)) is not None]
         state.pending = [
             each._replace(values=self._cells(each.place, each.values), node=at(each.node))
             for each in pending
+            if at(each.node) != NOTHING
         ]
         every = self._where(
             [register.name for register in self._template.plan.registers],
@@ -222,9 +254,28 @@ class _Extraction:
         state.begun = [
             each._replace(values=[each.values[n] for n in every], node=at(each.node))
             for each in begun
+            if at(each.node) != NOTHING
         ]
-        state.complete = list(map(at, complete))
+        state.complete = [at(each) for each in complete if at(each) != NOTHING]
         return state
+
+    def _group(self, group: GroupState) -> GroupState | None:
+        """The members of a group that the query has; None if it has none."""
+        at, dates = self._graph, group.dates
+        if at[group.members] == NOTHING:
+            return None
+        if dates is not None:
+            oldest, floor, joined, joined_in, stretches = dates
+            own = [
+                (last, self._start(at[members]), at[members])
+                for last, _, members in stretches
+                if at[members] != NOTHING
+            ]
+            if not own or own[0][0] < floor:
+                return None  # all members have been joined
+            dates = oldest, floor, joined, joined_in, own
+        values = self._cells(group.place, group.values)
+        return group._replace(values=values, members=at[group.members], dates=dates)
 
     def _cells(self, place: int, values: Sequence[Any]) -> list[Any]:
         whole, part = self._template, self._part
@@ -247,18 +298,70 @@ class _Extraction:
             found.add(position)
             item = graph[position]
             todo += (item.before,) if isinstance(item, NodeState) else item[1:]
-        at = self._graph
         for position in sorted(found):
             item = graph[position]
-            at[position] = len(self._state.graph)
-            if isinstance(item, NodeState):
-                self._state.graph.append(
-                    item._replace(label=self._label(item.label), before=at[item.before])
-                )
-            else:
-                self._state.graph.append(
-                    item._replace(node=at[item.node], left=at[item.left], right=at[item.right])
-                )
+            self._graph[position] = (
+                self._node(item) if isinstance(item, NodeState) else self._union(item)
+            )
+
+    def _node(self, item: NodeState) -> int:
+        before = self._graph[item.before]
+        if not self._has(item.label) or (before == NOTHING) != (item.before == NOTHING):
+            return NOTHING
+        start = item.start if before == NOTHING else self._start(before)
+        if start < self._whole.clock.bound <= item.start:
+            return NOTHING  # the window has passed what is left
+        return self._add(NodeState(self._label(item.label), before, start))
+
+    def _union(self, item: UnionState) -> int:
+        """A union without the members that the query lacks, as a heap again."""
+        node = self._graph[item.node]
+        left, right = sides = self._graph[item.left], self._graph[item.right]
+        if node != NOTHING:
+            start = self._start(node)
+            if all(side == NOTHING or self._start(side) <= start for side in sides):
+                return self._add(UnionState(start, node, left, right))
+            node = self._add(UnionState(start, node, NOTHING, NOTHING))
+        return self._united(node, self._united(left, right))
+
+    def _united(self, one: int, other: int) -> int:
+        """The union of two unions, each of which may be empty."""
+        if NOTHING in (one, other):
+            return max(one, other)
+        latest = max(self._start(one), self._start(other))
+        return self._add(UnionState(latest, NOTHING, one, other))
+
+    def _start(self, position: int) -> int:
+        """The greatest start of a copied node or union."""
+        item = self._state.graph[position]
+        return item.start if isinstance(item, NodeState) else item.latest
+
+    def _add(self, item: NodeState | UnionState) -> int:
+        self._state.graph.append(item)
+        return len(self._state.graph) - 1
+
+    def _has(self, position: int) -> bool:
+        """Whether the query has a row, since the row reaches its thresholds."""
+        thresholds = self._parts._thresholds
+        if not thresholds:
+            return True
+        known = self._reaches.get(position)
+        if known is None:
+            label = self._whole.labels[position]
+            gpm = self._parts._of_gpm.get(position)
+            if gpm is None:
+                gpm = gpm_of(self._template, label.place, label.position)
+            known = self._reaches[position] = all(
+                threshold.is_reached(self._value(label, gpm, threshold.variable), self._place)
+                for threshold in thresholds
+                if threshold.gpm == gpm
+            )
+        return known
+
+    def _value(self, label: LabelState, gpm: int, variable: str) -> Term:
+        """What a row of a GPM binds a variable to."""
+        cell = label.row[self._template.plan.gpms[gpm].variables.index(variable)]
+        return self._whole.terms[cell - 1]
 
     def _label(self, position: int) -> int:
         known = self._labels.get(position)

@@ -155,9 +155,14 @@ def hindrance(query: CompiledQuery, source: ast.Query) -> str | None:
         return "it waits for deadlines"
     if any(number >= 0 for some in query.asked for number in some):
         return "a filter over several steps reads graphs"
-    if projected_registers(query, RegisterFile(plan, RunningAggregates())) is None:
+    if not is_projected(query):
         return "its results are computed, or depend on each other or on the end of the window"
     return None
+
+
+def is_projected(query: CompiledQuery) -> bool:
+    """Whether matches of a query are made one by one, of what they bind."""
+    return projected_registers(query, RegisterFile(query.plan, RunningAggregates())) is not None
 
 
 def assembled(
@@ -172,7 +177,9 @@ def assembled(
     covered: set[int] = set()
     for query, template in zip(compiled.queries, chosen, strict=True):
         numbers = template.queries
-        if corresponds(query, public.queries[numbers[0]], template.numbered):
+        if corresponds(query, public.queries[numbers[0]], template.numbered) and is_projected(
+            query
+        ):
             covered.update(numbers)
             tasks = tuple(first + number for number in query.tasks)
             order.append((numbers[0], replace(query, tasks=tasks), template))

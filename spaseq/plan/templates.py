@@ -15,21 +15,34 @@ queries by a look-up:
 A match of the template is one of the query whose number it has. The first and the last step must
 have such a table: every partial match then belongs to one query, so that the `;` of one query never
 sees the events of another. Names of template variables begin with a dot, which no text can write.
+
+Queries that differ only in thresholds (`spaseq.plan.thresholds`), or in what they select, need no
+number: the template is the least strict of them, and selects the compared variables too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from spaseq.parser import ast
+from spaseq.plan.thresholds import (
+    FLIPPED,
+    Comparison,
+    Threshold,
+    ever_stricter,
+    is_selective,
+    kind_of_constant,
+)
 
 NUMBER = ".query"
 """The variable for the number of the query."""
 LEAST = 16
 """The least number of queries with different constants that make a template."""
 
+_FEW = 16
+"""Templates by thresholds with fewer queries on average give way to one by look-up."""
 _COMPARISONS = frozenset(("=", "!=", "<", ">", "<=", ">="))
 _STRING = "http://www.w3.org/2001/XMLSchema#string"
 _INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
@@ -52,6 +65,8 @@ class Site:
     """
     looked_up: bool
     """Whether the constant must be equal to a term of the event."""
+    comparison: Comparison | None = None
+    """What the constant is a threshold of, if it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +78,11 @@ class Shape:
     sites: tuple[Site, ...]
     constants: tuple[Parameter, ...]
 
+    @property
+    def comparisons(self) -> list[tuple[int, Comparison]]:
+        """The positions of the thresholds among the constants, and what is compared with them."""
+        return [(n, s.comparison) for n, s in enumerate(self.sites) if s.comparison is not None]
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -73,12 +93,20 @@ class Template:
     """Per number that `NUMBER` can have: the queries with these constants, by their positions."""
     numbered: bool
     """Whether the query selects `NUMBER`, as its first column; else it has no such variable, and
-    every match is one of all queries."""
+    every match is one of all queries, as far as `thresholds` allow it."""
+    thresholds: tuple[Threshold, ...] = ()
+    """Comparisons with a constant of each query, in the order of `members[0]`. The query selects
+    their variables first."""
 
     @property
     def queries(self) -> list[int]:
         """The positions of all queries."""
         return sorted(number for some in self.members for number in some)
+
+    @property
+    def compared(self) -> list[str]:
+        """The variables of the thresholds."""
+        return list(dict.fromkeys(threshold.variable for threshold in self.thresholds))
 
 
 # ------------------------------------------------------------------ recognition
@@ -109,24 +137,51 @@ def _of_shape(
     queries: Mapping[int, tuple[ast.Query, Sequence[str]]],
     least: int,
 ) -> list[Template]:
-    """The template of queries of one shape, or else one for each set of equal constants."""
+    """The templates of queries of one shape: by look-up, or by thresholds."""
     equal: dict[tuple[Parameter, ...], list[int]] = {}
     for number, shape in alike:
         equal.setdefault(shape.constants, []).append(number)
     _, shape = alike[0]
-    if len(equal) >= max(least, 2):
+    sequences = ever_stricter(list(equal), shape.comparisons)
+    if len(equal) >= max(least, 2) and len(equal) < _FEW * len(sequences):
         members = tuple(map(tuple, equal.values()))
         whole = made(shape, list(equal), _selected(members, queries))
         if whole is not None:
             return [Template(whole, members, True)]
     found = []
-    for constants, some in equal.items():
-        # Equal queries share their state in any case.
-        if len({queries[number][0] for number in some}) > 1:
-            query = made(shape, [constants], _selected([some], queries))
-            assert query is not None
-            found.append(Template(query, (tuple(some),), False))
+    for sequence in sequences:
+        for rows in [sequence] if len(sequence) >= least else [[row] for row in sequence]:
+            some = [number for row in rows for number in equal[row]]
+            # Equal queries share their state in any case.
+            if len({queries[number][0] for number in some}) > 1:
+                constants = [row for row in rows for _ in equal[row]]
+                found.append(_of_thresholds(shape, constants, some, queries))
     return found
+
+
+def _of_thresholds(
+    shape: Shape,
+    rows: Sequence[tuple[Parameter, ...]],
+    members: Sequence[int],
+    queries: Mapping[int, tuple[ast.Query, Sequence[str]]],
+) -> Template:
+    """The template of queries with rows of constants that become ever stricter, or are equal."""
+    thresholds = []
+    for position, comparison in shape.comparisons:
+        constants = [row[position] for row in rows]
+        if any(constant != constants[0] for constant in constants):
+            thresholds.append(
+                Threshold(
+                    shape.sites[position].gpm,
+                    comparison.variable,
+                    comparison.operator,
+                    tuple(cast("list[ast.Literal]", constants)),
+                )
+            )
+    names = [threshold.variable for threshold in thresholds] + _selected([members], queries)
+    query = made(shape, rows[:1], list(dict.fromkeys(names)))
+    assert query is not None
+    return Template(query, (tuple(members),), False, tuple(thresholds))
 
 
 def joined(
@@ -138,6 +193,8 @@ def joined(
         queries: As for `templates`.
         members: The positions of the queries with each number.
     """
+    if len(members) == 1:
+        return _joined_by_thresholds(queries, members[0])
     rows: list[tuple[Parameter, ...]] = []
     first: Shape | None = None
     for some in members:
@@ -156,7 +213,26 @@ def joined(
     query = made(first, rows, _selected(members, queries))
     if query is None:
         return None
-    return Template(query, tuple(map(tuple, members)), len(rows) > 1)
+    return Template(query, tuple(map(tuple, members)), True)
+
+
+def _joined_by_thresholds(
+    queries: Mapping[int, tuple[ast.Query, Sequence[str]]], members: Sequence[int]
+) -> Template | None:
+    """As `joined`, for a template without numbers."""
+    shapes = [shape_of(queries[number][0]) for number in members if number in queries]
+    first = shapes[0] if shapes else None
+    if first is None or len(shapes) < len(members):
+        return None
+    rows = []
+    for shape in shapes:
+        if shape is None or (shape.query, shape.sites) != (first.query, first.sites):
+            return None
+        rows.append(shape.constants)
+    different = list(dict.fromkeys(rows))
+    if ever_stricter(different, first.comparisons) != [different]:
+        return None
+    return _of_thresholds(first, rows, members, queries)
 
 
 def _selected(
@@ -179,7 +255,8 @@ def shape_of(query: ast.Query) -> Shape | None:
     constants: list[Parameter] = []
     defines = []
     for number, define in enumerate(query.defines):
-        taker = _Taker(number, define.pattern, sites, constants)
+        selects = is_selective(steps, define.name)
+        taker = _Taker(number, define.pattern, selects, sites, constants)
         defines.append(replace(define, pattern=taker.pattern()))
     return Shape(
         replace(
@@ -207,15 +284,18 @@ class _Taker:
         self,
         gpm: int,
         pattern: ast.GroupGraphPattern,
+        selects: bool,
         sites: list[Site],
         constants: list[Parameter],
     ):
-        self._gpm, self._pattern = gpm, pattern
+        self._gpm, self._pattern, self._selects = gpm, pattern, selects
         self._sites, self._constants = sites, constants
         triples = [e for e in pattern.elements if isinstance(e, ast.Triple) and e.of is None]
         ends = [end for triple in triples for end in (triple.subject, triple.object)]
-        self._bound = {end.name for end in ends if isinstance(end, ast.Var)}
-        """The variables that the triples bind, of which a table may bind each once."""
+        self._certain = {end.name for end in ends if isinstance(end, ast.Var)}
+        """The variables that the triples bind."""
+        self._bound = set(self._certain)
+        """Those of them that a table may bind, each once."""
 
     def pattern(self) -> ast.GroupGraphPattern:
         """The pattern with variables in place of the constants."""
@@ -247,8 +327,18 @@ class _Taker:
         if isinstance(right, ast.Iri | ast.Literal):
             return replace(condition, right=self._compared(condition.operator, left, right))
         if isinstance(left, ast.Iri | ast.Literal):
-            return replace(condition, left=self._compared(condition.operator, right, left))
+            operator = FLIPPED.get(condition.operator, condition.operator)
+            return replace(condition, left=self._compared(operator, right, left))
         return condition
+
+    def _comparison(self, operator: str, other: ast.Expr, constant: Parameter) -> Comparison | None:
+        """What a constant is a threshold of, if it is one."""
+        if not (self._selects and operator in FLIPPED and isinstance(other, ast.Var)):
+            return None
+        kind = kind_of_constant(constant)
+        if kind is None or other.name not in self._certain:
+            return None
+        return Comparison(other.name, operator, kind)
 
     def _compared(self, operator: str, other: ast.Expr, constant: Parameter) -> ast.Expr:
         """The variable for a constant that is compared with another expression."""
@@ -259,13 +349,21 @@ class _Taker:
             and _is_equal_as_term(constant)
         )
         if not looked_up:
-            return self._take(constant, None, looked_up=False)
+            comparison = self._comparison(operator, other, constant)
+            return self._take(constant, None, looked_up=False, comparison=comparison)
         assert isinstance(other, ast.Var)
         self._bound.remove(other.name)
         return self._take(constant, other.name, looked_up=True)
 
-    def _take(self, constant: Parameter, subject: str | None, *, looked_up: bool) -> ast.Var:
-        self._sites.append(Site(self._gpm, subject, looked_up))
+    def _take(
+        self,
+        constant: Parameter,
+        subject: str | None,
+        *,
+        looked_up: bool,
+        comparison: Comparison | None = None,
+    ) -> ast.Var:
+        self._sites.append(Site(self._gpm, subject, looked_up, comparison))
         self._constants.append(constant)
         return _variable(len(self._constants) - 1)
 

@@ -31,6 +31,7 @@ cdef class MatchDecoder:
     cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1
     cdef dict bindings(self, tuple steps)
     cdef bytes first_text(self, tuple steps)
+    cdef tuple first_terms(self, tuple steps, uint32_t most)
     cdef int _replay(self, tuple steps) except -1
     cdef int begin(self) noexcept nogil
     cdef int follow_step(

@@ -176,6 +176,17 @@ cdef class MatchDecoder:
         taken = <DecodedStep>steps[origin.step - 1]
         return taken._text(origin.column + 2)[:taken.sizes()[origin.column + 2]]
 
+    cdef tuple first_terms(self, tuple steps, uint32_t most):
+        """The terms of the first columns, which are bound."""
+        cdef uint32_t i
+        cdef Origin* origin
+        cdef list terms = []
+        self._replay(steps)
+        for i in range(most):
+            origin = &self.origins[self.registers[i]]
+            terms.append((<DecodedStep>steps[origin.step - 1]).term(origin.column + 2))
+        return tuple(terms)
+
     cdef int _replay(self, tuple steps) except -1:
         """Replay the steps to find the row that bound each register."""
         cdef uint32_t i

@@ -8,12 +8,20 @@ from spaseq.nfa.ended_starts import EndedStarts
 from spaseq.nfa.native._earliest import Earliest
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf.event import Term
 from spaseq.results import Match
 
 def copies(matches: list[Match], query: str) -> list[Match]: ...
 def divided(
     matches: Iterable[Match],
     readers: Mapping[bytes | None, Sequence[tuple[int, Any]]],
+    made: MutableMapping[int, int],
+) -> list[tuple[int, list[Match]]]: ...
+def divided_by_thresholds(
+    matches: Iterable[Match],
+    readers: tuple[tuple[int, Any], ...],
+    columns: int,
+    reached: Mapping[tuple[Term, ...], int],
     made: MutableMapping[int, int],
 ) -> list[tuple[int, list[Match]]]: ...
 

@@ -144,29 +144,58 @@ def divided(matches, dict readers not None, made) -> list:
     Returns:
         (place, its matches), by place. The matches of a text without a reader are dropped.
     """
-    cdef FoundMatch found, match
-    cdef MatchDecoder reading
+    cdef FoundMatch found
     cdef dict parts = {}
-    cdef tuple everywhere = readers.get(None)
+    cdef tuple some, everywhere = readers.get(None)
     for found in matches:
         some = everywhere
         if some is None:
             some = readers.get(found.reading.first_text(found.steps))
             if some is None:
                 continue
-        for place, reader in some:
-            reading = reader.reading
-            match = FoundMatch.__new__(FoundMatch)
-            match.query, match.variables = reading.query, reading.names
-            match.kb_version, match.reading = found.kb_version, reading
-            match.steps = found.steps
-            made[place] += 1
-            listed = parts.get(place)
-            if listed is None:
-                parts[place] = [match]
-            else:
-                (<list>listed).append(match)
+        _give(found, some, <Py_ssize_t>len(some), parts, made)
     return sorted(parts.items())
+
+
+def divided_by_thresholds(
+    matches, tuple readers not None, uint32_t columns, reached, made
+) -> list:
+    """As `divided`, for queries of which each has some matches of the one before.
+
+    Args:
+        matches: its matches, as a `MatchMaker` makes them.
+        readers: the places of the queries, with their readers.
+        columns: the number of the first columns, which are compared.
+        reached: the terms of these columns → the number of queries that have the match.
+        made: counts the matches of each place.
+    """
+    cdef FoundMatch found
+    cdef dict parts = {}
+    for found in matches:
+        terms = found.reading.first_terms(found.steps, columns)
+        _give(found, readers, reached[terms], parts, made)
+    return sorted(parts.items())
+
+
+cdef int _give(FoundMatch found, tuple readers, Py_ssize_t most, dict parts, made) except -1:
+    """Give a match to the first of some queries."""
+    cdef FoundMatch match
+    cdef MatchDecoder reading
+    cdef Py_ssize_t i
+    for i in range(most):
+        place, reader = readers[i]
+        reading = reader.reading
+        match = FoundMatch.__new__(FoundMatch)
+        match.query, match.variables = reading.query, reading.names
+        match.kb_version, match.reading = found.kb_version, reading
+        match.steps = found.steps
+        made[place] += 1
+        listed = parts.get(place)
+        if listed is None:
+            parts[place] = [match]
+        else:
+            (<list>listed).append(match)
+    return 0
 
 
 cdef class MatchMaker:

@@ -368,6 +368,19 @@ def test_keep_continues_the_spans_of_a_limit() -> None:
         run.replace("q0", spaseq.compile(other.replace("+ 1", "+ 2")), "keep")
 
 
+def test_a_number_that_a_new_pattern_takes_is_no_longer_that_of_the_old_one() -> None:
+    old = query("A", "DEFINE GPM A ON s { ?x :q ?v }")
+    run = spaseq.compile(query("A", A), names=["a"]).start()
+    run.add("old", spaseq.compile(old))
+    run.remove("old")
+    gpms = "DEFINE GPM A ON s { ?x :r ?v } DEFINE GPM B ON s { ?x :q ?w } "
+    run.add("new", spaseq.compile(query("A ; B", gpms)))
+    for second, predicate in enumerate(("r", "r", "q")):
+        fact = ox.Triple(ox.NamedNode(EX + "x"), ox.NamedNode(EX + predicate), ox.Literal(1))
+        found = run.push(S, second, [fact])
+    assert [match.query for match in found] == ["new", "new"]
+
+
 def test_one_of_equal_queries_can_be_changed_alone() -> None:
     run = started(PAIR, PAIR, PAIR)
     run.push(S, 1, triple("a", "p", 1))

@@ -22,6 +22,7 @@ from spaseq.plan import templates
 
 EX = "http://example.org/"
 S = EX + "s"
+XSD = "http://www.w3.org/2001/XMLSchema#"
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "60"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 
@@ -77,9 +78,54 @@ SHAPES = (
 )
 
 
-def drawn(draw: random.Random) -> str:
-    """A query of some shape, with drawn constants and columns."""
-    return of_shape(draw.choice(SHAPES), draw)
+THRESHOLDS = (
+    query("A", gpm("A", "?x :p ?v FILTER(?v > %t)")),
+    query("A ; B", gpm("A", "?x :p ?v FILTER(?v >= %t)") + gpm("B", "?x :p ?w FILTER(?w >= ?v)")),
+    query("A : B", gpm("A", "?x :p ?v FILTER(?v > %t)") + gpm("B", "?y :q ?w FILTER(%u > ?w)")),
+    query("A , B", gpm("A", "?x :p ?v") + gpm("B", "?y :q ?w FILTER(?w > %t.5 && ?w <= ?v)")),
+    query(
+        "A : B ; C",
+        gpm("A", "?x :p ?v") + gpm("B", "?x :p ?w FILTER(?w >= %t)") + gpm("C", "?x :q ?u"),
+    ),
+    query(
+        "A ; !N ; B",
+        gpm("A", "?x :p ?v FILTER(?v <= %t)")
+        + gpm("N", "?x :q ?u FILTER(?u > ?w)")
+        + gpm("B", "?x :p ?w"),
+    ),
+    query(
+        "A ; M+ ; B",
+        gpm("A", "?x :p ?v FILTER(?v < %t)")
+        + gpm("M", "?y :q ?u FILTER(?u > ?v)")
+        + gpm("B", "?x :p ?w FILTER(?w >= ?v)"),
+        window="WITHIN 6 SECONDS",
+    ),
+    query(
+        "A : B+ : C",
+        gpm("A", "?x :p ?v FILTER(?v >= 0 && ?v <= %t)")
+        + gpm("B", "?y :q ?u FILTER(?u > ?v)")
+        + gpm("C", "?x :p ?w FILTER(?w >= %u)"),
+        window="WITHIN 5 SECONDS",
+    ),
+    query(
+        "A ; B",
+        gpm("A", "?x :p ?v FILTER(?v > -%t && %u >= ?v)") + gpm("B", "?x :q ?w", "r"),
+        streams="s r",
+    ),
+    query(
+        "A : B",
+        gpm("A", "?x :p ?v FILTER(?v > %t)") + gpm("B", "?x :p ?w FILTER(?w > %t)"),
+        window="WITHIN UNBOUNDED",
+    ),
+    query(
+        "A ; M? : B",
+        gpm("A", "?x :p ?v FILTER(?v >= %t)")
+        + gpm("M", "?x :q ?u")
+        + gpm("B", "?y :p ?w FILTER(?w < %u)"),
+        window="WITHIN TUMBLING 5 SECONDS",
+    ),
+)
+"""Queries of each differ in thresholds only, apart from their columns."""
 
 
 def of_shape(shape: str, draw: random.Random) -> str:
@@ -109,9 +155,18 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + EXAMPLES))
 def test_queries_as_one_have_the_matches_of_runs_of_one_query(seed: int) -> None:
+    _check_against_runs_of_one_query(seed, SHAPES)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + EXAMPLES))
+def test_thresholds_have_the_matches_of_runs_of_one_query(seed: int) -> None:
+    _check_against_runs_of_one_query(seed, THRESHOLDS)
+
+
+def _check_against_runs_of_one_query(seed: int, of: tuple[str, ...]) -> None:
     draw = random.Random(seed)
     stream = events(draw, 40)
-    shapes = draw.sample(SHAPES, draw.randrange(1, 3))
+    shapes = draw.sample(of, draw.randrange(1, 3))
     made = [of_shape(draw.choice(shapes), draw) for _ in range(draw.randrange(2, 8))]
     made += draw.sample(POOL, draw.randrange(2))
     draw.shuffle(made)
@@ -230,6 +285,128 @@ def test_strings_are_looked_up_and_compared_as_filters_compare_them() -> None:
         event = [ox.Triple(ox.NamedNode(EX + "x0"), ox.NamedNode(EX + "p"), value)]
         expected = [n for n, each in enumerate(alone) if each.push(S, second, event)]
         assert [int(m.query[1:]) for m in run.push(S, second, event)] == expected
+
+
+VALUES = (
+    *(
+        ox.Literal(n, datatype=ox.NamedNode(XSD + kind))
+        for n, kind in (
+            ("3", "integer"),
+            ("3.0", "decimal"),
+            ("2.9999999999999999999", "decimal"),
+            ("3", "byte"),
+            ("300", "byte"),
+            ("3e0", "double"),
+            ("3.0000001", "float"),
+            ("NaN", "double"),
+            ("INF", "float"),
+            ("-0.0", "double"),
+            ("9007199254740993", "integer"),
+            ("9007199254740992", "double"),
+            ("9007199254740992", "float"),
+            ("3", "string"),
+            ("2026-01-01T00:00:00Z", "dateTime"),
+            ("2026-01-01T00:00:00", "dateTime"),
+            ("2026-01-01T23:00:00", "dateTime"),
+            ("2026-01-01T01:00:00+02:00", "dateTimeStamp"),
+            ("2026-01-01", "date"),
+            ("2026-01-02Z", "date"),
+            ("junk", "dateTime"),
+            ("true", "boolean"),
+        )
+    ),
+    ox.Literal("3", language="en"),
+    ox.NamedNode(EX + "x3"),
+)
+CONSTANTS = {
+    "numbers": ("3", "3.0", "-1", "2.9999999999999999999", "9007199254740992", "9007199254740993",
+                "9007199254740993.5", "1" + "0" * 40),
+    "doubles": ("3e0", "-1e0", "9007199254740993e0", '"INF"^^xsd:double', '"-INF"^^xsd:double'),
+    "times": tuple(f'"{text}"^^xsd:dateTime' for text in (
+        "2026-01-01T00:00:00Z", "2026-01-01T00:00:00+02:00", "2026-01-01T09:00:00Z",
+        "2025-12-31T12:00:00Z")),
+    "dates": ('"2026-01-01Z"^^xsd:date', '"2026-01-02+01:00"^^xsd:date'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sort", CONSTANTS)
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
+def test_thresholds_compare_as_filters_do(sort: str, operator: str) -> None:
+    texts = [
+        query("A", gpm("A", f"?x :p ?v FILTER(?v {operator} {constant})"))
+        for constant in CONSTANTS[sort]
+    ]
+    alone = [spaseq.compile(text).start() for text in texts]
+    run = alerts(*texts)
+    assert len(run.evaluation.program.queries) == 1
+    found = 0
+    for second, value in enumerate(VALUES):
+        event = [ox.Triple(ox.NamedNode(EX + "x0"), ox.NamedNode(EX + "p"), value)]
+        expected = [n for n, each in enumerate(alone) if each.push(S, second, event)]
+        assert [int(m.query[1:]) for m in run.push(S, second, event)] == expected
+        found += len(expected)
+    assert found
+
+
+@pytest.mark.parametrize(
+    ("sequence", "first", "second"),
+    [
+        ("A ; B", "", "FILTER(?w > %d)"),  # the next one that is greater
+        ("A ; B", "", "FILTER(?w > %d && ?w > ?v)"),
+        ("A : B+ ; C", "", "FILTER(?w > %d)"),
+        ("A ; !B ; C", "", "FILTER(?w > %d)"),
+        ("A : B", "FILTER(?v + 1 > %d)", ""),  # no comparison with what the event has
+        ("A : B", 'FILTER(?v > "%d")', ""),
+        ("A : B", "FILTER(?v > %d || ?v < 0)", ""),
+    ],
+)
+def test_other_thresholds_are_for_each_query(sequence: str, first: str, second: str) -> None:
+    pattern = (
+        gpm("A", f"?x :p ?v {first}")
+        + gpm("B", f"?y :q ?w {second}")
+        + gpm("C", "?z :r ?u") * ("C" in sequence)
+    )
+    texts = [query(sequence, pattern.replace("%d", str(least))) for least in range(3)]
+    assert not alerts(*texts).evaluation.divisions
+
+
+def test_bands_are_shared_as_far_as_each_lies_in_the_one_before() -> None:
+    bands = [(0, 9), (1, 8), (2, 7), (5, 12), (6, 11)]
+    texts = [
+        query("A", gpm("A", f"?x :p ?v FILTER(?v >= {least} && {most} >= ?v)"))
+        for least, most in bands
+    ]
+    run = alerts(*texts)
+    members = [each.template.members for each in run.evaluation.divisions.values()]
+    assert members == [((0, 1, 2),), ((3, 4),)]
+    for second in range(14):
+        expected = [n for n, (least, most) in enumerate(bands) if least <= second <= most]
+        assert [int(m.query[1:]) for m in run.push(S, second, triple(0, second))] == expected
+
+
+def test_many_thresholds_of_one_constant_are_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates, "LEAST", 16)
+    texts = [alert(user, least) for user in (0, 1) for least in range(20)]
+    run = alerts(*texts)
+    members = [each.template.members for each in run.evaluation.divisions.values()]
+    assert members == [(tuple(range(20)),), (tuple(range(20, 40)),)]
+    run.push(S, 1, triple(1, 2))
+    assert [m.query for m in run.push(S, 2, triple(1, 0))] == ["q20", "q21", "q22"]
+
+
+def test_each_query_takes_its_part_of_shared_partial_matches() -> None:
+    """After a change, partial matches are those whose rows reach the threshold of the query."""
+    text = query("A : B", gpm("A", "?x :p ?v FILTER(?v > %d)") + gpm("B", "?x :p ?w"), "SELECT ?v")
+    run = alerts(*(text.replace("%d", str(n)) for n in range(5)))
+    assert list(run.evaluation.divisions) == [0]
+    for second, value in enumerate((3, 1, 5, 2)):
+        before = run.push(S, second, triple(1, value))
+    run.divide()
+    after = run.push(S, 8, triple(1, 0))
+    assert len(before) == 9
+    assert [(m.query, m["v"]) for m in sorted(after, key=lambda m: (m.query, m["v"]))] == [
+        (f"q{n}", value) for n in range(5) for value in (1, 2, 3, 5) if value > n
+    ]
 
 
 def test_few_queries_with_constants_are_evaluated_on_their_own(
