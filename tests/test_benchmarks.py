@@ -62,6 +62,13 @@ def test_overlapped() -> None:
     assert all(counts.values())
 
 
+def test_parts() -> None:
+    """The script itself compares the matches of several threads with those of one."""
+    text = printed(FOLDER / "parts.py", "--events", "12000", "--repeat", "1")
+    assert text.count(" events\n") == text.count(" matches\n") == 2
+    assert text.count("  parts   elapsed") == 4
+
+
 def test_live_checkpoints() -> None:
     text = printed(
         ROOT / "benchmarks" / "live" / "checkpoints.py", "--groups", "2000", "--repeat", "2"

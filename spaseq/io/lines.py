@@ -81,7 +81,15 @@ class Lines:
         self._split: deque[bytes] = deque()
         """Lines that one read of the file returned together."""
         self._fresh = True
-        self._block = _BLOCK if self.is_live else block or _FILE_BLOCK
+        self.block = _BLOCK if self.is_live else block or _FILE_BLOCK
+        """The bytes that are read at once."""
+        self._next_size = 0
+        """The bytes of the next read, if they are others."""
+        self._rest: list[bytes] = []
+        """The beginning of a line that `pieces` has not returned."""
+        self._is_given = stream is not None
+        self.reached: int | None = None
+        """The position, if others read the file: the number of bytes that they have read."""
 
     def _open(self, path: str) -> IO[bytes]:
         if path == STDIN:
@@ -117,6 +125,8 @@ class Lines:
 
     def position(self) -> int:
         """How many bytes of the file have been read, before decompression."""
+        if self.reached is not None:
+            return self.reached
         try:
             return (self._file if isinstance(self._file, Decompressed) else self._raw).tell()
         except (OSError, ValueError):
@@ -128,11 +138,38 @@ class Lines:
 
     def is_nearly_read(self) -> bool:
         """Whether little more than a block of a regular file has not been read."""
-        block = self._block // 8 if self.compression else self._block
+        block = self.block // 8 if self.compression else self.block
         try:
             return os.fstat(self._raw.fileno()).st_size - self._raw.tell() <= block
         except (OSError, ValueError):
             return False
+
+    def is_divisible(self) -> bool:
+        """Whether threads can read parts of the file: a regular one that is not compressed."""
+        return (
+            hasattr(os, "pread")
+            and isinstance(getattr(self._raw, "raw", None), io.FileIO)
+            and not (self._is_given or self.is_live or self.compression)
+        )
+
+    def size(self) -> int:
+        """The present size of a divisible file."""
+        return os.fstat(self._raw.fileno()).st_size
+
+    def part(self, offset: int, size: int) -> bytes:
+        """Some bytes of a divisible file; fewer at its end. Threads may call it."""
+        return os.pread(self._raw.fileno(), size, offset)
+
+    def unfinished(self) -> int:
+        """The bytes before the position that `pieces` has not returned."""
+        return sum(map(len, self._rest))
+
+    def resume(self, start: int, end: int) -> None:
+        """Let `pieces` of a divisible file continue at `start`, with a read that ends at `end`."""
+        self._raw.seek(start)
+        self._rest = []
+        self._next_size = end - start
+        self.reached = None
 
     def read_ahead(self) -> None:
         """Decompress ahead of the reads that follow, in a thread that `close` ends."""
@@ -183,15 +220,15 @@ class Lines:
         A line that two reads share is a piece of its own, so blocks are not copied. A read has at
         most `most` bytes.
         """
-        self._block = min(self._block, most or self._block)
+        self.block = min(self.block, most or self.block)
         ahead = self._taken_ahead()
         if ahead:
             yield [(ahead, 0, len(ahead))]
         if type(self._file) is io.BytesIO:
             yield from self._slices(self._file)
             return
-        rest: list[bytes] = []
         while data := self._read_block():
+            rest = self._rest
             cut = data.rfind(b"\n") + 1
             if not cut:
                 rest.append(data)
@@ -201,10 +238,10 @@ class Lines:
             if start:
                 line = b"".join((*rest, data[:start]))
                 parts.insert(0, (line, 0, len(line)))
-            rest = [data[cut:]]
+            self._rest = [data[cut:]]
             yield parts
-        if any(rest):
-            line = b"".join(rest)
+        if any(self._rest):
+            line = b"".join(self._rest)
             yield [(line, 0, len(line))]
 
     def _taken_ahead(self) -> bytes:
@@ -221,7 +258,7 @@ class Lines:
             start += len(_BOM)
         self._fresh = False
         while start < len(data):
-            end = start + self._block
+            end = start + self.block
             cut = data.rfind(b"\n", start, end) + 1 or data.find(b"\n", end) + 1 or len(data)
             file.seek(cut)
             yield [(data, start, cut)]
@@ -266,9 +303,10 @@ class Lines:
         return line
 
     def _read_block(self) -> bytes:
+        size, self._next_size = self._next_size or self.block, 0
         try:
             # Every file here is buffered or decompressed, and those have read1.
-            data = self._file.read1(self._block)  # type: ignore[union-attr]
+            data = self._file.read1(size)  # type: ignore[union-attr]
         except OSError as error:
             raise self._failed(error) from error
         return self._without_mark(cast(bytes, data))

@@ -23,13 +23,15 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io.documents import DocumentFile
 from spaseq.io.formats import StreamSyntax
 from spaseq.io.framing_errors import Questions
-from spaseq.io.lines import STDIN, Lines, Piece, announces_messages, normalised
+from spaseq.io.line_file import LineFile
+from spaseq.io.lines import STDIN, Lines, announces_messages
 from spaseq.io.read_options import (
     GENERATED_AT,
     Counters,
@@ -59,6 +61,8 @@ EVENTS_AT_ONCE = 256
 """The most events in a batch of a file that is read statement by statement."""
 _Place: TypeAlias = tuple[int, int, bytes, str, int]
 """(time, order of the first statement, text, file, line) of an event."""
+DIVISIBLE = ("graph", "message")
+"""The framings whose files several threads may read: an event begins whatever precedes it."""
 STATEMENTS_AT_ONCE = 4096
 """Statements after which such a batch is yielded or refreshed, with or without events."""
 
@@ -74,6 +78,11 @@ class OpenFile(Protocol):
 
 def _go_on() -> None:
     """The reader of a source without a thread stops when its consumer does."""
+
+
+def _never() -> bool:
+    """A source without a thread is read when its events are asked for."""
+    return False
 
 
 @dataclass(slots=True)
@@ -97,6 +106,8 @@ class Source:
     """Opens a file; Spark passes a function that opens a part of one."""
     go_on: Callable[[], None] = _go_on
     """Called by the reader in each step; it raises an exception if the consumer has stopped."""
+    is_ahead: Callable[[], bool] = _never
+    """Whether the caller is the thread that reads ahead of the consumer."""
 
     def __iter__(self) -> Iterator[Event]:
         """The events in order. An `InputError` is raised after the events before it."""
@@ -142,6 +153,7 @@ class Source:
                     self.log(text)
 
             reader.log, reader.go_on = log, lane.check
+            reader.is_ahead = lambda: lane.is_own
             failure: SpaseqError | None = None
             try:
                 for batch in reader._batches(relevance):
@@ -303,23 +315,26 @@ class Reading:
         unused = untimed = 0
         failure: InputError | None = None
         steps = self.steps(file, syntax, kind)
-        while failure is None:
-            self._source.go_on()
-            try:
-                more = next(steps, False)
+        try:
+            while failure is None:
+                self._source.go_on()
+                try:
+                    more = next(steps, False)
+                    if not more:
+                        self.finish(file, kind)
+                except InputError as error:
+                    failure = self.failed(error)
+                    more = False
+                counters.unused += events.unused - unused
+                counters.empty += events.untimed - untimed
+                unused, untimed = events.unused, events.untimed
+                if len(events.batch):
+                    yield events.fresh()
                 if not more:
-                    self.finish(file, kind)
-            except InputError as error:
-                failure = self.failed(error)
-                more = False
-            counters.unused += events.unused - unused
-            counters.empty += events.untimed - untimed
-            unused, untimed = events.unused, events.untimed
-            if len(events.batch):
-                yield events.fresh()
-            if not more:
-                break
-            events.refresh()
+                    break
+                events.refresh()
+        finally:
+            close_generator(steps)
         if failure is not None:
             raise failure
 
@@ -403,10 +418,7 @@ class Reading:
         """Read the file into events; True each time that a batch may be yielded."""
         is_messages = kind == "message"
         if syntax.read is None and syntax.syntax.line_based:
-            lines = LineReader(self._events, syntax.syntax.named_graphs, file.number + 1)
-            for pieces in file.pieces():
-                self._read_pieces(pieces, lines, file, syntax.syntax)
-                yield True
+            yield from self._line_steps(file, syntax.syntax, kind)
             return
         if syntax.steps is not None and kind != "subject":
             yield from syntax.steps(file, self._events, self._troubles, is_messages)
@@ -562,30 +574,38 @@ class Reading:
 
     # ------------------------------------------------------------ lines
 
-    def _read_pieces(
-        self, pieces: list[Piece], lines: LineReader, file: Lines, syntax: RdfSyntax
-    ) -> None:
-        """Read some lines; pyoxigraph parses lines that the compiled reader is not sure of."""
-        while pieces:
-            block, at, end = pieces.pop(0)
-            is_plain = False  # whether this block is the last and its lines end in line feeds
-            while (at := lines.read(block, at, end)) < end:
-                if not is_plain:
-                    is_plain = True
-                    if pieces or block.find(b"\r", at, end) >= 0:
-                        pieces.insert(0, (block, at, end))
-                        block = normalised(b"".join(b[i:j] for b, i, j in pieces))
-                        pieces.clear()
-                        at, end = 0, len(block)
-                        continue
-                behind = lines.behind_sure(block, at, end)
-                some = block[at:behind]
-                first = lines.line
-                for quad, line in block_statements(first, some, file.name, syntax, self._troubles):
-                    self._events.statement(quad, line)
-                lines.skip(some.count(b"\n") + (not some.endswith(b"\n")))
-                at = behind
-            file.number = lines.line - 1
+    def _line_steps(self, file: Lines, syntax: RdfSyntax, kind: str) -> Iterator[bool]:
+        """Read a file of lines, a long one with several threads."""
+        reader = LineFile(self._events, file.name, syntax, self._troubles, file.number + 1)
+        may_divide = kind in DIVISIBLE and not self._options.event_metadata
+        for _ in reader.steps(file):
+            yield True
+            # The domain of time, which the first event sets, must be known to all threads.
+            if (
+                may_divide
+                and self._source.is_ahead()
+                and self._source.domain.kind
+                and file.is_divisible()
+            ):
+                # Imported here, since most files are short.
+                from spaseq.io.line_parts import LineParts
+
+                parts = LineParts(
+                    file, reader, partial(self._part, file, syntax, kind), self._options.workers
+                )
+                if parts.pays():
+                    may_divide = False
+                    yield from parts.steps()
+
+    def _part(self, file: Lines, syntax: RdfSyntax, kind: str) -> LineFile:
+        """The reader of a part of a file; an error ends it."""
+        troubles = Troubles("stop", Counters())
+        questions = Questions(self._options, replace(self._source.domain), troubles)
+        questions.file = file.name
+        factor = time.MICROS_PER_UNIT[self._options.unit]
+        events = EventReader(self._relevance, questions, self._source.stream, None, factor)
+        self._start_events(events, file.name, kind)
+        return LineFile(events, file.name, syntax, troubles)
 
 
 def _reordered(

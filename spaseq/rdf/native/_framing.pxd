@@ -80,6 +80,7 @@ cdef class EventReader:
     cdef uint32_t statements    # its facts, stored or not
     cdef bint about_inside      # one of them has the predicate of timestamps
     cdef bint has_labels        # a stored one has a blank node with the label of the file
+    cdef bint labelled          # so has one of any event since the file was started
     cdef Stamp* stamps          # beside the graph
     cdef uint32_t stamp_count, stamp_room
     cdef Stamp* inner           # among its facts

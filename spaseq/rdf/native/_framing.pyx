@@ -150,6 +150,7 @@ cdef class EventReader:
         self.refused = 0
         self.unused = self.untimed = 0
         self.filled = False
+        self.labelled = False
         self.file_number = len(self.files)
         self.files.append(file)
         if len(self.closed_blanks):
@@ -416,7 +417,7 @@ cdef class EventReader:
             if quad.blank_object:
                 value = self.minter.own(self.batch, value)
         elif quad.blank_subject or quad.blank_object:
-            self.has_labels = True
+            self.has_labels = self.labelled = True
         return self.batch.add_triple(subject, quad.predicate, value)
 
     cdef void open(self, uint64_t line, term_t name) noexcept nogil:

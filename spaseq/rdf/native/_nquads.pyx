@@ -17,7 +17,7 @@ Cost: linear in the bytes. Source: RDF 1.2 N-Quads and N-Triples, section on gra
 cimport cython
 from libc.string cimport memchr, memcmp, memset
 
-from spaseq.rdf.native._framing cimport EventReader
+from spaseq.rdf.native._framing cimport Cut, EventReader
 from spaseq.rdf.native._nquads_terms cimport (
     MOST,
     Column,
@@ -49,6 +49,13 @@ cdef inline bint _continues(const Token* token, const char* at, const char* end)
     if not same(at, token.text, token.size):
         return False
     return at[0] == c"<" or is_space(at[token.size])
+
+
+cdef inline term_t graph_of(const Quad* quad) noexcept nogil:
+    """The graph that a statement is in, or whose timestamp it is; 0: neither."""
+    if quad.graph:
+        return quad.graph
+    return quad.subject if quad.timing else 0
 
 
 @cython.final
@@ -131,6 +138,61 @@ cdef class LineReader(TermReader):
                 next = line_end(at, stop)
             at = next
         return end
+
+    def next_event(self, bytes block not None, Py_ssize_t start, Py_ssize_t end) -> int:
+        """The first line of block[start:end] where an event begins, whatever precedes `start`.
+
+        Of graphs, a line whose graph is not that of the statement before; of messages, the line
+        after a delimiter. -1: none is certain. The lines are not passed on to the reader of events.
+        """
+        cdef const char* begin = block
+        cdef const char* stop = begin + end
+        cdef const char* at = begin + start
+        cdef const char* next = at
+        cdef Found found
+        cdef Quad quad
+        cdef term_t name, open = 0
+        self.attach(block)
+        while at < stop:
+            next = line_end(at, stop)
+            found = Found.UNKNOWN
+            if not_utf8(at, next) == next:
+                found = <Found>self.statement(at, next, &next, &quad)
+            if found == Found.UNKNOWN:
+                next = line_end(at, stop)
+            elif found == Found.DELIMITER and self.events.cut == Cut.MESSAGES:
+                return next - begin if next < stop else -1
+            elif found == Found.STATEMENT and self.events.cut == Cut.GRAPHS:
+                name = graph_of(&quad)
+                if name and open and name != open:
+                    return at - begin
+                if name:
+                    open = name
+            at = next
+        return -1
+
+    def close_before(self, bytes block not None, Py_ssize_t start, Py_ssize_t end) -> bool:
+        """Close the open event if the line at `start` certainly begins another one.
+
+        Returns whether no event is open then.
+        """
+        cdef const char* begin = block
+        cdef const char* at = begin + start
+        cdef const char* next = line_end(at, begin + end)
+        cdef Quad quad
+        cdef term_t name
+        if not self.events.is_open:
+            return True
+        if self.events.cut != Cut.GRAPHS or not_utf8(at, next) != next:
+            return False
+        self.attach(block)
+        if self.statement(at, next, &next, &quad) != Found.STATEMENT:
+            return False
+        name = graph_of(&quad)
+        if name == 0 or name == self.events.name:
+            return False
+        self.events.close()
+        return True
 
     def sure(self, bytes line not None):
         """The terms of the statement on one line; () if there is none.

@@ -1,0 +1,3 @@
+from spaseq.rdf.native._framing import EventReader
+
+def adopt(reader: EventReader, part: EventReader, lines: int) -> bool: ...

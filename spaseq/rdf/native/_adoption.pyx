@@ -1,0 +1,132 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Events that another reader has read from the middle of a file → the batch of an `EventReader`.
+
+The other reader has begun between two events, without knowing what precedes them: its events have
+neither ordinals nor blank nodes of their own, their lines are counted from its first line, and
+neither the order of time nor the names of graphs were compared with earlier events. `adopt` makes
+up for that. If an event would be an error, it changes nothing, and the caller reads the events
+again.
+
+Cost: a look-up and an insertion per event; and, if the batch has blank nodes, a look-up for each
+term of its triples.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from spaseq.rdf._batch cimport EventBatch, EventRecord, Triple, record_of
+from spaseq.rdf._terms cimport TermRecord, term_t
+from spaseq.rdf.native._framing cimport EventReader
+from spaseq.rdf.native._minting cimport Minter, is_blank, moved
+
+
+cdef bint continues(EventReader reader, EventBatch batch) noexcept nogil:
+    """Whether the events may follow those of `reader`: in time, and by the names of graphs."""
+    cdef const EventRecord* event
+    cdef bint begun = reader.begun
+    cdef uint32_t i
+    cdef int64_t last = reader.last_micros
+    for i in range(batch.event_count):
+        event = &batch.events[i]
+        if event.domain != reader.known_domain:
+            return False
+        if reader.sorted and begun and event.micros < last:
+            return False
+        begun = True
+        last = event.micros
+        if event.name and is_closed(reader, batch, event.name):
+            return False
+    return True
+
+
+cdef bint is_closed(EventReader reader, EventBatch batch, term_t name) noexcept nogil:
+    """Whether `reader` has closed the graph with this name."""
+    cdef const TermRecord* record = record_of(batch, name)
+    if record.text[0] == c"_":
+        return reader.closed_blanks.find(record.hash, record.text, record.size) != NULL
+    return reader.closed.find(record.hash, record.text, record.size) != NULL
+
+
+cdef int close_name(EventReader reader, EventBatch batch, EventRecord* event) except -1 nogil:
+    """Enter the name of an event among those of the closed graphs."""
+    cdef const TermRecord* record = record_of(batch, event.name)
+    if record.text[0] == c"_":
+        return reader.closed_blanks.add(
+            record.hash, record.text, record.size, event.line, reader.file_number
+        )
+    if reader.reuse:
+        return 0
+    return reader.closed.add(
+        record.hash, record.text, record.size, event.line, reader.file_number
+    )
+
+
+cdef int mint(Minter minter, EventBatch batch, EventRecord* event, bint labelled) except -1 nogil:
+    """Give an event blank nodes of its own, in the order of its triples, its name last."""
+    cdef Triple* triple
+    cdef uint32_t i
+    minter.forget()
+    if labelled:
+        for i in range(event.first, event.end):
+            triple = &batch.triples[i]
+            if is_blank(batch, triple.subject):
+                triple.subject = minter.own(batch, triple.subject)
+            if is_blank(batch, triple.object):
+                triple.object = minter.own(batch, triple.object)
+    if event.name and is_blank(batch, event.name):
+        event.name = minter.own(batch, event.name)
+    return 0
+
+
+cdef int enter(
+    EventReader reader, EventBatch batch, uint64_t lines, bint labelled
+) except -1 nogil:
+    """Enter the names of the events, and number the events, their lines and blank nodes."""
+    cdef EventRecord* event
+    cdef uint32_t i
+    for i in range(batch.event_count):
+        event = &batch.events[i]
+        event.line += lines
+        if event.name:
+            close_name(reader, batch, event)
+        if reader.sorted:
+            mint(reader.minter, batch, event, labelled)
+            reader.minter.number_event(event)
+    return 0
+
+
+def adopt(EventReader reader not None, EventReader part not None, uint64_t lines) -> bool:
+    """Make the events of `part` the next ones of `reader`.
+
+    Args:
+        reader: A reader between two events, whose batch is empty.
+        part: A reader with the same options and without a minter, which has read without an error
+            and is between two events. It is of no use afterwards.
+        lines: The number of lines of the file before those that `part` has read.
+
+    Returns:
+        False if the events may not follow; then nothing has changed.
+    """
+    cdef EventBatch batch = part.batch
+    cdef uint32_t count = batch.event_count
+    if reader.is_open or reader.batch.event_count or part.is_open or part.sorted:
+        raise ValueError("events are adopted between two events, by a reader that has none")
+    cdef bint follows, labelled = part.labelled
+    with nogil:
+        follows = continues(reader, batch)
+        if follows:
+            enter(reader, batch, lines, labelled)
+    if not follows:
+        return False
+    if count:
+        reader.begun = True
+        reader.last_micros = batch.events[count - 1].micros
+        reader.last_stamp = batch.events[count - 1].stamp
+        reader.place += count
+    else:
+        reader.last_stamp = moved(reader.batch, reader.last_stamp, batch)
+    reader.refused = 0
+    reader.unused += part.unused
+    reader.untimed += part.untimed
+    reader.filled |= part.filled
+    reader.begin(batch)
+    return True
