@@ -65,6 +65,9 @@ def configuration(found: Address, trouble: Callable[[Any], None]) -> dict[str, A
         "allow.auto.create.topics": False,
         "socket.timeout.ms": 30_000,
         "reconnect.backoff.max.ms": 2_000,
+        # Rebootstrapping forgets the brokers that cannot be reached. In librdkafka 2.16 the
+        # coordinator of a group may be among them, and the next transaction never ends.
+        "metadata.recovery.strategy": "none",
     }
     if found.user is not None:
         made["sasl.mechanism"] = found.options.get("mechanism", "SCRAM-SHA-256")

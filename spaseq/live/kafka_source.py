@@ -162,12 +162,15 @@ class KafkaSource:
         """An error of the connection, from the client."""
         kafka_error = self._kafka.KafkaError
         self._failure = self._failure or final(error)
-        if self._failure is not None:
-            return
-        if not self._is_down and error.code() in (
-            kafka_error._ALL_BROKERS_DOWN,
-            kafka_error._TRANSPORT,
-            kafka_error._RESOLVE,
+        if (
+            self._failure is None
+            and not self._is_down
+            and error.code()
+            in (
+                kafka_error._ALL_BROKERS_DOWN,
+                kafka_error._TRANSPORT,
+                kafka_error._RESOLVE,
+            )
         ):
             self._is_down = True
             self._log(f"{self._address.shown}: no connection ({error.str()}); trying again")

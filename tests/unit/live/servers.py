@@ -148,6 +148,7 @@ class Relay:
         self._target = target
         self._listener: socket.socket | None = None
         self._open: list[socket.socket] = []
+        self._lock = threading.Lock()
         self.restore()
 
     @property
@@ -162,21 +163,30 @@ class Relay:
 
     def cut(self) -> None:
         """End all connections, and refuse new ones."""
-        listener, self._listener = self._listener, None
-        for one in (listener, *self._open):
-            with suppress(OSError, AttributeError):
-                one.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
-            with suppress(OSError, AttributeError):
-                one.close()  # type: ignore[union-attr]
-        self._open.clear()
+        with self._lock:
+            listener, self._listener = self._listener, None
+            ended = [*self._open] if listener is None else [listener, *self._open]
+            self._open.clear()
+        for one in ended:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
 
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):
             while True:
                 client, _ = listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._target), PATIENCE)
-                server.settimeout(None)
-                self._open += [client, server]
+                with self._lock:
+                    if listener is not self._listener:
+                        client.close()  # all connections have just been cut
+                        return
+                    try:
+                        server = socket.create_connection(("127.0.0.1", self._target), PATIENCE)
+                    except OSError:
+                        client.close()
+                        continue
+                    server.settimeout(None)
+                    self._open += [client, server]
                 for ends in ((client, server), (server, client)):
                     threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
 
@@ -247,9 +257,11 @@ def tansu_server(
         "--advertised-listener-url", f"tcp://{shown}", "--storage-engine", "memory://tansu/",
     ]  # fmt: skip
     with started(command, port, folder) as server:
-        yield server, address, relay
-    if relay is not None:
-        relay.cut()
+        try:
+            yield server, address, relay
+        finally:
+            if relay is not None:
+                relay.cut()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from followed import PATIENCE, QUERY, Live, events, finished_run, lines, newest
 from kafka_log import committed
-from servers import mock_kafka, needs, tansu
+from servers import mock_kafka, needs, tansu, tansu_server
 from session_runs import Running, values
 from test_following import event
 
@@ -381,6 +381,32 @@ def test_the_number_is_written_again(
             after = newest(tmp_path)
             run.wait_for(lambda at=after: newest(tmp_path) > at + 3)  # type: ignore[misc]
     assert len(committed(broker, "matches")[0]) == 2
+
+
+def test_a_broker_that_is_restarted(tmp_path: Path) -> None:
+    """Connections are cut within a transaction; nothing is lost, and nothing is there twice."""
+    with tansu_server(tmp_path / "tansu", relayed=True) as (_, plain, relay):
+        assert relay is not None
+        for topic in ("readings", "matches"):
+            make(relay.address, topic)
+        writer = Writer(relay.address, "readings")
+        url = f"kafka://{relay.address}/"
+        with Running(
+            tmp_path, f"{url}readings", options=kept(tmp_path), reading=timed(),
+            output=f"{url}matches",
+        ) as run:  # fmt: skip
+            for first in (1, 101, 201):
+                writer.write([event(number) for number in range(first, first + 100)])
+                run.wait_for(lambda at=first: run.session.written > at)  # type: ignore[misc]
+                if first < 201:
+                    relay.cut()
+                    time.sleep(0.5)
+                    relay.restore()
+            run.wait_for(lambda: len(committed(plain, "matches")[0]) >= 300)
+        records = committed(plain, "matches")[0]
+    found = [json.loads(value)["bindings"]["value"]["value"] for value in records]
+    assert found == [str(number) for number in range(1, 301)]
+    assert any("connected again" in text for text in run.said)
 
 
 def test_kills_change_no_record(tmp_path: Path, broker: str) -> None:
