@@ -7,13 +7,17 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from itertools import combinations, pairwise
 from pathlib import Path
+from random import Random
 from types import ModuleType
 
 import pytest
-from oracle import evaluate
+from oracle import evaluate, timestamp
 
+import spaseq
 from spaseq.io.source import Source
+from spaseq.rdf.event import NUMBER, Event
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks" / "papers"
@@ -128,3 +132,98 @@ def test_a_driver_of_its_own_that_miscounts_is_refused(tmp_path: Path) -> None:
 
     assert "mine, next: 7 matches where 214 are" in asked(f"mine={sys.executable} {driver}").stderr
     assert "rsp: no such peer" in asked("rsp").stderr
+
+
+def happened(events: list[tuple[str, int, float]]) -> list[Event]:
+    """Events of the benchmarks, one a second, for the reference."""
+    from streams import SECOND, STREAM, Triples
+
+    triples = Triples()
+    return [
+        Event(STREAM, timestamp(place * SECOND, NUMBER), 0, [triples.of(event)])
+        for place, event in enumerate(events)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [("core/stocks", f"Q{number}") for number in range(1, 8)]
+    + [("core/operators", shape) for shape in ("K3", "D3", "K5", "D5")]
+    + [("cel/formulas", f"φ{number}") for number in range(1, 7)],
+)
+def test_the_queries_over_generated_events(report: ModuleType, script: str, name: str) -> None:
+    """The automaton's matches are those of the reference, where all of them are enumerated."""
+    import feeding
+    import streams
+
+    module = report.module_of(FOLDER / f"{script}.py")
+    if script == "core/stocks":
+        # Few names, so that there are matches among few events.
+        events = list(streams.dealing(4, 60))
+    elif script == "core/operators":
+        steps = streams.steps(int(name[1]), 200)
+        events = [event for event in steps if event[0] not in ("B1", "B3", "B4", "B5", "B6")][:50]
+    else:
+        events = list(module.readings(40))
+    text = module.text(name, 25 if script.startswith("core") else 8)
+    expected = len(evaluate(text, {streams.STREAM: happened(events)}))
+    assert feeding.tallied(spaseq.compile(text), events).found == expected
+    assert expected or name == "Q2"
+
+
+def of_cel(events: str, selector: str) -> set[tuple[int, ...]]:
+    """`A ; B+ ; C` of CEL with a selector, from its definition, over one letter for each event.
+
+    The sets of positions that end at one position are compared in the selector's order.
+    """
+    places = range(len(events))
+    found = [
+        some
+        for size in range(3, len(events) + 1)
+        for some in combinations(places, size)
+        if events[some[0]] == "A"
+        and events[some[-1]] == "C"
+        and all(events[place] == "B" for place in some[1:-1])
+    ]
+
+    def keeps(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+        apart = set(one) ^ set(other)
+        if one[-1] != other[-1] or not apart:
+            return True
+        if selector == "NEXT":
+            return min(apart) in one
+        if selector == "LAST":
+            return max(apart) in one
+        return not set(one) < set(other)
+
+    if selector == "STRICT":
+        return {some for some in found if all(b == a + 1 for a, b in pairwise(some))}
+    return {some for some in found if all(keeps(some, other) for other in found)}
+
+
+@pytest.mark.parametrize("selector", ["NEXT", "LAST", "MAX", "STRICT"])
+def test_emit_selects_as_cel_does(report: ModuleType, selector: str) -> None:
+    """CEL's selectors compare sets of positions with the same greatest one.
+
+    The greatest position is the event that ends the match. So the matches that CEL compares are
+    those that end at one instant, which are the ones that EMIT compares.
+    """
+    from streams import STREAM, Triples
+    from workloads import query
+
+    triples = Triples()
+    patterns = {kind: f"[] :{kind} []" for kind in "ABC"}
+    program = spaseq.compile(query("A : B+ : C", patterns, 100, f"EMIT {selector}"))
+    total = 0
+    for seed in range(12):
+        chance = Random(seed)
+        events = "".join(chance.choice("AABBBC") for _ in range(9)) + "C"
+        run = program.start()
+        found = {
+            tuple(int(witness.time.seconds) for witness in match.events)
+            for place, kind in enumerate(events)
+            for match in run.push(STREAM, place, [triples.of((kind, 0, 0))])
+        }
+        assert found == of_cel(events, selector)
+        total += len(found)
+    assert total

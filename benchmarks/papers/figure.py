@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -23,6 +25,7 @@ from streams import Happening
 
 import spaseq
 from spaseq.rdf.limits import NO_LIMIT
+from spaseq.rules import VARIABLE
 
 Kind = Literal["ours", "other", "claim"]
 """Who a line is of: this engine, one that ran beside it, or the publication."""
@@ -124,12 +127,15 @@ class Case:
         events: The stream.
         expected: The number of matches that an independent count gives; None: not checked.
         most: The matches of an event that are enumerated at most.
+        chosen: Whether a clause such as EMIT chooses among the matches. They are then counted as
+            objects; otherwise they are counted where the automaton enumerates them.
     """
 
     query: str
     events: Sequence[Happening]
     expected: int | None = None
     most: int = NO_LIMIT
+    chosen: bool = False
 
 
 def rates(cases: Mapping[float, Case], passes: int) -> list[Point]:
@@ -144,12 +150,28 @@ def rates(cases: Mapping[float, Case], passes: int) -> list[Point]:
     points = {x: Point(x, []) for x in cases}
     for _ in range(passes):
         for x, case in cases.items():
-            fed = feeding.tallied(programs[x], case.events, most=case.most)
+            if case.chosen:
+                fed = feeding.first_of_each(programs[x], case.events, case.most)
+            else:
+                fed = feeding.tallied(programs[x], case.events, most=case.most)
             if case.expected is not None and fed.found != case.expected:
                 raise SystemExit(f"{case.query}: {fed.found} matches, not {case.expected}")
             points[x].values.append(len(case.events) / fed.seconds)
             points[x].counts = {"events": len(case.events), "matches": fed.found}
     return list(points.values())
+
+
+@contextmanager
+def without(rules: str) -> Iterator[None]:
+    """Compile and run without these optimisation rules, as `SPASEQ_DISABLE` lists them."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = rules
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE)
+        if before is not None:
+            os.environ[VARIABLE] = before
 
 
 def spread(points: Iterable[Point]) -> float:

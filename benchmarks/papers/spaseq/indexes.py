@@ -8,10 +8,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -19,10 +16,8 @@ sys.path.append(str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parents[2] / "automaton"))
 
 import streams
-from figure import Axis, Case, Figure, Line, main, rates
+from figure import Axis, Case, Figure, Line, main, rates, without
 from workloads import query
-
-from spaseq.rules import VARIABLE
 
 NAMES = 1_000
 WINDOWS = (100, 300, 1_000, 3_000)
@@ -33,17 +28,6 @@ WAYS = {
     "neither": "equality_index,range_index",
 }
 PATTERNS = {"A": "?n :SELL ?p1", "B": "?n :SELL ?p2 FILTER(?p2 < ?p1)"}
-
-
-@contextmanager
-def without(rules: str) -> Iterator[None]:
-    """Compile and run without these rules."""
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = rules
-    yield
-    os.environ.pop(VARIABLE)
-    if before is not None:
-        os.environ[VARIABLE] = before
 
 
 def figure(short: bool) -> Figure:
@@ -64,7 +48,7 @@ def figure(short: bool) -> Figure:
         source="SPAseq, indexing of runs",
         data=f"{count:,} sales and purchases under {NAMES:,} names",
         query=query("A : B", PATTERNS, 1_000),
-        others="SPAseq: an index by stream and by value, on and off.",
+        others="SPAseq: runs found by an index, on and off.",
         x=Axis("window", "s", log=True),
         y=Axis("throughput", "events/s", log=True),
         lines=lines,

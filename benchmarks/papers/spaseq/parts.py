@@ -83,7 +83,7 @@ def figure(short: bool) -> Figure:
         source="SPAseq, break-down of an event's cost",
         data=f"{events:,} generated trades",
         query=QUERIES["P1 ; P2+ ; P3"],
-        others="SPAseq: the graph patterns take the most.",
+        others="None: these are parts of this engine, which other engines do not have.",
         x=Axis("", places=tuple(QUERIES)),
         y=Axis("processor time for each event", "µs"),
         lines=lines,

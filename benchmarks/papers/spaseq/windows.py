@@ -28,7 +28,7 @@ SEQUENCES = {
 
 
 def query(minutes: int, sequence: str) -> str:
-    """`EMIT NEXT` reports the first match of each start, so output does not hide the automaton."""
+    """`EMIT NEXT` reports one match of each end, so output does not hide the automaton."""
     plain = {"Fall": PATTERNS["Fall"].replace("PREV(?low, ?top)", "?top")}
     patterns = PATTERNS if "+" in sequence else PATTERNS | plain
     return f"{feeds.of_trades(sequence, patterns, minutes)} EMIT NEXT"
