@@ -32,7 +32,7 @@ def report(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return report
 
 
-def test_the_page_has_every_figure(tmp_path: Path) -> None:
+def test_the_page_has_every_figure(report: ModuleType, tmp_path: Path) -> None:
     """The scripts compare their matches with independent counts, and fail if one differs."""
     command = [sys.executable, str(FOLDER / "report.py"), "--short", "--output", str(tmp_path)]
     command += ["--record", str(tmp_path / "record.json"), "--peers", "duckdb", "polars"]
@@ -56,6 +56,12 @@ def test_the_page_has_every_figure(tmp_path: Path) -> None:
         keys = len(figure["lines"]) * bool(figure["x"]["places"])
         assert len(picture.findall(f".//{{*}}{shape}")) == len(points) + keys
         assert all(point["counts"] for point in points)
+    import history
+
+    for ratio in history.RATIOS:
+        for line, _ in (ratio.above, ratio.below):
+            assert len(record[ratio.figure]["lines"][line]) > 1
+        assert (FOLDER / f"{ratio.script}.py") in scripts
     for script in scripts:
         readme = (script.parent / "README.md").read_text("utf-8")
         assert f"python benchmarks/papers/{script.relative_to(FOLDER).as_posix()}" in readme
@@ -132,6 +138,26 @@ def test_a_driver_of_its_own_that_miscounts_is_refused(tmp_path: Path) -> None:
 
     assert "mine, next: 7 matches where 214 are" in asked(f"mine={sys.executable} {driver}").stderr
     assert "rsp: no such peer" in asked("rsp").stderr
+
+
+def test_ratios_are_compared_with_the_newest_record(report: ModuleType, tmp_path: Path) -> None:
+    import history
+
+    assert history.last_record(tmp_path) is None
+    for day, ratio in (("2026-01-02", 2.0), ("2026-01-01", 1.0)):
+        data = {"circumstances": day, "ratios": {"a: b": ratio, "a: c": 1.0}}
+        (tmp_path / f"{day}.json").write_text(json.dumps(data), "utf-8")
+    found = history.last_record(tmp_path)
+    assert found is not None
+    assert found[0] == "2026-01-02"
+    kept, changed, new = history.compared({"a: c": 1.1, "a: b": 4.0, "a: d": 1.0}, found[1])
+    assert kept.endswith("1.10 x")
+    assert changed.endswith("2.00 x  changed")
+    assert new.split() == ["a:", "d", "1"]
+    folder = ROOT / "benchmarks" / "record" / "papers"
+    newest = history.last_record(folder)
+    assert newest is not None
+    assert set(newest[1]) == {f"{ratio.figure}: {ratio.name}" for ratio in history.RATIOS}
 
 
 def happened(events: list[tuple[str, int, float]]) -> list[Event]:

@@ -57,6 +57,12 @@ def module_of(path: Path) -> ModuleType:
     return module
 
 
+def measured(script: str) -> Figure:
+    """The short form of a script, such as `core/lengths`."""
+    found: Figure = module_of(FOLDER / f"{script}.py").figure(True)
+    return found
+
+
 def section(figure: Figure, path: Path) -> str:
     """One figure as HTML."""
     facts = {"Data": figure.data, "Others": figure.others, "Source": figure.source}

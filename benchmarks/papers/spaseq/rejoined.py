@@ -26,7 +26,7 @@ import spaseq
 from spaseq.io.source import Source
 from spaseq.pipeline import matches
 
-MINUTES = (1, 2, 5, 10, 20, 40)
+MINUTES = (1, 2, 5, 10)
 MEASURED = 50
 """So many events are measured after the first window."""
 SECONDS_BETWEEN = 2
