@@ -6,11 +6,10 @@ from the network of its machine.
 
 from __future__ import annotations
 
-import ipaddress
-import socket
 from urllib.parse import urlsplit
 
 from spaseq.errors import InputError
+from spaseq.kb.public_hosts import public_address
 
 
 def check_redirection(url: str, there: str) -> str | None:
@@ -30,7 +29,7 @@ def check_redirection(url: str, there: str) -> str | None:
         )
     if (before.hostname, before.port) == (after.hostname, after.port):
         return None
-    place = _public_address(after.hostname or "")
+    place = public_address(after.hostname or "")
     if place is None:
         raise InputError(
             f"it redirects to {shown_url(there)}, a private address, which is not followed; use "
@@ -38,18 +37,6 @@ def check_redirection(url: str, there: str) -> str | None:
             shown_url(url),
         )
     return place
-
-
-def _public_address(host: str) -> str | None:
-    """An address of a host whose addresses are all public; None if there is none."""
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
-        return None
-    places = [str(each[4][0]).split("%")[0] for each in found]
-    if not all(ipaddress.ip_address(place).is_global for place in places):
-        return None
-    return next(iter(places), None)
 
 
 def shown_url(url: str) -> str:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from importlib import import_module
 from typing import IO, Any, BinaryIO, cast
 from urllib.parse import urljoin, urlsplit
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io.redirections import shown_url
+from spaseq.kb.public_hosts import are_public
 
 _EXTRAS = {
     "s3": ("s3fs", "s3"),
@@ -90,9 +92,10 @@ def _file_system(path: str) -> tuple[Any, str]:
             f"{scheme}: URLs of files need the packages fsspec and {module}: pip install "
             f"'spaseq[{extra}]' ({error})"
         ) from error
-    options = {}
+    options: dict[str, Any] = {}
     if scheme in ("http", "https"):
         options["client_kwargs"] = {"trace_configs": [_watched_redirections()]}
+        options["get_client"] = _client_for(urlsplit(path).hostname or "")
     try:
         system, name = core.url_to_fs(path, **options)
     except Exception as error:  # each file system has errors of its own
@@ -113,6 +116,34 @@ def _watched_redirections() -> Any:
     config = TraceConfig()
     config.on_request_redirect.append(check)
     return config
+
+
+def _client_for(own: str) -> Callable[..., Any]:
+    """Makes the sessions of a file on the host `own`. Others, which redirections name, are reached
+    at the addresses that are checked here.
+    """
+    from aiohttp import ClientSession, DefaultResolver, TCPConnector
+    from aiohttp.abc import AbstractResolver
+
+    class PublicResolver(AbstractResolver):
+        """Resolves the names of other hosts to public addresses only."""
+
+        def __init__(self) -> None:
+            self._inner = DefaultResolver()
+
+        async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[Any]:
+            found = await self._inner.resolve(host, port, family)
+            if host != own and not are_public(place["host"] for place in found):
+                raise OSError(None, f"{host} has a private address")
+            return found
+
+        async def close(self) -> None:
+            await self._inner.close()
+
+    async def session(**options: Any) -> Any:
+        return ClientSession(connector=TCPConnector(resolver=PublicResolver()), **options)
+
+    return session
 
 
 def _said(error: BaseException) -> str:

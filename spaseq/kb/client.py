@@ -102,6 +102,7 @@ class Client:
             headers={"Accept": ACCEPT, "User-Agent": "spaseq", **endpoint.request_headers()},
             auth=auth,
             timeout=endpoint.timeout,
+            transport=_public_transport() if endpoint.public else None,
         )
         weakref.finalize(self, self._http.close)
 
@@ -174,6 +175,12 @@ class Client:
     def _error(self, cause: str, text: str, attempts: int, *, final: bool = False) -> EndpointError:
         self.counters.failures += 1
         return EndpointError(self.endpoint.url, text, cause, attempts, final=final)
+
+
+def _public_transport() -> httpx.BaseTransport:
+    from spaseq.kb.public_transport import PublicTransport
+
+    return PublicTransport()
 
 
 def _refusal(response: httpx.Response) -> Exception:

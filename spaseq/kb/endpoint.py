@@ -49,6 +49,8 @@ class Endpoint:
         user: The user name for basic authentication.
         password: The password for basic authentication.
         headers: Further headers sent with every request.
+        public: Whether a name in the URL may only have public addresses; each request then goes to
+            an address that was checked. A URL with an address is not restricted.
 
     Raises:
         KbError: if an argument is invalid.
@@ -73,6 +75,7 @@ class Endpoint:
     user: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    public: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, str):

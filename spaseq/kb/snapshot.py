@@ -119,7 +119,7 @@ class Kb:
         with self._lock:
             source = self._services.get(iri)
             if source is None:
-                if given is not None and given.endpoint.url.partition("?")[0] == iri:
+                if given is not None and iri in _names(given.endpoint):
                     source = given
                 else:
                     source = Client(Endpoint(iri))
@@ -331,3 +331,8 @@ def _distinct(facts: Iterable[Fact], prefix: str) -> Iterator[Fact]:
         if shared not in seen:
             seen.add(shared)
             yield shared
+
+
+def _names(endpoint: Endpoint) -> tuple[str, str]:
+    """The IRIs of the services that an endpoint can be: its URL, and that without parameters."""
+    return endpoint.url, endpoint.url.partition("?")[0]

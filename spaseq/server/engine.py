@@ -606,7 +606,7 @@ class Engine:
         """Remove the files of KB graphs that no checkpoint needs; call it before `start`."""
         used = {graph.file for graph in self.machine.kb.graphs.values()}
         for checkpoint in self._folder.checkpoints():
-            used |= {one[1] for one in checkpoint.header["machine"]["kb"].values()}
+            used |= {one[1] for one in checkpoint.header["machine"]["kb"]["graphs"].values()}
         for name in os.listdir(self.kb_folder):
             if name not in used:
                 with suppress(OSError):

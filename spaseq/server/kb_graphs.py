@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,14 @@ class KbGraphs:
     Args:
         folder: Where the files are.
         given: The graphs that are given at the start: IRI → path or URL.
+        private: Whether the names of endpoints in queries may have private addresses.
     """
 
-    def __init__(self, folder: Path, given: Mapping[str, str]):
+    def __init__(self, folder: Path, given: Mapping[str, str], private: bool = False):
         self._folder = folder
+        self._private = private
+        self._services: set[str] = set()
+        """The endpoints that queries ask by `SERVICE`; to the run they are graphs."""
         self.graphs: dict[str, KbGraph] = {
             iri: KbGraph(0, url=place) for iri, place in given.items()
         }
@@ -48,7 +52,10 @@ class KbGraphs:
 
         Raises:
             KbError, LimitExceeded: if it cannot be read, or the run cannot use it.
+            Problem: if a query asks a service of this IRI.
         """
+        if iri in self._services:
+            raise Problem(409, f"a query asks <{iri}> as a service", "kb")
         if run is not None:
             change = run.kb.replace if iri in run.kb.graphs else run.kb.load
             change({iri: self._source(graph)})
@@ -71,30 +78,52 @@ class KbGraphs:
                 raise Problem(409, f"the KB graph <{iri}> is there already, from elsewhere", "kb")
         added = [iri for iri in urls if iri not in self.graphs]
         for iri in added:
-            self.put(iri, KbGraph(revision, url=urls[iri]), run)
+            self.put(iri, KbGraph(revision + 1, url=urls[iri]), run)
         return added
+
+    def add_services(self, urls: Collection[str], run: Run | None) -> None:
+        """Restrict the requests of `SERVICE`: an endpoint with that IRI as a graph does so.
+
+        Raises:
+            Problem: if a graph with other content has the IRI.
+        """
+        for url in urls:
+            if url in self.graphs and self.graphs[url].url != url:
+                raise Problem(409, f"a KB graph has the IRI of the service <{url}>", "kb")
+        added = [url for url in urls if url not in self._services and url not in self.graphs]
+        if run is not None and added:
+            run.kb.load({url: self._service(url) for url in added})
+        self._services.update(added)
+
+    def _service(self, url: str) -> Endpoint:
+        return Endpoint(url, public=not self._private)
 
     def _source(self, graph: KbGraph) -> Any:
         if graph.file:
             return self._folder / graph.file
-        if graph.url.partition(":")[0] in ("http", "https"):
-            return Endpoint(graph.url, on_failure="skip")
-        return graph.url
+        if graph.url.partition(":")[0] not in ("http", "https"):
+            return graph.url
+        # The operator may have given any address.
+        is_restricted = graph.version > 0 and not self._private
+        return Endpoint(graph.url, on_failure="skip", public=is_restricted)
 
     def sources(self) -> dict[str, Any]:
         """The graphs as `Program.start` takes them."""
-        return {iri: self._source(graph) for iri, graph in self.graphs.items()}
+        services: dict[str, Any] = {url: self._service(url) for url in sorted(self._services)}
+        return services | {iri: self._source(graph) for iri, graph in self.graphs.items()}
 
     # ------------------------------------------------------------ checkpoints
 
     def state(self) -> dict[str, Any]:
         """The graphs as data for `restore`."""
-        return {
+        graphs = {
             iri: [graph.version, graph.file, graph.url, graph.triples]
             for iri, graph in self.graphs.items()
         }
+        return {"graphs": graphs, "services": sorted(self._services)}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Return to a state."""
-        for iri, (version, file, url, triples) in saved.items():
+        self._services = set(saved["services"])
+        for iri, (version, file, url, triples) in saved["graphs"].items():
             self.graphs[iri] = KbGraph(version, file, url, triples)

@@ -25,7 +25,6 @@ from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf._sequence import merge
 from spaseq.rdf.time import from_micros, json_value
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -35,7 +34,8 @@ from spaseq.server.feeds import Feed, FeedSettings
 from spaseq.server.inputs import InputStream, Late, bound_of, holder_of
 from spaseq.server.kb_graphs import KbGraph, KbGraphs
 from spaseq.server.problems import Problem, not_found
-from spaseq.server.standing import Definition, Standing, compile_named, refused_by
+from spaseq.server.releasing import matches_up_to
+from spaseq.server.standing import Definition, Standing, compile_named, refused_by, services_of
 
 
 class RunStopped(Exception):
@@ -61,12 +61,14 @@ class RunSettings:
         entail: `rdfs` or `owl-ql`.
         limits: The limits of `Program.start`.
         kb: The graphs that are given at the start: IRI → path or URL.
+        private: Whether the names of endpoints in queries may have private addresses.
     """
 
     reading: ReadOptions
     entail: str | None
     limits: Mapping[str, Any]
     kb: Mapping[str, str]
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Machine:
         self.queries: dict[str, Standing] = {}
         self.draining = DrainingVersions()
         self.streams: dict[str, InputStream] = {}
-        self.kb = KbGraphs(kb_folder, settings.kb)
+        self.kb = KbGraphs(kb_folder, settings.kb, settings.private)
         self.domain = TimeDomain()
         self._readers: dict[str, BodyReader] = {}
         self.feeds: dict[str, Feed] = {}
@@ -119,6 +121,7 @@ class Machine:
             raise Problem(422, refused, "name")
         before = self.queries.get(name)
         running = before is not None and before.is_running
+        self.kb.add_services(services_of(program), self.run)
         added = self.kb.add_endpoints(definition.kb, revision, self.run)
         try:
             if definition.paused:
@@ -157,6 +160,7 @@ class Machine:
         other = next((q.plan.name for q in program.queries if q.plan.name not in names), None)
         if other is not None:
             raise Problem(422, f"a query registers the name {other}: use it as its own", "name")
+        self.kb.add_services(services_of(program), None)
         self.run = self._started(program)
         known = dict(zip(program.names, program.sources, strict=True))
         for definition in definitions:
@@ -580,35 +584,13 @@ class Machine:
         if bound is None:
             return
         try:
-            if len(run.clock.streams) == 1:
-                for batch in streams[0].release(bound):
-                    self._emit(run.push_batch(batch))
-            else:
-                self._merge(run, [list(stream.release(bound)) for stream in streams])
-            clock = run.clock
-            if clock.domain is not None and (clock.closed is None or bound > clock.closed):
-                self._emit(run.advance(from_micros(bound, clock.domain)))
+            self._emit(matches_up_to(run, streams, bound))
         except Exception as error:
             self._emit(run.unreturned)
             named = getattr(error, "name", None)
             known = {*self.queries, *self.draining.definitions()}
             blamed = run.failing or (named if named in known else None)
             raise RunStopped(blamed, error) from error
-
-    def _merge(self, run: Run, queues: list[list[EventBatch]]) -> None:
-        """Match the events of several streams in the order of time."""
-        firsts = [0] * len(queues)
-        while any(queues):
-            heads = [queue[0] if queue else None for queue in queues]
-            sequence, after = merge(heads, firsts, None)
-            self._emit(run.push_batch(sequence))
-            for number, head in enumerate(heads):
-                if head is None:
-                    continue
-                firsts[number] = after[number]
-                if after[number] == len(head):
-                    queues[number].pop(0)
-                    firsts[number] = 0
 
     def _emit(self, found: Iterable[Match]) -> None:
         for match in found:

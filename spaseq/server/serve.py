@@ -101,7 +101,9 @@ def context_for(options: Options, folder: Path, log: Callable[[str], None]) -> C
         sources=options.sources,
         sinks=options.sinks,
     )
-    run = RunSettings(options.reading, options.entail, options.run_limits, options.kb)
+    run = RunSettings(
+        options.reading, options.entail, options.run_limits, options.kb, options.allow_private
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         board = Board(folder / "matches", options.replay, options.replay_bytes)

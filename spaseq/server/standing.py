@@ -12,6 +12,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from spaseq.engine.checkpoint import without_collection
+from spaseq.parser import ast
 from spaseq.program import Program, compile_each
 from spaseq.rdf.event import Parameter
 from spaseq.server.problems import Problem
@@ -249,10 +250,17 @@ def checked_services(program: Program, urls: AllowedUrls) -> None:
     Raises:
         Problem: if one is not in the allow-list, or is known only at run time.
     """
-    from spaseq.parser import ast
+    for name in _service_names(program):
+        if not isinstance(name, ast.Iri):
+            raise Problem(422, "SERVICE with a variable: name the endpoint", "url")
+        urls.check(name.value)
 
-    for node in ast.walk(tuple(program.sources)):
-        if isinstance(node, ast.Service):
-            if not isinstance(node.name, ast.Iri):
-                raise Problem(422, "SERVICE with a variable: name the endpoint", "url")
-            urls.check(node.name.value)
+
+def services_of(program: Program) -> list[str]:
+    """The endpoints that queries ask by `SERVICE`."""
+    return [name.value for name in _service_names(program) if isinstance(name, ast.Iri)]
+
+
+def _service_names(program: Program) -> list[ast.Iri | ast.Var]:
+    nodes = ast.walk(tuple(program.sources))
+    return [node.name for node in nodes if isinstance(node, ast.Service)]

@@ -5,21 +5,21 @@ allowed if its scheme, host and port are those of an entry, and its path is that
 below it. So no query can make the server read what only this machine can reach.
 
 The host of an entry may be an address of a private network if it is written as one. A name that
-resolves to a private or a loopback address is refused unless `--allow-private` is given. Only
-`http:` and `https:` are allowed, and clients follow no redirections to other hosts
-(`spaseq.kb.client`, `spaseq.live.web`).
+resolves to a private or a loopback address is refused unless `--allow-private` is given: when the
+query comes, and again for each request, which goes to the address that was checked
+(`spaseq.kb.public_transport`). Only `http:` and `https:` are allowed, and redirections of endpoints
+are not followed (`spaseq.kb.client`).
 """
 
 from __future__ import annotations
 
-import ipaddress
 import posixpath
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from spaseq.kb.public_hosts import is_address, public_address
 from spaseq.live.addresses import redacted
 from spaseq.server.problems import Problem
 
@@ -61,7 +61,7 @@ class AllowedUrls:
                 f"{redacted(url)}: the URL is not in the allow-list of the server (--allow-url)",
                 "url",
             )
-        if not self.private and not _is_literal(place[1]) and not _is_public(place[1]):
+        if not self.private and not is_address(place[1]) and public_address(place[1]) is None:
             raise Problem(
                 422,
                 f"{redacted(url)}: the name resolves to a private address, or to none "
@@ -93,20 +93,3 @@ def _covers(entry: _Place | None, place: _Place) -> bool:
         return False
     below = entry[3].rstrip("/") + "/"
     return place[3] == entry[3] or place[3].startswith(below)
-
-
-def _is_literal(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_public(host: str) -> bool:
-    """Whether all addresses of a host are public."""
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
-        return False
-    return all(ipaddress.ip_address(str(each[4][0]).split("%")[0]).is_global for each in found)

@@ -133,6 +133,22 @@ def test_a_redirection_of_a_file_is_checked() -> None:
         open_remote(f"{address}/x.nq").read()
 
 
+def test_the_name_in_a_redirection_is_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that was public when it was checked is private when the connection is made."""
+    needs("fsspec", "aiohttp")
+    asked: list[str] = []
+
+    def handle(request: BaseHTTPRequestHandler) -> None:
+        asked.append(request.path)
+        port = request.server.server_address[1]  # type: ignore[index]
+        answer(request, 302, location=f"http://localhost:{port}/secrets.nq")
+
+    monkeypatch.setattr("spaseq.io.redirections.check_redirection", lambda url, there: None)
+    with http_server(handle) as address, pytest.raises(InputError, match="private address"):
+        open_remote(f"{address}/x.nq").read()
+    assert set(asked) == {"/x.nq"}
+
+
 def test_errors_of_a_web_server_say_why_and_show_no_secret() -> None:
     needs("fsspec", "aiohttp")
 

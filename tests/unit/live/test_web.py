@@ -16,8 +16,8 @@ from test_following import event
 from web_servers import EventFeed, Sockets, answer, event_feed, http_server, websocket_server
 
 from spaseq.errors import InputError, SpaseqError
-from spaseq.io import redirections
 from spaseq.io.read_options import ReadOptions
+from spaseq.kb.public_hosts import public_address
 from spaseq.live import web
 from spaseq.live.addresses import redacted
 from spaseq.live.session import LiveOptions
@@ -165,7 +165,7 @@ def test_the_server_ends_the_stream_with_204(tmp_path: Path) -> None:
      ("1.1.1.1", True), ("no-such-host.invalid", False)],
 )  # fmt: skip
 def test_private_addresses_are_known(host: str, public: bool) -> None:
-    assert (redirections._public_address(host) is not None) is public
+    assert (public_address(host) is not None) is public
 
 
 def test_a_redirection_connects_to_the_address_that_was_checked(

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -273,6 +274,55 @@ def test_names_that_resolve_to_private_addresses(
     with pytest.raises(Problem, match="private"):
         ALLOWED.check("https://data.example/sparql")
     AllowedUrls(ALLOWED.entries, True).check("https://data.example/sparql")
+
+
+KB_QUERY = """\
+PREFIX : <http://example.org/>
+SELECT ?s WITHIN 10 SECONDS FROM STREAM trades <http://example.org/trades>
+FROM <http://e.org/kb>
+WHERE { SEQ(A) DEFINE GPM A ON trades { ?s :price ?p . GRAPH <http://e.org/kb> { ?s :name ?n } } }
+"""
+
+
+def test_a_name_that_resolves_to_a_private_address_later_is_not_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DNS rebinding: the name is public when the query comes, and private when it is asked."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(0.2)
+    origin = f"http://data.example:{listening.getsockname()[1]}"
+    original = socket.getaddrinfo
+    places: list[str] = []
+
+    def asked(host: Any, *given: Any, **more: Any) -> Any:
+        if host == "data.example":
+            host = places.pop(0) if places else "127.0.0.1"
+        return original(host, *given, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", asked)
+    with served(tmp_path / "state", allowed_urls=[origin]) as server:
+        for body in (
+            {"text": SERVICE.format(f"{origin}/sparql")},
+            {"text": SERVICE.format(f"{origin}/sparql?a=b")},
+            {"text": KB_QUERY, "kb": {"http://e.org/kb": f"{origin}/sparql"}},
+        ):
+            places.append("8.8.8.8")
+            answer = server.http.put("/v1/queries/late", json=body)
+            assert answer.status_code in (201, 422)
+            if answer.status_code == 201:  # it asks for each event, and leaves the events out
+                server.push((1, 1))
+            else:
+                assert "data.example has no address, or a private one" in answer.text
+            assert not places
+        taken = server.http.put(
+            "/v1/kb/" + quote(f"{origin}/sparql", safe=""),
+            content=b"",
+            headers={"Content-Type": "text/turtle"},
+        )
+        assert taken.status_code == 409  # its requests would not be restricted any more
+    with pytest.raises(TimeoutError):
+        listening.accept()
+    listening.close()
 
 
 def test_queries_name_no_url_outside_the_allow_list(server: Served) -> None:

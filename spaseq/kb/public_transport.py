@@ -1,0 +1,39 @@
+"""HTTP to public addresses only, whatever the name of a host resolves to.
+
+A name is resolved once for each request, and the connection is made to an address that was checked:
+if it were resolved again, the answer could be another one (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import httpx
+
+from spaseq.kb.public_hosts import is_address, public_address
+
+
+class PublicTransport(httpx.BaseTransport):
+    """Sends requests to hosts with public addresses, and to those that are written as an address.
+
+    The name of the host stays in the request, and is the one of the server's certificate.
+    """
+
+    def __init__(self) -> None:
+        self._inner = httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        host = request.url.host
+        if not is_address(host):
+            place = public_address(host)
+            if place is None:
+                raise httpx.ConnectError(f"{host} has no address, or a private one")
+            request = httpx.Request(
+                request.method,
+                request.url.copy_with(host=place),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": host},
+            )
+        return self._inner.handle_request(request)
+
+    def close(self) -> None:
+        self._inner.close()
