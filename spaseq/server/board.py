@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -140,18 +139,19 @@ class Board:
         if gone:
             self.wake(gone)
 
-    @contextmanager
-    def again(self, token: Mapping[str, Any]) -> Iterator[None]:
-        """Everything behind a checkpoint is found again within: leave it out."""
-        self.publish(self._watermark)
+    def rewind(self, begins: Mapping[str, int]) -> None:
+        """The matches behind a checkpoint are found again from now on: leave them out.
+
+        Args:
+            begins: Query → the number of its first match behind the checkpoint; 0 without.
+        """
         for name, channel in self.channels.items():
-            mark = token.get(name)
-            channel.skipped = channel.topic.end - (0 if mark is None else mark["end"])
-        try:
-            yield
-        finally:
-            for channel in self.channels.values():
-                channel.skipped = 0
+            channel.skipped = channel.topic.appended - begins.get(name, 0)
+
+    def end_rewind(self) -> None:
+        """All matches from now on are new."""
+        for channel in self.channels.values():
+            channel.skipped = 0
 
     # ------------------------------------------------------------ as a sink of checkpoints
 
@@ -160,7 +160,8 @@ class Board:
         return max(tokens, default=0)
 
     def restore(self, token: Mapping[str, Any]) -> None:
-        """Return to a checkpoint; before any other call."""
+        """Return to a checkpoint, before there are subscribers."""
+        self.channels.clear()
         kept = {topic_folder(self._folder, name).name for name in token}
         for path in self._folder.iterdir():
             if path.name not in kept:

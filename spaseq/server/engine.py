@@ -135,10 +135,13 @@ class Engine:
         self._turn_begun: float | None = None
         stored = self._folder.checkpoints()
         last = stored[0] if stored else None
-        board.restore({} if last is None else last.header["token"])
         # A query can have the name of one that was removed, and has none of its matches.
         self.machine = recovered(
-            self._machine, last, self._journal, log, lambda machine: board.keep(machine.listed)
+            lambda: self._restored(last),
+            last,
+            self._journal,
+            log,
+            lambda machine: board.keep(machine.listed),
         )
         self.board.keep(self.machine.listed)
         self._lows = [0 if last is None else last.header["low"]]
@@ -159,14 +162,27 @@ class Engine:
             raise
         self._thread = threading.Thread(target=self._loop, name="spaseq-engine", daemon=True)
 
-    def _machine(self) -> Machine:
-        return Machine(self._run_settings, self.kb_folder, self._found)
+    def _restored(self, checkpoint: Checkpoint | None) -> Machine:
+        """A machine without a state, and the matches of a checkpoint."""
+        self.board.restore({} if checkpoint is None else checkpoint.header["token"])
+        return Machine(self._run_settings, self.kb_folder, self.board.add)
 
-    def _recovered(self, checkpoint: Checkpoint | None) -> Machine:
-        return recovered(self._machine, checkpoint, self._journal, self._log)
+    def _rewound(self, begins: Mapping[str, int], generations: Mapping[str, int | None]) -> Machine:
+        """A machine without a state, whose matches are left out as far as they are there.
 
-    def _found(self, match: Match, identifier: str) -> None:
-        self.board.add(match, identifier)
+        Args:
+            begins: Query → the number of its first match behind the checkpoint.
+            generations: Query → the record that registered it. A query of the same name that has
+                been removed since has other matches.
+        """
+
+        def found(match: Match, identifier: str) -> None:
+            if machine.born(match.query) == generations.get(match.query):
+                self.board.add(match, identifier)
+
+        self.board.rewind(begins)
+        machine = Machine(self._run_settings, self.kb_folder, found)
+        return machine
 
     # ------------------------------------------------------------ calls
 
@@ -542,8 +558,18 @@ class Engine:
         stored = self._folder.checkpoints()
         last = stored[0] if stored else None
         heard = {stream.iri: stream.heard for stream in self.machine.streams.values()}
-        with self.board.again({} if last is None else last.header["token"]):
-            self.machine = self._recovered(last)
+        generations = {name: self.machine.born(name) for name in self.machine.listed}
+        begins: dict[str, int] = {}
+        if last is not None:
+            for name, mark in last.header["token"].items():
+                born = generations.get(name)
+                if born is not None and born < last.header["journal"]:
+                    begins[name] = mark["end"]
+        self.machine = recovered(
+            lambda: self._rewound(begins, generations), last, self._journal, self._log
+        )
+        self.machine.found = self.board.add
+        self.board.end_rewind()
         self._keep_listed()
         for iri, at in heard.items():
             if iri in self.machine.streams:

@@ -92,7 +92,7 @@ class Machine:
 
     def __init__(self, settings: RunSettings, kb_folder: Path, found: Callable[[Match, str], None]):
         self._settings = settings
-        self._found = found
+        self.found = found
         self.queries: dict[str, Standing] = {}
         self.draining = DrainingVersions()
         self.streams: dict[str, InputStream] = {}
@@ -137,15 +137,22 @@ class Machine:
             for iri in added:
                 self.kb.remove(iri, self.run)
             raise
-        born = self._born(name, revision)
+        born = self._begun(name, revision)
         self.queries[name] = Standing(definition, revision, program.stream_names, born)
         for iri in program.streams:
             self._add_stream(iri)
 
-    def _born(self, name: str, revision: int) -> int:
+    def _begun(self, name: str, revision: int) -> int:
         """The record that registered the query of a name, or its version that still drains."""
-        known = self.listed.get(name)
-        return revision if known is None else known.born
+        born = self.born(name)
+        return revision if born is None else born
+
+    def born(self, name: str) -> int | None:
+        """The record that registered the query of a name; None: there is none."""
+        standing = self.queries.get(name)
+        if standing is not None:
+            return standing.born
+        return next((version.born for version in self.draining.of(name)), None)
 
     def begin_queries(
         self, definitions: Sequence[Definition], program: Program, revision: int
@@ -232,7 +239,7 @@ class Machine:
             self._leave(definition.name, revision, state == "drain")
         program = definition.compile()
         streams = program.stream_names
-        born = self._born(definition.name, revision)
+        born = self._begun(definition.name, revision)
         self.queries[definition.name] = Standing(definition, revision, streams, born, failure)
         # Its events are in the journal, also those of a stream that no other query reads.
         for iri in program.streams:
@@ -594,7 +601,7 @@ class Machine:
 
     def _emit(self, found: Iterable[Match]) -> None:
         for match in found:
-            self._found(match, match.id)
+            self.found(match, match.id)
 
     @property
     def watermark(self) -> Any:

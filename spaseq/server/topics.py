@@ -94,6 +94,8 @@ class Topic:
         """The number of the next match, of those that subscribers can read."""
         self.watermark: Any = None
         """All matches that end before it are there; None: not known."""
+        self._last_read: tuple[int, int, bytes, int] = (-1, -1, b"", -1)
+        """What `read` was asked for last, and its answer; most subscribers are at one place."""
 
     # ------------------------------------------------------------ the engine
 
@@ -104,6 +106,11 @@ class Topic:
         self._size += len(record)
         if self._size >= SPILL_BYTES:
             self._write()
+
+    @property
+    def appended(self) -> int:
+        """The number of the next match, those included that are not published yet."""
+        return (self._segments[-1].end if self._segments else self.end) + len(self._lines)
 
     def publish(self, watermark: Any) -> bool:
         """Show what was appended, and the watermark; returns whether anything changed."""
@@ -207,6 +214,9 @@ class Topic:
         Raises:
             Gone: if the topic does not hold the next one any more.
         """
+        last_cursor, last_end, last_data, last_after = self._last_read
+        if (cursor, end) == (last_cursor, last_end):
+            return last_data, last_after
         for segment in self._segments:
             if segment.first <= cursor < segment.end:
                 break
@@ -221,6 +231,7 @@ class Topic:
         data = os.pread(segment.file, size, start)
         if len(data) != size:
             raise Gone(str(cursor))
+        self._last_read = cursor, end, data, segment.first + after
         return data, segment.first + after
 
 

@@ -168,6 +168,36 @@ def test_a_removed_query_leaves_no_matches_to_one_of_its_name(
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("failing", [1, 3])
+def test_a_query_of_a_removed_one_s_name_keeps_its_own_matches(
+    tmp_path: Path, checkpoint: bool, failing: int
+) -> None:
+    """Another query is taken out, and the events behind the checkpoint are matched again."""
+    short = RISE.replace("10 SECONDS", "2 SECONDS")
+    expected = [(a, b) for b in range(15, 19) for a in range(max(14, b - 2), b)]
+    with served(tmp_path / "state", run_limits={"max_groups": 3}) as server:
+        server.put("short", short)
+        server.push((1, 11), (2, 12))
+        if checkpoint:
+            assert server.http.post("/v1/checkpoints").status_code == 201
+        server.push((3, 13))
+        for number in range(failing):
+            server.put(f"rise{number}")
+        assert server.http.delete("/v1/queries/short").status_code == 204
+        server.put("short", short)
+        for time in range(4, 9):
+            assert server.push((time, 10 + time)).status_code == 202
+        items = server.http.get("/v1/queries").json()["items"]
+        assert [one["status"] for one in items] == ["failed"] * failing + ["running"]
+        assert sorted(server.found("short")) == expected
+        server.push((9, 19))
+        assert sorted(server.found("short")) == [*expected, (17, 19), (18, 19)]
+        shutil.copytree(tmp_path / "state", tmp_path / "crashed")
+    with served(tmp_path / "crashed", run_limits={"max_groups": 3}) as server:
+        assert sorted(server.found("short")) == [*expected, (17, 19), (18, 19)]
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
 def test_the_only_query_can_be_taken_out(tmp_path: Path, checkpoint: bool) -> None:
     with served(tmp_path, run_limits={"max_groups": 3}) as server:
         server.put("rise")
