@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
-from spaseq.io.arrow_columns import Columns, columns_of, select_columns
-from spaseq.kb.snapshot import Kb, open_kb
+from spaseq.io.arrow_columns import columns_of, select_columns
+from spaseq.kb.snapshot import open_kb
 from spaseq.parser import format_query
 from spaseq.plan.key_division import ByKey
 from spaseq.program import Program, compile_queries
 from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
+from spaseq.spark.malformed import CORRUPT, mode_of
 from spaseq.spark.shipping import parallelism, shared
 from spaseq.spark.slices import MIN_LOOKBACKS_PER_SLICE, Slices, Slicing, is_one_file, slices
 from spaseq.spark.tasks import (
@@ -61,6 +62,7 @@ def match(
     balance: bool = False,
     entail: str | None = None,
     columns: Sequence[str] | None = None,
+    mode: str = "FAILFAST",
 ) -> DataFrame:
     """The matches of queries over a DataFrame of events.
 
@@ -78,6 +80,10 @@ def match(
         entail: the entailment regime, as in `Program.start`.
         columns: the columns to compute; None computes all. Spark copies every computed column,
             selected or not, and `events` costs most of a row.
+        mode: what happens to a row that is no event, as its graph is not N-Triples, its time is
+            missing or its name is no IRI: "FAILFAST" ends the job with an error that names the
+            event, "DROPMALFORMED" drops the row, and "PERMISSIVE" returns it in the column
+            `_corrupt_record`, which is null in rows of matches.
 
     Raises:
         QueryError, KbError, EventError: at once, if the query, knowledge base and events do not
@@ -89,13 +95,26 @@ def match(
     background = open_kb(kb or {})
     programs, kind = _apart(program), events.time_kind(df)
     made = select_columns([columns_of(one, kind) for one in programs], columns)
-    results = [
-        _matched(df, one, background, partitions, balance, entail, own)
-        for one, own in zip(programs, made, strict=True)
-    ]
+    treatment = mode_of(mode)
+    results = []
+    for number, (one, own) in enumerate(zip(programs, made, strict=True)):
+        one.start(background, entail=entail)  # raises for a missing graph before the job starts
+        earlier = {stream for other in programs[:number] for stream in other.streams}
+        job = Job(
+            one,
+            background,
+            own,
+            Division((), ((),)),
+            entail,
+            functions=shipped(one),
+            mode=treatment,
+            reported=tuple(stream for stream in one.streams if stream not in earlier),
+        )
+        results.append(_matched(df, job, partitions, balance))
     found = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), results)
     if columns is not None and len(results) > 1:
-        found = found.select(*dict.fromkeys(columns))
+        corrupt = [CORRUPT] if treatment == "PERMISSIVE" else []
+        found = found.select(*dict.fromkeys([*columns, *corrupt]))
     return found if types is None else typed(found, types)
 
 
@@ -120,26 +139,16 @@ def _apart(program: Program) -> list[Program]:
     ]
 
 
-def _matched(
-    df: DataFrame,
-    program: Program,
-    kb: Kb,
-    partitions: int | None,
-    balance: bool,
-    entail: str | None,
-    columns: Columns,
-) -> DataFrame:
-    program.start(kb, entail=entail)  # raises for a missing graph before the job starts
-    spark = df.sparkSession
+def _matched(df: DataFrame, whole: Job, partitions: int | None, balance: bool) -> DataFrame:
+    spark, program, schema = df.sparkSession, whole.program, spark_schema(whole.schema)
     slots = partitions or parallelism(spark)
     tasks = partitions or _TASKS_PER_CORE * slots
-    whole = Job(program, kb, columns, Division((), ((),)), entail, functions=shipped(program))
     # Slices have equal sizes in bytes, and each also reads the window before it: fewer is cheaper.
     found = slices(df, whole, slots)
     if found is not None and _is_enough(found, program, slots):
         numbers = spark.range(0, found.count, 1, found.count)
         slicing = Slicing(shared(spark, whole), found)
-        return numbers.mapInArrow(slicing.__call__, spark_schema(columns.schema()))
+        return numbers.mapInArrow(slicing.__call__, schema)
     prepared = events.prepared(df, program)
     division = _divided(prepared, whole, tasks, balance)
     job = shared(spark, replace(whole, division=division, buckets=tasks))
@@ -155,7 +164,7 @@ def _matched(
     return (
         divided.repartitionById(division.tasks, f.col("part"))
         .sortWithinPartitions("part", "first")
-        .mapInArrow(Evaluating(job).__call__, spark_schema(columns.schema()))
+        .mapInArrow(Evaluating(job).__call__, schema)
     )
 
 

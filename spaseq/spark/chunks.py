@@ -131,15 +131,13 @@ class ChunkWriter:
     def _row(self, part: int) -> pa.RecordBatch:
         table = ordered(pa.concat_tables(self._waiting.pop(part)))
         first = table.column("micros")[0].as_py()
-        return pa.RecordBatch.from_pydict(
-            {"part": [part], "first": [first], "chunk": [written(table)]}, schema=_ARROW_CHUNKS
-        )
+        return row(part, first, written(table))
 
 
-def mark(part: int) -> pa.RecordBatch:
-    """A row of a part without events."""
-    row = {"part": [part], "first": [0], "chunk": [b""]}
-    return pa.RecordBatch.from_pydict(row, schema=_ARROW_CHUNKS)
+def row(part: int, first: int, chunk: bytes) -> pa.RecordBatch:
+    """A row with a chunk; an empty one has no events."""
+    columns = {"part": [part], "first": [first], "chunk": [chunk]}
+    return pa.RecordBatch.from_pydict(columns, schema=_ARROW_CHUNKS)
 
 
 def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:

@@ -25,6 +25,7 @@ from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._minting import Minter
 from spaseq.rdf.native._nquads import LineReader
 from spaseq.rdf.syntax import LimitError, nesting, parser_message
+from spaseq.rdf.time_text import date_time_text
 from spaseq.spark._arrow import ColumnReader
 from spaseq.spark.chunks import Numbers
 
@@ -72,6 +73,16 @@ class EventColumns:
     def __len__(self) -> int:
         return len(self.micros)
 
+    def shown(self, place: int) -> str:
+        """An event in a sentence: its name and its time."""
+        name = "without a name"
+        if self.names is not None and self.name_ends is not None:
+            start, end = self.name_ends[place : place + 2].tolist()
+            name = self.names[start:end].decode() or name
+        stamp = None if self.stamps is None else self.stamps[place]
+        time = date_time_text(self.micros[place].item()) if stamp is None else stamp.value
+        return f"the event {name} at {time}"
+
 
 def _names(column: pa.ChunkedArray) -> tuple[bytes | None, Any]:
     if column.null_count == len(column):
@@ -102,7 +113,7 @@ class _FramingErrors:
         return -1
 
     def among_triples(self, what: str, line: int) -> None:
-        raise EventError(f"the graph of an event must be N-Triples, but contains {what}")
+        raise EventError(f"its graph must be N-Triples, but contains {what}")
 
 
 def _parsed(text: bytes) -> Iterator[ox.Quad]:
@@ -110,17 +121,17 @@ def _parsed(text: bytes) -> Iterator[ox.Quad]:
         nesting(text)
         yield from ox.parse(text, format=ox.RdfFormat.N_TRIPLES)
     except LimitError as error:
-        raise EventError(f"the graph of an event: {error}") from None
+        raise EventError(f"its graph: {error}") from None
     except SyntaxError as error:
-        raise EventError(
-            f"the graph of an event is not N-Triples: {parser_message(error)}"
-        ) from error
+        raise EventError(f"its graph is not N-Triples: {parser_message(error)}") from error
 
 
 class GraphEncoder:
     """Encodes events of one stream into batches; `number` identifies the encoder within a run."""
 
     def __init__(self, relevance: Relevance, stream: str, number: int):
+        self._relevance = relevance
+        self._stream = stream
         minter = Minter(number % _ANY_NUMBER)
         reader = EventReader(relevance, _FramingErrors(), stream, minter, 1)
         reader.start_file("", "triples", _ANY_NUMBER, (), False, False)
@@ -130,8 +141,25 @@ class GraphEncoder:
         """The events at the indexes `places`, in that order.
 
         Raises:
-            EventError: if a graph is not N-Triples or a name is not an IRI.
+            EventError: if a graph is not N-Triples or a name is not an IRI; names the event.
         """
+        try:
+            return self.read(columns, places)
+        except EventError as error:
+            raise self._named(columns, places, error) from error
+
+    def _named(self, columns: EventColumns, places: Numbers, error: EventError) -> EventError:
+        """The error about the first of some events that cannot be read."""
+        for place in places.tolist():
+            alone = GraphEncoder(self._relevance, self._stream, 0)
+            try:
+                alone.read(columns, np.array([place]))
+            except EventError as own:
+                return EventError(f"{columns.shown(place)} of the stream {self._stream}: {own}")
+        return error
+
+    def read(self, columns: EventColumns, places: Numbers) -> EventBatch:
+        """The events as `batch` reads them; an error does not name the event."""
         try:
             return self._reader.read(
                 columns.graphs,

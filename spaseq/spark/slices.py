@@ -29,6 +29,7 @@ from spaseq.io.source import Source
 from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.spark import splits
+from spaseq.spark.conditions import with_conditions
 from spaseq.spark.distribution import lookback
 from spaseq.spark.division import Own
 from spaseq.spark.shipping import Shared, is_connect
@@ -206,6 +207,7 @@ class Slicing:
         self._job = job
         self._slices = slices
 
+    @with_conditions
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = self._job.value
         for batch in batches:

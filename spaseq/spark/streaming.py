@@ -38,11 +38,13 @@ from spaseq.io.time_column import TimeKind
 from spaseq.kb.snapshot import open_kb
 from spaseq.plan.key_division import ByKey
 from spaseq.program import Program
-from spaseq.spark import chunks, events, numbering
+from spaseq.spark import chunks, events, malformed, numbering
 from spaseq.spark.batch import SingleTaskWarning, compiled
+from spaseq.spark.conditions import with_conditions
 from spaseq.spark.distribution import Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.driver import PROVIDER, ROCKSDB
+from spaseq.spark.malformed import CORRUPT_PART, mode_of
 from spaseq.spark.shipping import Shared, shared
 from spaseq.spark.stateful import Saved, advance, check, header
 from spaseq.spark.tasks import MARK, Divider, Gathering, Job, shipped
@@ -59,8 +61,8 @@ if TYPE_CHECKING:
 
 Late: TypeAlias = Literal["log", "rows"]
 
-_DIVIDED = "part int, is_late boolean, chunk binary"
-_OUT = "is_late boolean, payload binary"
+_DIVIDED = "part int, kind string, chunk binary"
+_OUT = "kind string, payload binary"
 _PARTS_PER_TASK = 2
 
 
@@ -76,6 +78,7 @@ def match_stream(
     parts: int | None = None,
     entail: str | None = None,
     columns: Sequence[str] | None = None,
+    mode: str = "FAILFAST",
 ) -> DataFrame:
     """The matches of queries over a streaming DataFrame of events.
 
@@ -93,6 +96,8 @@ def match_stream(
             cannot change during the life of a checkpoint.
         entail: as for `match`. It cannot change during the life of a checkpoint.
         columns: as for `match`.
+        mode: as for `match`. FAILFAST ends the stream, and again at each restart, until the source
+            no longer has the row. It may change during the life of a checkpoint.
 
     Raises:
         QueryError, KbError, EventError: at once, if the query, knowledge base and events do not
@@ -122,6 +127,8 @@ def match_stream(
         uuid.uuid4().hex,
         wanted,
         shipped(program),
+        mode_of(mode),
+        program.streams,
     )
     job = shared(spark, whole)
     timed = df.withColumn("__event_time", f.timestamp_micros(events.micros(df)))
@@ -133,11 +140,23 @@ def match_stream(
     out = divided.groupBy("part").transformWithState(
         PartProcessor(job), _OUT, "Append", "EventTime"
     )
-    schema = made.schema()
-    if late == "rows":
-        schema = schema.append(pa.field("late", _late_type(kind)))
-    found = out.mapInArrow(Unpacking(job, late).__call__, spark_schema(schema))
+    schema = spark_schema(_schema(whole, late))
+    found = out.mapInArrow(Unpacking(job, late).__call__, schema)
     return found if types is None else typed(found, types)
+
+
+def late_events(matches: DataFrame) -> DataFrame:
+    """The late events of a result of `match_stream` with `late="rows"`, as a table of events.
+
+    Its columns are those of events, so it can be matched again, or written to a table of its own
+    (inside `foreachBatch`, beside the matches).
+
+    Raises:
+        SpaseqError: if the result has no column `late`.
+    """
+    if "late" not in matches.columns:
+        raise SpaseqError('late_events needs the column late of match_stream(…, late="rows")')
+    return matches.where(f.col("late").isNotNull()).select("late.*")
 
 
 def _division(program: Program, parts: int) -> Division:
@@ -163,20 +182,25 @@ class BucketProcessor(StatefulProcessor):
         self._header: ValueState = handle.getValueState("header", "header string")
         self._waiting: ListState = handle.getListState("waiting", "first bigint, chunk binary")
 
+    @with_conditions
     def handleInputRows(
         self, key: Any, rows: Iterator[Row], timerValues: TimerValues
     ) -> Iterator[Row]:
         """Process the new events of a bucket.
 
-        The bucket `MARK` has no events and stores the header of the checkpoint.
+        The bucket `MARK` has no events and stores the header of the checkpoint. The bucket
+        `CORRUPT_PART` has malformed rows, which pass through.
         """
         self._check()
-        fresh = [chunks.read(bytes(row.chunk)) for row in rows if row.chunk]
+        sent = [bytes(row.chunk) for row in rows if row.chunk]
         if key[0] == MARK:
             self._header.update((header(self._job.value),))
+        elif key[0] == CORRUPT_PART:
+            yield from (Row(part=0, kind="malformed", chunk=chunk) for chunk in sent)
         else:
-            yield from self._released(fresh, timerValues)
+            yield from self._released([chunks.read(chunk) for chunk in sent], timerValues)
 
+    @with_conditions
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
@@ -218,13 +242,13 @@ class BucketProcessor(StatefulProcessor):
         writer = chunks.ChunkWriter()
         written = chain(writer.add(*self._divider.divided(ready)), writer.rest())
         for part, _, chunk in chunks.rows(written):
-            yield Row(part=part, is_late=False, chunk=chunk)
+            yield Row(part=part, kind="events", chunk=chunk)
 
     def _reported(self, late: pa.Table) -> Iterator[Row]:
         if not len(late):
             return
         if self._late == "rows":
-            yield Row(part=0, is_late=True, chunk=chunks.written(late))
+            yield Row(part=0, kind="late", chunk=chunks.written(late))
         else:
             logging.getLogger("spaseq.spark").warning(
                 "%d late events were dropped: they arrived behind the watermark", len(late)
@@ -244,18 +268,20 @@ class PartProcessor(StatefulProcessor):
             "part", "header string, last bigint, run binary"
         )
 
+    @with_conditions
     def handleInputRows(
         self, key: Any, rows: Iterator[Row], timerValues: TimerValues
     ) -> Iterator[Row]:
-        """Evaluate the events of a part; pass late events through."""
+        """Evaluate the events of a part; pass late events and malformed rows through."""
         ready = []
         for row in rows:
-            if row.is_late:
-                yield Row(is_late=True, payload=bytes(row.chunk))
+            if row.kind != "events":
+                yield Row(kind=row.kind, payload=bytes(row.chunk))
             else:
                 ready.append(chunks.read(bytes(row.chunk)))
         yield from self._advance(key[0], ready, timerValues)
 
+    @with_conditions
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
@@ -276,7 +302,7 @@ class PartProcessor(StatefulProcessor):
             self._part.update((done.saved.header, done.saved.last, done.saved.run))
         _set_timer(self._handle, done.wake, watermark)
         for batch in batches(self._job.value.columns, done.matches):
-            yield Row(is_late=False, payload=chunks.written(pa.Table.from_batches([batch])))
+            yield Row(kind="matches", payload=chunks.written(pa.Table.from_batches([batch])))
 
 
 def _set_timer(handle: StatefulProcessorHandle, wake: int | None, watermark: int) -> None:
@@ -292,27 +318,34 @@ def _set_timer(handle: StatefulProcessorHandle, wake: int | None, watermark: int
 
 
 class Unpacking:
-    """Output of the second stateful operator → rows of matches, and of late events."""
+    """Output of the second stateful operator → rows of matches, late events and malformed rows."""
 
     def __init__(self, job: Shared, late: Late):
         self._job = job
         self._late = late
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        columns = self._job.value.columns
-        schema = columns.schema()
-        if self._late == "rows":
-            schema = schema.append(pa.field("late", _late_type(columns.kind)))
+        job = self._job.value
+        schema = _schema(job, self._late)
         for batch in batches:
-            for is_late, payload in zip(*(c.to_pylist() for c in batch.columns), strict=True):
-                table = pa.ipc.open_stream(payload).read_all()
-                if is_late:
-                    streams = self._job.value.program.streams
-                    table = _late_rows(table, schema, streams, columns.kind)
-                elif self._late == "rows":
-                    nothing = pa.nulls(len(table), schema.field("late").type)
-                    table = table.append_column(schema.field("late"), nothing)
+            for kind, payload in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+                if kind == "malformed":
+                    table = malformed.rows_of_chunk(payload, schema)
+                else:
+                    table = pa.ipc.open_stream(payload).read_all()
+                    if kind == "late":
+                        table = _late_rows(table, schema, job.program.streams, job.columns.kind)
+                    for field in list(schema)[table.num_columns :]:
+                        table = table.append_column(field, pa.nulls(len(table), field.type))
                 yield from table.to_batches()
+
+
+def _schema(job: Job, late: Late) -> pa.Schema:
+    """The schema of the rows: of matches, then of late events, then of malformed rows."""
+    schema = job.columns.schema()
+    if late == "rows":
+        schema = schema.append(pa.field("late", _late_type(job.columns.kind)))
+    return schema.append(malformed.column()) if job.mode == "PERMISSIVE" else schema
 
 
 def _late_type(kind: TimeKind) -> pa.DataType:

@@ -27,12 +27,14 @@ from spaseq.plan.key_division import needs_every_event
 from spaseq.program import Program
 from spaseq.results import Match
 from spaseq.runs import Run
-from spaseq.spark import chunks, events, numbering
+from spaseq.spark import chunks, events, malformed, numbering
 from spaseq.spark._arrow import GraphWriter
 from spaseq.spark.chunks import Numbers
+from spaseq.spark.conditions import with_conditions
 from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.keys import KeyPartitioner
+from spaseq.spark.malformed import CORRUPT_PART, Mode, Sorting
 from spaseq.spark.part_run import Feeder, in_order
 from spaseq.spark.shipping import Shared
 from spaseq.sparql.registry import register_all, registered
@@ -57,12 +59,26 @@ class Job:
     """The number of buckets in which events are numbered."""
     functions: bytes = b""
     """The registered functions that the program calls, pickled by `shipped`."""
+    mode: Mode = "FAILFAST"
+    """What happens to malformed rows."""
+    reported: tuple[str, ...] = ()
+    """The streams whose malformed rows this job returns."""
 
     def start(self) -> Run:
         """A new run. A worker computes the entailed knowledge base once."""
         if self.functions:
             register_all(pickle.loads(self.functions))
         return self.program.start(self.kb, entail=self.entail, share=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows of results."""
+        schema = self.columns.schema()
+        return schema.append(malformed.column()) if self.mode == "PERMISSIVE" else schema
+
+    def sorting(self) -> Sorting:
+        """What tells events from malformed rows."""
+        return Sorting(self.program.streams, self.mode, self.reported)
 
     @cached_property
     def needs_all_events(self) -> bool:
@@ -95,6 +111,7 @@ class Dividing:
     def __init__(self, job: Shared):
         self._job = job
 
+    @with_conditions
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = self._job.value
         divider = Divider(job)
@@ -108,21 +125,25 @@ class Dividing:
 class Gathering:
     """Batches of events → chunks for the buckets in which they are numbered.
 
-    With `marks`, a chunk without events for the bucket `MARK` comes first.
+    With `marks`, a chunk without events for the bucket `MARK` comes first. Chunks of malformed rows
+    have the bucket `CORRUPT_PART`.
     """
 
     def __init__(self, job: Shared, marks: bool = False):
         self._job = job
         self._marks = marks
 
+    @with_conditions
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = self._job.value
         writer = chunks.ChunkWriter(chunks.ARRIVED)
+        sorting = job.sorting()
         if self._marks:
-            yield chunks.mark(MARK)
+            yield chunks.row(MARK, 0, b"")
         for batch in batches:
             if len(batch):
-                table = events.arrived(batch, job.program.streams)
+                table, wrong = sorting.sorted(batch)
+                yield from wrong
                 buckets = numbering.buckets(table.column("micros").to_numpy(), job.buckets)
                 yield from writer.add(table, np.arange(len(table)), buckets)
         yield from writer.rest()
@@ -134,11 +155,15 @@ class Numbering:
     def __init__(self, job: Shared):
         self._job = job
 
+    @with_conditions
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = self._job.value
         divider = Divider(job)
         writer = chunks.ChunkWriter()
-        for _, some in groupby(chunks.rows(batches), itemgetter(0)):
+        for part, some in groupby(chunks.rows(batches), itemgetter(0)):
+            if part == CORRUPT_PART:
+                yield from (chunks.row(*row) for row in some)
+                continue
             for table in in_order((first, chunks.read(chunk)) for _, first, chunk in some):
                 ready = numbering.numbered(table, job.program.streams)
                 yield from writer.add(*divider.divided(ready))
@@ -208,6 +233,7 @@ class Sampling:
     def __init__(self, job: Shared):
         self._job = job
 
+    @with_conditions
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         divider, streams = Divider(self._job.value), self._job.value.program.streams
         for batch in batches:
@@ -225,9 +251,14 @@ class Evaluating:
     def __init__(self, job: Shared):
         self._job = job
 
+    @with_conditions
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = self._job.value
         for task, some in groupby(chunks.rows(batches), itemgetter(0)):
+            if task == CORRUPT_PART:
+                for _, _, chunk in some:
+                    yield from malformed.rows_of_chunk(chunk, job.schema).to_batches()
+                continue
             run = job.start()
             found = evaluated(run, some)
             yield from collecting_between(rows_of(job, run, found, job.division.own(task)))
@@ -266,6 +297,13 @@ def rows_of(
     If possible, compiled code builds rows in place of matches; the run then yields None when a
     batch is full.
     """
+    batches = _match_rows(job, run, matches, own)
+    return malformed.with_column(batches) if job.mode == "PERMISSIVE" else batches
+
+
+def _match_rows(
+    job: Job, run: Run, matches: Iterable[Match | None], own: Own
+) -> Iterator[pa.RecordBatch]:
     maker = _row_maker(job, run, own)
     rows = Rows(job.columns) if maker is None else CompiledRows(job.columns, maker)
     for match in matches:

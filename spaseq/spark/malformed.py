@@ -1,0 +1,154 @@
+"""Rows that are no events: told from events, described, and written to a column of their own.
+
+A row is malformed if its graph is not N-Triples, its time is missing or of another form, or its
+name is not an IRI. What happens then is the mode, with the names that Spark's readers use:
+FAILFAST ends the job with an error that names the event, DROPMALFORMED drops the row, and
+PERMISSIVE returns it in the column `_corrupt_record`, in a row without a match.
+
+Cost of the last two: each graph is parsed once more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.errors import ArgumentError, EventError
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
+from spaseq.spark import chunks, events
+from spaseq.spark.encoding import EventColumns, GraphEncoder
+
+Mode: TypeAlias = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
+
+MODES: tuple[Mode, ...] = ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")
+CORRUPT = "_corrupt_record"
+CORRUPT_PART = -2
+"""The part of chunks that hold malformed rows."""
+_NAMES = ("stream", "time", "ordinal", "name", "graph", "source")
+_RECORDS = pa.schema(
+    [(name, pa.int64() if name == "ordinal" else pa.string()) for name in (*_NAMES, "error")],
+    metadata={b"spaseq": chunks.VERSION},
+)
+"""Malformed rows: the columns as text, and what is wrong."""
+
+
+def mode_of(mode: str) -> Mode:
+    """A mode by its name, in any case.
+
+    Raises:
+        ArgumentError: for any other name.
+    """
+    if not isinstance(mode, str) or mode.upper() not in MODES:
+        raise ArgumentError(f"mode: one of {', '.join(MODES)} is needed, not {mode!r}")
+    return cast(Mode, mode.upper())
+
+
+def column() -> pa.Field:
+    """The column of results that holds malformed rows."""
+    return pa.field(CORRUPT, pa.struct(list(_RECORDS)))
+
+
+class Sorting:
+    """Tells the events of batches from malformed rows.
+
+    Args:
+        streams: the streams of the program.
+        mode: the mode.
+        reported: the streams whose malformed rows are to be returned.
+    """
+
+    def __init__(self, streams: tuple[str, ...], mode: Mode, reported: tuple[str, ...]):
+        self._streams = streams
+        self._mode = mode
+        self._reported = reported
+
+    def sorted(self, batch: pa.RecordBatch) -> tuple[pa.Table, list[pa.RecordBatch]]:
+        """The events of a batch of prepared events, as `chunks.ARRIVED`; and a chunk with the
+        malformed rows, if there are any to return.
+
+        Raises:
+            EventError: under FAILFAST, for a time that is none; names the row.
+        """
+        if self._mode == "FAILFAST":
+            try:
+                return events.arrived(batch, self._streams), []
+            except EventError:
+                wrong = dict(self._found(batch, parse=False))
+                place, error = next(iter(wrong.items()))
+                (row,) = batch.slice(place, 1).to_pylist()
+                raise EventError(f"{_shown(row)}: {error}") from None
+        wrong = dict(self._found(batch, parse=True))
+        if not wrong:
+            return events.arrived(batch, self._streams), []
+        sound = np.setdiff1d(np.arange(len(batch)), np.fromiter(wrong, np.int64))
+        table = events.arrived(batch.take(pa.array(sound)), self._streams)
+        return table, self._returned(batch, wrong)
+
+    def _returned(self, batch: pa.RecordBatch, wrong: dict[int, str]) -> list[pa.RecordBatch]:
+        rows = batch.take(pa.array(list(wrong), pa.int64())).to_pylist()
+        if self._mode == "DROPMALFORMED":
+            first = f"{_shown(rows[0])}: {next(iter(wrong.values()))}"
+            logging.getLogger("spaseq.spark").warning(
+                "%d malformed rows were dropped; the first is %s", len(wrong), first
+            )
+            return []
+        records = [
+            {
+                **row,
+                "time": None if row["time"] is None else str(row["time"]),
+                "graph": row["graph"].decode("utf-8", "replace"),
+                "error": error,
+            }
+            for row, error in zip(rows, wrong.values(), strict=True)
+            if row["stream"] in self._reported
+        ]
+        if not records:
+            return []
+        written = chunks.written(pa.Table.from_pylist(records, schema=_RECORDS))
+        return [chunks.row(CORRUPT_PART, 0, written)]
+
+    def _found(
+        self, batch: pa.RecordBatch, parse: bool, first: int = 0
+    ) -> Iterator[tuple[int, str]]:
+        """The places of malformed rows, from `first`, and what is wrong; halves what fails."""
+        try:
+            table = events.encoded(batch, self._streams)
+            if parse and len(table):
+                # Of its own, so that the terms of a batch are forgotten with it.
+                relevance = Relevance(Dictionary())
+                encoder = GraphEncoder(relevance, self._streams[0], 0)
+                encoder.read(EventColumns.of(table), np.arange(len(table)))
+        except EventError as error:
+            if len(batch) == 1:
+                yield first, str(error)
+                return
+            half = len(batch) // 2
+            yield from self._found(batch.slice(0, half), parse, first)
+            yield from self._found(batch.slice(half), parse, first + half)
+
+
+def rows_of_chunk(chunk: bytes, schema: pa.Schema) -> pa.Table:
+    """The malformed rows of a chunk as rows of results, whose other columns are null."""
+    table = chunks.read(chunk)
+    records = table.to_struct_array()
+    arrays = [
+        records if field.name == CORRUPT else pa.nulls(len(table), field.type) for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def with_column(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of matches with the column of malformed rows, which is null."""
+    for batch in batches:
+        yield batch.append_column(column(), pa.nulls(len(batch), column().type))
+
+
+def _shown(row: dict[str, object]) -> str:
+    """A row in a sentence."""
+    name = row["name"] or "without a name"
+    return f"the event {name} of the stream {row['stream']} at {row['time']}"
