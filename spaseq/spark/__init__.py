@@ -1,9 +1,12 @@
 """Queries on Spark: `match` over a DataFrame, `match_stream` over a streaming DataFrame.
 
-- `session` creates a configured Spark session; `register` adds the data sources to an existing one.
+- `session` creates a configured Spark session; `register` adds the data sources, the functions of
+  SQL and `df.spaseq` to an existing one.
 - The data source `rdf-events` reads RDF files and growing folders; the sink `rdf` writes quads.
-- `from_quads` and `from_kafka` convert rows of other layouts into events; `quads` converts the
+- `from_rows`, `from_quads` and `from_kafka` convert other rows into events; `quads` converts the
   graphs of CONSTRUCT into rows of quads.
+- `late_events` are those of a result of `match_stream`.
+- `condition` tells what an exception of Spark says about this package.
 - `typed` casts columns of text by the datatypes of their literals.
 
 The names below are imported at their first use, so importing this package does not need Spark.
@@ -19,18 +22,24 @@ from spaseq.errors import SpaseqError
 if TYPE_CHECKING:
     from spaseq.spark.batch import SingleTaskWarning as SingleTaskWarning
     from spaseq.spark.batch import match as match
+    from spaseq.spark.conditions import condition as condition
     from spaseq.spark.driver import register as register
     from spaseq.spark.driver import session as session
+    from spaseq.spark.mapped_rows import from_rows as from_rows
     from spaseq.spark.shapes import from_kafka as from_kafka
     from spaseq.spark.shapes import from_quads as from_quads
     from spaseq.spark.shapes import quads as quads
+    from spaseq.spark.streaming import late_events as late_events
     from spaseq.spark.streaming import match_stream as match_stream
     from spaseq.spark.types import typed as typed
 
 _MODULES = {
     "SingleTaskWarning": "batch",
+    "condition": "conditions",
     "from_kafka": "shapes",
     "from_quads": "shapes",
+    "from_rows": "mapped_rows",
+    "late_events": "streaming",
     "match": "batch",
     "match_stream": "streaming",
     "quads": "shapes",
@@ -41,8 +50,11 @@ _MODULES = {
 
 __all__ = [
     "SingleTaskWarning",
+    "condition",
     "from_kafka",
     "from_quads",
+    "from_rows",
+    "late_events",
     "match",
     "match_stream",
     "quads",

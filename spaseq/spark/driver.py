@@ -45,10 +45,20 @@ def session(master: str = "local[*]", name: str = "spaseq", **options: object) -
 
 
 def register(spark: SparkSession) -> SparkSession:
-    """Register this package's data sources (`rdf-events`, `rdf`); returns the session."""
+    """Register what this package adds to Spark; returns the session.
+
+    That are the data sources `rdf-events` and `rdf`, the table function `spaseq_match`, the
+    functions `spaseq_graph` and `spaseq_iri`, and the attribute `spaseq` of DataFrames.
+    """
+    from spaseq.spark.accessor import install
+    from spaseq.spark.functions import register_functions
     from spaseq.spark.sink import RdfFiles
     from spaseq.spark.source import RdfEvents
+    from spaseq.spark.sql import register_table_function
 
     spark.dataSource.register(RdfEvents)
     spark.dataSource.register(RdfFiles)
+    register_table_function(spark)
+    register_functions(spark)
+    install()
     return spark

@@ -7,6 +7,7 @@ order of events with equal times.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _NUMERIC = (t.IntegralType, t.FractionalType)
+_OPTIONAL = {"ordinal": pa.int64(), "name": pa.string(), "source": pa.string()}
 
 
 def time_kind(df: DataFrame) -> TimeKind:
@@ -32,8 +34,24 @@ def time_kind(df: DataFrame) -> TimeKind:
     Raises:
         EventError: if there is no column `time`, or its type is not a type of times.
     """
-    _require(df, "time")
-    kind = df.schema["time"].dataType
+    return _kind(df.schema)
+
+
+def check_columns(schema: t.StructType, streams: tuple[str, ...]) -> TimeKind:
+    """Check that rows have the columns of events; returns the kind of the times.
+
+    Raises:
+        EventError: if a column is missing, or the column `time` has no type of times.
+    """
+    _require(schema.names, "graph")
+    if len(streams) > 1:
+        _require_streams(schema.names, streams)
+    return _kind(schema)
+
+
+def _kind(schema: t.StructType) -> TimeKind:
+    _require(schema.names, "time")
+    kind = schema["time"].dataType
     if isinstance(kind, t.TimestampType | t.TimestampNTZType | t.DateType):
         return "timestamp"
     if isinstance(kind, t.StringType):
@@ -48,15 +66,12 @@ def time_kind(df: DataFrame) -> TimeKind:
 
 def prepared(df: DataFrame, program: CompiledQueries) -> DataFrame:
     """The events of the streams that the queries read, with all columns of `chunks.ARRIVED`."""
-    _require(df, "graph")
+    _require(df.columns, "graph")
     streams = program.streams
+    if len(streams) > 1:
+        _require_streams(df.columns, streams)
     if "stream" in df.columns:
         df = df.where(f.col("stream").isin(list(streams)))
-    elif len(streams) > 1:
-        raise EventError(
-            "the queries read several streams, so the DataFrame of events needs a column "
-            f"stream with their IRIs: {', '.join(streams)}"
-        )
     else:
         df = df.withColumn("stream", f.lit(streams[0]))
     if "name" not in df.columns:
@@ -72,6 +87,20 @@ def prepared(df: DataFrame, program: CompiledQueries) -> DataFrame:
         f.coalesce(f.col("graph").cast("binary"), f.lit(b"")).alias("graph"),
         f.col("source").cast("string"),
     )
+
+
+def completed(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.RecordBatch:
+    """Rows with the columns of events as a batch of prepared events, of the streams alone."""
+    given = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns = {
+        name: given[name].cast(kind) if name in given else pa.nulls(len(batch), kind)
+        for name, kind in _OPTIONAL.items()
+    }
+    stream = given.get("stream", pa.array([streams[0]] * len(batch), pa.string()))
+    columns |= {"stream": stream, "time": given["time"]}
+    columns["graph"] = pc.fill_null(given["graph"].cast(pa.binary()), b"")
+    found = pa.RecordBatch.from_pydict(columns)
+    return found.filter(pc.is_in(found.column("stream"), value_set=pa.array(streams, pa.string())))
 
 
 def micros(df: DataFrame) -> Column:
@@ -146,9 +175,17 @@ def encoded(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
     return pa.Table.from_arrays(list(columns.values()), schema=chunks.EVENTS)
 
 
-def _require(df: DataFrame, column: str) -> None:
-    if column not in df.columns:
+def _require(columns: Sequence[str], column: str) -> None:
+    if column not in columns:
         raise EventError(
-            f"the DataFrame of events has no column {column}; it has {', '.join(df.columns)}. "
-            "spaseq.spark.from_quads and from_kafka convert other layouts into events"
+            f"the DataFrame of events has no column {column}; it has {', '.join(columns)}. "
+            "spaseq.spark.from_rows, from_quads and from_kafka convert other layouts into events"
+        )
+
+
+def _require_streams(columns: Sequence[str], streams: Sequence[str]) -> None:
+    if "stream" not in columns:
+        raise EventError(
+            "the queries read several streams, so the DataFrame of events needs a column "
+            f"stream with their IRIs: {', '.join(streams)}"
         )

@@ -294,7 +294,10 @@ def _record_batch(
         ("graph", pa.string()),
         ("source", pa.string()),
     ]
-    arrays = _events(batch, options, path) if batch is not None and len(batch) else None
+    arrays = None
+    if batch is not None and len(batch):
+        arrays = event_arrays(batch, options.stream, options.kind)
+        arrays.append(pa.array([path] * len(batch), pa.string()))
     if options.mode == "PERMISSIVE":
         fields.append((CORRUPT, pa.string()))
     schema = pa.schema(fields)
@@ -310,15 +313,15 @@ def _record_batch(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _events(batch: EventBatch, options: EventOptions, path: str) -> list[pa.Array]:
-    """The events of a batch as columns."""
+def event_arrays(batch: EventBatch, stream: str, kind: TimeKind) -> list[pa.Array]:
+    """The events of a batch as columns: stream, time, ordinal, name and graph."""
     count = len(batch)
-    check_time(batch, 0, options.kind)  # all times of a source are of one kind: check the first
+    check_time(batch, 0, kind)  # all times of a source are of one kind: check the first
     numbers = pa.Array.from_buffers(pa.int64(), 2 * count, [None, pa.py_buffer(instants(batch))])
-    if options.kind == "string":
+    if kind == "string":
         times = pa.array([str(batch.time(index).term) for index in range(count)], pa.string())
     else:
-        times = time_column.column(numbers.slice(0, count), options.kind)
+        times = time_column.column(numbers.slice(0, count), kind)
     writer = GraphWriter()
     writer.add_names(batch)
     names = _texts(writer, count)
@@ -326,15 +329,14 @@ def _events(batch: EventBatch, options: EventOptions, path: str) -> list[pa.Arra
     graphs = _texts(writer, count)
     absent = pc.equal(names, "")
     if pc.any(absent).as_py():
-        known = [_name(batch, index, options.stream) for index in range(count)]
+        known = [_name(batch, index, stream) for index in range(count)]
         names = pa.array(known, pa.string())
     return [
-        pa.array([options.stream] * count, pa.string()),
+        pa.array([stream] * count, pa.string()),
         times,
         numbers.slice(count),
         names,
         graphs,
-        pa.array([path] * count, pa.string()),
     ]
 
 
@@ -363,8 +365,8 @@ def check_time(batch: EventBatch, index: int, kind: TimeKind) -> None:
     if kind != "string" and (kind == "timestamp") != (domain == DATE_TIME):
         shown = "a date" if domain == DATE_TIME else "a number"
         raise InputError(
-            f'its timestamp is {shown}: read it with .option("times", '
-            f'"{"timestamp" if domain == DATE_TIME else "decimal"}"), or "string" for either',
+            f"its timestamp is {shown}: set the option times to "
+            f'"{"timestamp" if domain == DATE_TIME else "decimal"}", or to "string" for either',
             batch.file,
             batch.line(index),
         )

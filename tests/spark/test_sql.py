@@ -1,0 +1,245 @@
+"""SQL, mappings of rows, and methods of DataFrames; most of it without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import types as t
+from pyspark.sql.udtf import AnalyzeArgument
+
+import spaseq
+from spaseq.errors import ArgumentError, EventError, InputError, KbError, QueryError, SpaseqError
+from spaseq.spark import from_rows, match
+from spaseq.spark.functions import graphs, iris
+from spaseq.spark.mapped_rows import RowReader, checked
+from spaseq.spark.sql import SpaseqMatch
+
+STREAM = "http://example.org/s"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+QUERY = """
+PREFIX : <http://example.org/>
+SELECT ?k ?low ?high WITHIN 10 MINUTES PARTITION BY ?k FROM STREAM s :s
+WHERE {
+  SEQ(Low ; High)
+  DEFINE GPM Low ON s { ?k :value ?low FILTER(?low < 15) }
+  DEFINE GPM High ON s { ?k :value ?high FILTER(?high > 30) }
+}"""
+IN_ROOM = QUERY.replace("?k :value ?low", "?k :value ?low GRAPH :kb { ?k :in :kitchen }")
+MAPPING = """
+PREFIX : <http://example.org/>
+CONSTRUCT { ?s :value ?v } WHERE { BIND(IRI(CONCAT("http://example.org/", ?k)) AS ?s) }"""
+SCHEMA = t.StructType().add("k", "string").add("t", "timestamp").add("v", "integer")
+READINGS = [(key, 60 * minute, 7 * minute % 50) for minute in range(30) for key in ("a", "b")]
+
+
+def moment(second: int) -> datetime:
+    return datetime.fromtimestamp(1_767_600_000 + second)
+
+
+def wanted(query: str = QUERY, **options: Any) -> list[tuple[str, str, str]]:
+    events = [
+        (
+            moment(second).astimezone(UTC),
+            f'<http://example.org/{key}> <http://example.org/value> "{value}"^^<{XSD}integer> .\n',
+        )
+        for key, second, value in READINGS
+    ]
+    matches = spaseq.run(query, {STREAM: events}, **options)
+    found = sorted(tuple(map(str, m.values.values())) for m in matches)
+    assert len(found) > 10
+    return found  # type: ignore[return-value]
+
+
+# ------------------------------------------------------------------ the table function
+
+
+def argument(value: Any, kind: t.DataType | None = None) -> AnalyzeArgument:
+    return AnalyzeArgument(kind or t.StringType(), value, kind is SCHEMA, kind is not SCHEMA)
+
+
+def called(rows: Sequence[tuple[Any, ...]], **given: Any) -> list[tuple[str, str, str]]:
+    """The results of the table function, one partition for each key."""
+    arguments = {name: argument(value) for name, value in given.items()}
+    analysis = SpaseqMatch.analyze(argument(None, SCHEMA), **arguments)
+    found = []
+    for key in sorted({row[0] for row in rows}):
+        function = SpaseqMatch(analysis)
+        made = [
+            result
+            for name, second, value in rows
+            if name == key
+            for result in function.eval(Row(k=name, t=moment(second), v=value), **given)
+        ]
+        names = analysis.schema.names
+        for result in [*made, *function.terminate()]:
+            row = dict(zip(names, result, strict=True))
+            assert isinstance(row["bindings"], dict)
+            assert isinstance(row["events"][0]["bindings"], dict)
+            found.append((row["k"], row["low"], row["high"]))
+    return sorted(found)
+
+
+OPTIONS = {"query": QUERY, "map": MAPPING, "time_column": "t"}
+
+
+def test_the_table_function_finds_what_the_engine_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spaseq.spark.sql._ROWS_AT_ONCE", 7)
+    found = [(f"http://example.org/{key}", low, high) for key, low, high in _plain(wanted())]
+    assert called(READINGS, **OPTIONS) == found
+
+
+def _plain(found: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    return [(key.rpartition("/")[2].rstrip(">"), low, high) for key, low, high in found]
+
+
+def test_the_knowledge_base_of_the_table_function(tmp_path: Path) -> None:
+    path = tmp_path / "kb.ttl"
+    path.write_text("@prefix : <http://example.org/> . :a :in :kitchen .")
+    kb = {"http://example.org/kb": str(path)}
+    found = called(READINGS, **{**OPTIONS, "query": IN_ROOM}, kb=kb)
+    assert found
+    assert {key for key, _, _ in found} == {"http://example.org/a"}
+    text = f"http://example.org/kb={path}"
+    assert called(READINGS, **{**OPTIONS, "query": IN_ROOM}, kb=text) == found
+    with pytest.raises(KbError, match="absent"):
+        called(READINGS, **{**OPTIONS, "query": IN_ROOM}, kb="http://example.org/kb=absent.ttl")
+
+
+def test_rows_that_are_not_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spaseq.spark.sql._ROWS_AT_ONCE", 7)
+    with pytest.raises(EventError, match=r"\[SPASEQ_INVALID_EVENT\] .* ORDER BY time"):
+        called(READINGS[::-1], **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"query": "SELECT"}, QueryError, "not complete"),
+        ({"query": QUERY, "map": "CONSTRUCT { ?_row <urn:p> 1 } WHERE {}"}, SpaseqError, "_row"),
+        ({"query": QUERY}, EventError, "no column graph; it has k, t, v"),
+        ({"query": QUERY, "time_column": "t"}, ArgumentError, "for rows with a mapping"),
+        ({**OPTIONS, "kb": "kb.ttl"}, ArgumentError, "IRI=FILE"),
+        ({**OPTIONS, "columns": "k"}, ArgumentError, "an array is needed"),
+        ({**OPTIONS, "times": "dates"}, ArgumentError, "timestamp, decimal, string"),
+        ({"query": 3}, ArgumentError, "a text is needed"),
+    ],
+)
+def test_calls_that_are_refused(given: dict[str, Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        called(READINGS, **given)
+
+
+# ------------------------------------------------------------------ mappings of rows
+
+
+def rows(**columns: list[Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def test_rows_in_any_order_are_events() -> None:
+    times = [datetime(2026, 1, 5, hour, tzinfo=UTC) for hour in (12, 10, 11)]
+    reader = RowReader(STREAM, checked(MAPPING), "t", "timestamp", "FAILFAST")
+    batch = rows(k=["a", "b", "c"], t=times, v=[1, 2, 3])
+    (found,) = reader([batch, batch.slice(3)])
+    made = {row["time"]: row for row in found.to_pylist()}
+    assert sorted(made) == sorted(times)
+    assert made[times[1]] == {
+        "stream": STREAM,
+        "time": times[1],
+        "ordinal": None,
+        "name": None,
+        "graph": f'<http://example.org/b> <http://example.org/value> "2"^^<{XSD}integer> .\n',
+    }
+
+
+def test_rows_without_a_time(caplog: pytest.LogCaptureFixture) -> None:
+    batch = rows(k=["a", "b"], t=[None, datetime(2026, 1, 5, tzinfo=UTC)], v=[1, 2])
+    given = STREAM, checked(MAPPING), "t", "timestamp"
+    with pytest.raises(InputError, match=r"\[SPASEQ_INVALID_INPUT\] .*without a time"):
+        list(RowReader(*given, "FAILFAST")([batch]))  # type: ignore[arg-type]
+    (found,) = RowReader(*given, "DROPMALFORMED")([batch])  # type: ignore[arg-type]
+    assert len(found) == 1
+    assert "without a time" in caplog.text
+
+
+# ------------------------------------------------------------------ functions
+
+
+def test_graphs_of_columns() -> None:
+    aware = pa.array([datetime(2026, 1, 5, 10, 30, tzinfo=UTC)] * 2, pa.timestamp("us", "UTC"))
+    columns: list[tuple[pa.Array, str]] = [
+        (iris(pa.array(["urn:o", None])), "<urn:o>"),
+        (pa.array(['say "hi"', None]), '"say \\"hi\\""'),
+        (pa.array([12, None]), f'"12"^^<{XSD}integer>'),
+        (pa.array([Decimal("1.50"), None]), f'"1.50"^^<{XSD}decimal>'),
+        (pa.array([True, None]), f'"true"^^<{XSD}boolean>'),
+        (pa.array([date(2026, 1, 5), None]), f'"2026-01-05"^^<{XSD}date>'),
+        (aware, f'"2026-01-05T10:30:00Z"^^<{XSD}dateTime>'),
+        (pa.array([datetime(2026, 1, 5), None]), f'"2026-01-05T00:00:00"^^<{XSD}dateTime>'),
+        (pa.nulls(2), ""),
+    ]
+    predicates = [pa.array([f"urn:p{number}"] * 2) for number in range(len(columns))]
+    pairs = [
+        each for pair in zip(predicates, (c for c, _ in columns), strict=True) for each in pair
+    ]
+    made = graphs(pa.array(["urn:s", "urn:s"]), *pairs).to_pylist()
+    lines = [f"<urn:s> <urn:p{n}> {said} .\n" for n, (_, said) in enumerate(columns) if said]
+    assert made[0] == "".join(lines)
+    assert made[1] == lines[6]
+    assert graphs(
+        pa.array([None], pa.string()), *(each.slice(0, 1) for each in pairs)
+    ).to_pylist() == [None]
+    (number,) = graphs(*(pa.array([each]) for each in ("urn:s", "urn:p", 0.5))).to_pylist()
+    assert number == f'<urn:s> <urn:p> "0.5"^^<{XSD}double> .\n'
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (["urn:s", "urn:p"], "pairs of a predicate and an object"),
+        (["no iri", "urn:p", 1], "the subject: 'no iri' is no IRI"),
+        (["urn:s", "no iri", 1], "a predicate: 'no iri' is no IRI"),
+        (["urn:s", None, 1], "an IRI is text, not null"),
+        (["urn:s", "urn:p", [1]], "has no literals"),
+        ([1, "urn:p", 1], "an IRI is text, not int64"),
+    ],
+)
+def test_columns_that_are_no_graph(columns: list[Any], said: str) -> None:
+    with pytest.raises(EventError, match=said):
+        graphs(*(pa.array([value]) for value in columns))
+
+
+# ------------------------------------------------------------------ Spark
+
+
+def test_through_spark(spark: SparkSession) -> None:
+    readings = spark.createDataFrame(
+        [(key, moment(second), value) for key, second, value in READINGS], SCHEMA
+    )
+    readings.createOrReplaceTempView("readings")
+    columns = ["k", "low", "high"]
+    events: Any = from_rows(readings, STREAM, MAPPING, time_column="t")
+    found = sorted(map(tuple, match(events, QUERY, partitions=2, columns=columns).collect()))
+    assert _plain(found) == _plain(wanted())
+    accessor: Any = readings
+    mapped = accessor.spaseq.from_rows(STREAM, MAPPING, time_column="t")
+    again = mapped.spaseq.match(QUERY, partitions=1, columns=columns)
+    graph = "spaseq_graph(concat('http://example.org/', k), 'http://example.org/value', v)"
+    spark.sql(
+        f"SELECT k AS key, t AS time, {graph} AS graph FROM readings"
+    ).createOrReplaceTempView("events")
+    table = spark.sql(
+        "SELECT k, low, high FROM spaseq_match("
+        f"TABLE(events) PARTITION BY key ORDER BY time, query => '{QUERY}')"
+    )
+    both = again.selectExpr("1 AS way", *columns).union(table.selectExpr("2 AS way", *columns))
+    rows = sorted(map(tuple, both.collect()))
+    assert [row[1:] for row in rows if row[0] == 1] == found
+    assert [row[1:] for row in rows if row[0] == 2] == found
