@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from datetime import datetime
 from importlib import import_module
 from typing import IO, Any, BinaryIO, cast
 from urllib.parse import urljoin, urlsplit
@@ -21,10 +22,12 @@ from spaseq.kb.public_hosts import are_public
 
 _EXTRAS = {
     "s3": ("s3fs", "s3"),
+    "s3a": ("s3fs", "s3"),
     "gs": ("gcsfs", "gs"),
     "gcs": ("gcsfs", "gs"),
     "az": ("adlfs", "azure"),
     "abfs": ("adlfs", "azure"),
+    "abfss": ("adlfs", "azure"),
     "hdfs": ("pyarrow", "hdfs"),
     "http": ("aiohttp", "http"),
     "https": ("aiohttp", "http"),
@@ -57,7 +60,7 @@ def open_remote(path: str) -> IO[bytes]:
         SpaseqError: without the package of its file system.
     """
     shown = shown_url(path)
-    system, name = _file_system(path)
+    system, name = file_system(path)
     try:
         if _scheme(path) in ("http", "https"):
             return _Buffered(system.open(name, "rb", block_size=0))
@@ -68,20 +71,72 @@ def open_remote(path: str) -> IO[bytes]:
         raise InputError(f"cannot be read: {_said(error)}", shown) from error
 
 
+def list_remote(path: str, recursive: bool = False) -> dict[str, float]:
+    """The URLs of the files at a URL: the file itself, those in a folder, or those of a pattern.
+
+    Each comes with the time of its last change in seconds, which is 0 if it is not known.
+
+    Raises:
+        InputError: if the file system does not answer.
+        SpaseqError: without the package of the file system.
+    """
+    system, name = file_system(path)
+    try:
+        system.invalidate_cache()
+        if any(mark in name for mark in "*?["):
+            known = name.partition("*")[0].partition("?")[0].partition("[")[0].rpartition("/")[0]
+            found = system.glob(name, detail=True)
+        elif _scheme(path) in ("http", "https") or system.isfile(name):
+            return {path: 0.0}
+        else:
+            known = name.rstrip("/")
+            if recursive:
+                found = system.find(name, detail=True)
+            else:
+                found = {info["name"]: info for info in system.ls(name, detail=True)}
+    except FileNotFoundError:
+        return {}
+    except Exception as error:  # each file system has errors of its own
+        raise InputError(f"cannot be read: {_said(error)}", shown_url(path)) from error
+    # A name lacks what the URL says beside it, such as the account.
+    base = path.rstrip("/")[: len(path.rstrip("/")) - len(name.rstrip("/")) + len(known)]
+    return {
+        base + other[len(known) :]: _changed(info)
+        for other, info in found.items()
+        if info.get("type") == "file"
+    }
+
+
+def _changed(info: dict[str, Any]) -> float:
+    """When a file was last changed, under the names that file systems have for it."""
+    for name in ("mtime", "LastModified", "last_modified", "updated"):
+        value = info.get(name)
+        if isinstance(value, int | float):
+            return float(value)
+        if isinstance(value, datetime):
+            return value.timestamp()
+    return 0.0
+
+
 def create_remote(path: str) -> BinaryIO:
     """A file to be written, which is there when it is closed.
 
     Raises:
         SpaseqError: if it cannot be written, or without the package of its file system.
     """
-    system, name = _file_system(path)
+    system, name = file_system(path)
     try:
         return cast(BinaryIO, system.open(name, "wb"))
     except Exception as error:  # each file system has errors of its own
         raise SpaseqError(f"{shown_url(path)}: cannot be written: {_said(error)}") from error
 
 
-def _file_system(path: str) -> tuple[Any, str]:
+def file_system(path: str) -> tuple[Any, str]:
+    """The file system of a URL, and the name that the file has there.
+
+    Raises:
+        SpaseqError: without the package of the file system.
+    """
     scheme = _scheme(path)
     module, extra = _EXTRAS[scheme]
     try:

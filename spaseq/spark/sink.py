@@ -12,10 +12,10 @@ files of earlier writes of this sink from the folder, of any format and compress
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
@@ -30,6 +30,7 @@ from pyspark.sql.types import StructType
 
 from spaseq.errors import SpaseqError
 from spaseq.rdf.formats import N_QUADS, N_TRIPLES, one_of
+from spaseq.spark.paths import Folder, given_path
 
 _SUBJECT = re.compile(r"<[^<>\s]*>|_:\S+")
 _PREDICATE = re.compile(r"<[^<>\s]*>")
@@ -60,20 +61,24 @@ class RdfFiles(DataSource):
 class Target:
     """The folder, the suffix of its files, and the columns of a quad."""
 
-    folder: str
+    folder: Folder
     suffix: str
     columns: tuple[str, ...]
 
     def write(self, rows: Iterator[Row]) -> Written:
         """Write rows to a file with a temporary name."""
-        os.makedirs(self.folder, exist_ok=True)
-        path = os.path.join(self.folder, f".{uuid.uuid4().hex}{self.suffix}")
+        self.folder.create()
+        name = f".{uuid.uuid4().hex}{self.suffix}"
         count = 0
-        with cast(IO[bytes], (gzip.open if path.endswith(".gz") else open)(path, "wb")) as file:
+        with ExitStack() as stack:
+            file = stack.enter_context(self.folder.open(name))
+            if name.endswith(".gz"):
+                packed = gzip.GzipFile("", "wb", fileobj=file)
+                file = stack.enter_context(cast(IO[bytes], packed))
             for row in rows:
                 file.write(line([row[name] for name in self.columns]).encode())
                 count += 1
-        return Written(path, count)
+        return Written(name, count)
 
     def move(self, messages: Sequence[WriterCommitMessage | None], stem: str) -> set[str]:
         """Rename the files that are not empty, and remove the others; returns the names."""
@@ -81,29 +86,30 @@ class Target:
         for number, message in enumerate(messages):
             if isinstance(message, Written) and message.count:
                 name = f"{stem}-{number:05d}{self.suffix}"
-                os.replace(message.path, os.path.join(self.folder, name))
+                self.folder.rename(message.name, name)
                 names.add(name)
-        self.discard(messages)
+            elif isinstance(message, Written):
+                self.folder.remove(message.name)
         return names
 
     def discard(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files that still have temporary names."""
         for message in messages:
-            if isinstance(message, Written) and os.path.exists(message.path):
-                os.remove(message.path)
+            if isinstance(message, Written):
+                self.folder.remove(message.name)
 
     def remove_others(self, stems: tuple[str, ...], retained: set[str]) -> None:
         """Remove the sink's files with some stems, of any format, except `retained`."""
-        for name in os.listdir(self.folder):
+        for name in self.folder.names():
             if name.startswith(stems) and name.endswith(_SUFFIXES) and name not in retained:
-                os.remove(os.path.join(self.folder, name))
+                self.folder.remove(name)
 
 
 @dataclass
 class Written(WriterCommitMessage):
     """A file with a temporary name, and the number of its quads."""
 
-    path: str
+    name: str
     count: int
 
 
@@ -120,7 +126,7 @@ class FolderWriter(DataSourceWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Rename the files after all partitions were written."""
-        os.makedirs(self._target.folder, exist_ok=True)
+        self._target.folder.create()
         names = self._target.move(messages, f"part-{uuid.uuid4().hex}")
         if self._overwrite:
             self._target.remove_others(("part-", "batch-"), names)
@@ -142,7 +148,7 @@ class BatchesWriter(DataSourceStreamWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Rename the files of a complete batch, and remove those of an earlier attempt."""
-        os.makedirs(self._target.folder, exist_ok=True)
+        self._target.folder.create()
         stem = f"batch-{batchId:08d}"
         self._target.remove_others((f"{stem}-",), self._target.move(messages, stem))
 
@@ -190,6 +196,5 @@ def _target(options: Mapping[str, Any], schema: StructType) -> Target:
         )
     has_graph = syntax.named_graphs and "g" in schema.names
     suffix = f".{syntax.name}" + (".gz" if compression == "gzip" else "")
-    return Target(
-        path.removeprefix("file:"), suffix, ("s", "p", "o", "g") if has_graph else ("s", "p", "o")
-    )
+    columns = ("s", "p", "o", "g") if has_graph else ("s", "p", "o")
+    return Target(Folder(given_path(path)), suffix, columns)

@@ -32,6 +32,7 @@ from spaseq.spark import splits
 from spaseq.spark.conditions import with_conditions
 from spaseq.spark.distribution import lookback
 from spaseq.spark.division import Own
+from spaseq.spark.paths import size_of
 from spaseq.spark.shipping import Shared, is_connect
 from spaseq.spark.source import NAME, EventOptions, check_time, is_divisible
 from spaseq.spark.tasks import Job, collecting_between, rows_of
@@ -168,7 +169,7 @@ def _in_order(options: EventOptions) -> tuple[File, ...] | None:
     """The files by time; None if a file has no events, or two files overlap in time."""
     found = []
     for path in options.files():
-        size = os.path.getsize(path)
+        size = size_of(path)
         if not size or not is_divisible(path, options):
             return None
         times = splits.span(path, options.read)
@@ -197,7 +198,9 @@ def source_options(df: DataFrame) -> EventOptions | None:
 def is_one_file(df: DataFrame) -> bool:
     """Whether the rows of a DataFrame are the events of one file, with the ordinals of the file."""
     options = source_options(df)
-    return options is not None and options.mode == "FAILFAST" and os.path.isfile(options.path)
+    if options is None or options.mode != "FAILFAST" or len(options.paths) > 1:
+        return False
+    return os.path.isfile(options.paths[0])
 
 
 class Slicing:

@@ -12,8 +12,7 @@ which receive only the options.
 
 from __future__ import annotations
 
-import glob
-import os
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -50,11 +49,12 @@ from spaseq.rdf.time import TimeUnit, duration_micros
 from spaseq.results.identity import event_digest
 from spaseq.spark import splits
 from spaseq.spark._arrow import GraphWriter, instants
+from spaseq.spark.paths import files_at, given_path, size_of
 
 _MODES: Mapping[str, OnError] = {"FAILFAST": "stop", "DROPMALFORMED": "skip", "PERMISSIVE": "skip"}
 _OPTIONS = (
-    "path", "stream", "events", "times", "mode", "syntax", "timePredicate", "timeUnit",
-    "lateness", "splitSize", "maxFilesPerTrigger",
+    "path", "paths", "recursiveFileLookup", "stream", "events", "times", "mode", "syntax",
+    "timePredicate", "timeUnit", "lateness", "splitSize", "maxFilesPerTrigger",
 )  # fmt: skip
 _SPLIT = 64 << 20
 NAME = "rdf-events"
@@ -66,12 +66,14 @@ class EventOptions:
     """The validated options of the source."""
 
     stream: str
-    path: str
+    paths: tuple[str, ...]
     kind: TimeKind
     mode: str
     read: ReadOptions
     split: int
     files_per_trigger: int | None
+    recursive: bool = False
+    """Whether folders are read with the folders in them."""
 
     @staticmethod
     def parse(given: Mapping[str, str]) -> EventOptions:
@@ -86,9 +88,11 @@ class EventOptions:
             raise SpaseqError(
                 f"rdf-events has no option {sorted(unknown)[0]}; it has {', '.join(_OPTIONS)}"
             )
-        for name in ("stream", "path"):
-            if not values.get(name):
+        paths = json.loads(values.get("paths", "[]")) or [values.get("path")]
+        for name, value in (("stream", values.get("stream")), ("path", all(paths))):
+            if not value:
                 raise SpaseqError(f"rdf-events needs the option {name}")
+        recursive = values.get("recursivefilelookup", "false").lower()
         kind = _one_of(
             "times", values.get("times", "timestamp"), ("timestamp", "decimal", "string")
         )
@@ -112,7 +116,14 @@ class EventOptions:
         except ValueError as error:
             raise SpaseqError(f"an option of rdf-events: {error}") from error
         return EventOptions(
-            values["stream"], _local(values["path"]), cast(TimeKind, kind), mode, read, split, files
+            values["stream"],
+            tuple(map(given_path, paths)),
+            cast(TimeKind, kind),
+            mode,
+            read,
+            split,
+            files,
+            _one_of("recursiveFileLookup", recursive, ("true", "false")) == "true",
         )
 
     def schema(self) -> str:
@@ -124,20 +135,9 @@ class EventOptions:
 
     def files(self) -> list[str]:
         """The existing files, ordered by modification time and name."""
-        if os.path.isdir(self.path):
-            found = [os.path.join(self.path, name) for name in os.listdir(self.path)]
-        elif os.path.exists(self.path):
-            return [self.path]
-        else:
-            found = glob.glob(self.path)
-        return sorted(
-            (path for path in found if self._is_data(path)),
-            key=lambda path: (os.stat(path).st_mtime_ns, path),
-        )
+        return list(files_at(self.paths, self.recursive, self._is_data))
 
     def _is_data(self, path: str) -> bool:
-        if os.path.basename(path).startswith((".", "_")) or not os.path.isfile(path):
-            return False
         return self.read.syntax is not None or extension_syntax(path) is not None
 
 
@@ -181,7 +181,8 @@ class EventsReader(DataSourceReader):
         """The splits of all files; Spark reads each in a task."""
         files = self._options.files()
         if not files:
-            raise SpaseqError(f"rdf-events: there is no RDF file at {self._options.path}")
+            shown = ", ".join(self._options.paths)
+            raise SpaseqError(f"rdf-events: there is no RDF file at {shown}")
         return [part for path in files for part in file_splits(path, self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -235,7 +236,7 @@ class GrowingFolder(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def file_splits(path: str, options: EventOptions) -> list[FileSplit]:
     """The splits of a file."""
-    size = os.path.getsize(path)
+    size = size_of(path)
     if size <= options.split or not is_divisible(path, options):
         return [FileSplit(path, 0, None)]
     offsets = list(range(0, size, options.split))
@@ -376,13 +377,3 @@ def _one_of(name: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
         raise SpaseqError(f"rdf-events: {name} is one of {', '.join(known)}, not {value!r}")
     return value
-
-
-def _local(path: str) -> str:
-    if path.startswith("file:"):
-        return path.removeprefix("file:").replace("///", "/", 1)
-    if "://" in path:
-        raise SpaseqError(
-            f"rdf-events reads files that all workers have under the same path, not {path}"
-        )
-    return path

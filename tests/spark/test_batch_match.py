@@ -23,6 +23,7 @@ from spaseq.program import Program
 from spaseq.rdf.event import Event
 from spaseq.spark import SingleTaskWarning, from_kafka, from_quads, match, quads, typed
 from spaseq.spark.events import micros as near_micros
+from spaseq.spark.paths import Folder
 from spaseq.spark.sink import FolderWriter, Target
 from spaseq.sparql.registry import registry_restored
 
@@ -291,7 +292,7 @@ def test_events_of_other_shapes(
 def test_overwrite_replaces_files_of_any_kind(tmp_path: Path) -> None:
     quad = Row(s="<http://x/a>", p="<http://x/p>", o='"1"')
     for suffix in (".nq.gz", ".nt", ".nq", ".nt.gz"):
-        writer = FolderWriter(Target(str(tmp_path), suffix, ("s", "p", "o")), True)
+        writer = FolderWriter(Target(Folder(str(tmp_path)), suffix, ("s", "p", "o")), True)
         writer.commit([writer.write(iter([quad]))])
         (name,) = os.listdir(tmp_path)
         assert name.startswith("part-")

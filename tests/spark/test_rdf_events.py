@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,7 +118,7 @@ def test_corrupt_records(tmp_path: Path) -> None:
         ({"times": "dates"}, "one of timestamp, decimal, string"),
         ({"stream": ""}, "needs the option stream"),
         ({"events": "triples:0"}, "triples:N"),
-        ({"path": "hdfs://there/x"}, "under the same path"),
+        ({"path": "ftp://there/x"}, "neither a path nor a URL of a known file system"),
         ({"path": "nowhere/*.nq"}, "no RDF file at nowhere"),
     ],
 )
@@ -128,8 +130,26 @@ def test_wrong_options(given: dict[str, str], said: str) -> None:
 def test_a_number_where_dates_are_expected(tmp_path: Path) -> None:
     path = tmp_path / "events.nq"
     path.write_text("".join(lines_of(1, 2)))
-    with pytest.raises(InputError, match='"times", "decimal"'):
+    with pytest.raises(InputError, match='set the option times to "decimal"'):
         read(options(path))
+
+
+def test_several_paths_and_folders_in_folders(tmp_path: Path) -> None:
+    for number, name in enumerate(("b.nq", "a.nq", "in/c.nq", "in/_d.nq", ".e/f.nq", "g.txt")):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(lines_of(1, 1)))
+        os.utime(path, ns=(number * 10**9, number * 10**9))
+
+    def found(*paths: str, **more: str) -> list[str]:
+        given = {"paths": json.dumps([str(tmp_path / path) for path in paths]), "stream": STREAM}
+        files = EventOptions.parse({**given, **more}).files()
+        return [str(Path(file).relative_to(tmp_path)) for file in files]
+
+    assert found("") == ["b.nq", "a.nq"]
+    assert found("", recursiveFileLookup="true") == ["b.nq", "a.nq", "in/c.nq"]
+    assert found("in", "a.nq", "g.txt") == ["a.nq", "in/c.nq", "g.txt"]
+    assert found("*.nq", "a.nq") == ["b.nq", "a.nq"]
 
 
 def test_a_growing_folder(tmp_path: Path) -> None:

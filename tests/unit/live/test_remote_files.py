@@ -200,3 +200,48 @@ def test_python_reads_a_finished_file_by_url(s3: Any) -> None:
     s3.put_object(Bucket="market", Key="python.nq", Body=TEXT.encode())
     with spaseq.run(EACH, {"readings": "s3://market/python.nq"}) as result:
         assert sum(1 for _ in result) == 2000
+
+
+# ------------------------------------------------------------------ the data sources of Spark
+
+
+def test_spark_reads_and_writes_on_s3(s3: Any) -> None:
+    """The readers and writers alone, as Spark's workers call them."""
+    pytest.importorskip("pyspark", reason="the data sources of Spark need pyspark")
+    from pyspark.sql import Row, types
+
+    from spaseq.spark.sink import RdfFiles
+    from spaseq.spark.source import EventOptions, EventsReader
+
+    def names(path: str, **more: str) -> list[str]:
+        given = EventOptions.parse({"path": path, "stream": "urn:s", "times": "string", **more})
+        reader = EventsReader(given)
+        made = (batch for part in reader.partitions() for batch in reader.read(part))
+        return [name for batch in made for name in batch.column("name").to_pylist()]
+
+    for key, first in (("in/a.nq", 1), ("in/b.nq.gz", 3), ("in/more/c.nq", 5), ("in/_d.nq", 7)):
+        text = "".join(map(event, range(first, first + 2))).encode()
+        body = gzip.compress(text) if key.endswith("gz") else text
+        s3.put_object(Bucket="market", Key=key, Body=body)
+    s3.put_object(Bucket="market", Key="in/readme.md", Body=b"none")
+    one, *_ = whole = names("s3a://market/in", recursiveFileLookup="true")
+    assert len(whole) == 6
+    assert sorted(names("s3://market/in")) == sorted(whole[:4])
+    assert names("s3://market/in/*.gz") == names("s3://market/in/b.nq.gz") == whole[2:4]
+    with pytest.raises(SpaseqError, match="no RDF file at s3://market/none"):
+        names("s3://market/none")
+    with pytest.raises(SpaseqError, match="ftp://x is neither a path nor a URL of a known"):
+        names("ftp://x")
+
+    quad = {"s": "<urn:a>", "p": "<urn:p>", "o": "<urn:o>", "g": f"<{one}>"}
+    schema = types.StructType([types.StructField(name, types.StringType()) for name in quad])
+    options = {"path": "s3://market/out", "compression": "gzip"}
+    for overwrite in (False, True):
+        writer = RdfFiles(options).writer(schema, overwrite)
+        messages = [writer.write(iter([Row(**quad)] * count)) for count in (2, 0)]
+        writer.commit(messages)
+    (found,) = s3.list_objects_v2(Bucket="market", Prefix="out/")["Contents"]
+    body = s3.get_object(Bucket="market", Key=found["Key"])["Body"].read()
+    assert gzip.decompress(body).decode() == f"<urn:a> <urn:p> <urn:o> <{one}> .\n" * 2
+    writer.abort([writer.write(iter([Row(**quad)]))])
+    assert s3.list_objects_v2(Bucket="market", Prefix="out/")["KeyCount"] == 1
