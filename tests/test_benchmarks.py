@@ -372,6 +372,17 @@ def test_local_kb() -> None:
         assert 0 < int(rows.pop()) <= 300
 
 
+def test_the_state_of_a_stream_on_spark() -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed (pip install .[dev])")
+    script = ROOT / "benchmarks" / "spark" / "state.py"
+    text = printed(script, "--keys", "200", "--touched", "5", "--batches", "1")
+    rows = [line.split() for line in text.splitlines()[2:]]
+    assert [int(row[0]) for row in rows] == [4, 16, 64, 256, 1024]
+    # Each of the two batches ends the matches of its keys, whatever the number of groups.
+    assert len({row[-1] for row in rows}) == 1
+    assert int(rows[0][-1]) >= 5
+
+
 def test_partitioned_on_spark() -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed (pip install .[dev])")
     text = printed(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from spaseq.spark.streaming import match_stream as match_stream
     from spaseq.spark.types import typed as typed
 
+_OLDEST = (4, 2)
 _MODULES = {
     "SingleTaskWarning": "batch",
     "condition": "conditions",
@@ -67,6 +68,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _check_version()
     try:
         value = getattr(import_module(f"spaseq.spark.{_MODULES[name]}"), name)
     except ModuleNotFoundError as error:
@@ -79,6 +81,20 @@ def __getattr__(name: str) -> Any:
         ) from error
     globals()[name] = value
     return value
+
+
+def _check_version() -> None:
+    """Refuse a PySpark that is too old, if there is one."""
+    try:
+        import pyspark
+    except ImportError:
+        return
+    found = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if found < _OLDEST:
+        raise SpaseqError(
+            f"spaseq.spark needs PySpark {_OLDEST[0]}.{_OLDEST[1]} or later, and this is "
+            f"{pyspark.__version__}, whose Python data sources cannot limit the batches of a stream"
+        )
 
 
 def __dir__() -> list[str]:

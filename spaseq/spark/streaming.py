@@ -51,7 +51,7 @@ from spaseq.spark.tasks import MARK, Divider, Gathering, Job, shipped
 from spaseq.spark.types import Types, spark_schema, typed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming.stateful_processor import (
         ExpiredTimerInfo,
         ListState,
@@ -79,6 +79,7 @@ def match_stream(
     entail: str | None = None,
     columns: Sequence[str] | None = None,
     mode: str = "FAILFAST",
+    observe: str | None = None,
 ) -> DataFrame:
     """The matches of queries over a streaming DataFrame of events.
 
@@ -98,6 +99,10 @@ def match_stream(
         columns: as for `match`.
         mode: as for `match`. FAILFAST ends the stream, and again at each restart, until the source
             no longer has the row. It may change during the life of a checkpoint.
+        observe: a name, unique in the query, for metrics of each batch: `NAME_input` with the
+            count of `events`, `NAME_output` with those of `matches`, and of `late` and `malformed`
+            where there are such rows. Spark shows them in the progress of the query and to its
+            listeners, also on Connect.
 
     Raises:
         QueryError, KbError, EventError: at once, if the query, knowledge base and events do not
@@ -133,6 +138,8 @@ def match_stream(
     job = shared(spark, whole)
     timed = df.withColumn("__event_time", f.timestamp_micros(events.micros(df)))
     prepared = events.prepared(timed.withWatermark("__event_time", lateness), program)
+    if observe is not None:
+        prepared = prepared.observe(f"{observe}_input", f.count("*").alias("events"))
     gathered = prepared.mapInArrow(Gathering(job, marks=True).__call__, chunks.CHUNKS)
     divided = gathered.groupBy("part").transformWithState(
         BucketProcessor(job, late), _DIVIDED, "Append", "EventTime"
@@ -142,7 +149,20 @@ def match_stream(
     )
     schema = spark_schema(_schema(whole, late))
     found = out.mapInArrow(Unpacking(job, late).__call__, schema)
+    if observe is not None:
+        found = found.observe(f"{observe}_output", *_counts(found.columns))
     return found if types is None else typed(found, types)
+
+
+def _counts(columns: Sequence[str]) -> list[Column]:
+    """The counts of the kinds of rows."""
+    others = {"late": "late", "malformed": malformed.CORRUPT}
+    special = {name: f.col(column) for name, column in others.items() if column in columns}
+    is_match = f.lit(True)
+    for column in special.values():
+        is_match = is_match & column.isNull()
+    counts = {"matches": is_match, **{name: c.isNotNull() for name, c in special.items()}}
+    return [f.count_if(is_one).alias(name) for name, is_one in counts.items()]
 
 
 def late_events(matches: DataFrame) -> DataFrame:

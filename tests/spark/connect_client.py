@@ -2,8 +2,8 @@
 
     python connect_client.py REMOTE FOLDER
 
-Prints, as JSON, by case of the suite the ids of the matches (`cases`), and what a streaming query
-over the files of FOLDER found (`stream`).
+Prints, as JSON, by case of the suite the ids of the matches (`cases`), what the table function of
+SQL finds in one of them (`table`), and a streaming query over the files of FOLDER (`stream`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from streaming_driver import LATENESS, QUERY, STREAM
 from test_suite import _knowledge, _program
 
 from spaseq.rdf.event import Event
-from spaseq.spark import match, match_stream, session
+from spaseq.results import triples_text
+from spaseq.spark import match_stream, session
 from spaseq.spark.shipping import parallelism
 
 FILES = ("conjunction", "entailment", "knowledge_base", "windows")
@@ -48,10 +49,21 @@ def matches_of(case: Case, spark: SparkSession) -> DataFrame:
     events = events_of(case)
     kind = kind_of(events)
     df = spark.createDataFrame(pa.Table.from_batches([arrow(event_rows(events, kind), kind)]))
-    found = match(
-        df, _program(case), _knowledge(case), partitions=2, entail=case.entail, columns=["id"]
+    found = df.spaseq.match(
+        _program(case), _knowledge(case), partitions=2, entail=case.entail, columns=["id"]
     )
     return found.select(f.lit(str(case)).alias("case"), "id")
+
+
+def tabled(case: Case, spark: SparkSession) -> tuple[str, list[str]]:
+    """A case, and the starts of the matches that the table function finds in it."""
+    events = [(str(e.time.term), triples_text(e.facts)) for e in events_of(case)]
+    df = spark.createDataFrame(events, "time string, graph string").withColumn("key", f.lit(1))
+    df.createOrReplaceTempView("events")
+    query = case.queries[0].replace("'", "\\'")
+    table = f"spaseq_match(TABLE(events) PARTITION BY key ORDER BY time, query => '{query}')"
+    rows = spark.sql(f"SELECT start FROM {table}").collect()
+    return str(case), sorted(row.start for row in rows)
 
 
 def streamed(spark: SparkSession, folder: Path) -> list[str]:
@@ -70,11 +82,12 @@ def main(remote: str, folder: str) -> None:
     cases: dict[str, list[str]] = {str(case): [] for case in chosen()}
     for row in found.collect():
         cases[row.case].append(row.id)
+    table = tabled(next(case for case in chosen() if case.file == "windows"), spark)
     stream = streamed(spark, Path(folder))
     assert parallelism(spark) == 2
     spark.stop()
     assert SparkContext._gateway is None, "a client has no JVM"
-    print(json.dumps({"cases": cases, "stream": stream}))
+    print(json.dumps({"cases": cases, "table": table, "stream": stream}))
 
 
 if __name__ == "__main__":

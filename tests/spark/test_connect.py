@@ -39,7 +39,9 @@ def test_a_client(connect_server: str, tmp_path: Path) -> None:
         made = batches(
             columns_of(run.program, kind_of(some)), [*run.push_batch(some), *run.finish()]
         )
-        ids = [row["id"] for batch in made for row in batch.to_pylist()]
-        assert ids, case
-        assert sorted(found["cases"][str(case)]) == sorted(ids), case
+        rows = [row for batch in made for row in batch.to_pylist()]
+        assert rows, case
+        assert sorted(found["cases"][str(case)]) == sorted(row["id"] for row in rows), case
+        if str(case) == found["table"][0]:
+            assert found["table"][1] == sorted(row["start"] for row in rows)
     assert found["stream"] == sorted(text.split()[0] for text in wanted(events).elements())

@@ -23,7 +23,7 @@ from spaseq.errors import SpaseqError
 from spaseq.io.arrow_columns import columns_of
 from spaseq.io.arrow_rows import batches
 from spaseq.rdf.time import date_time_text
-from spaseq.spark import SingleTaskWarning, match_stream
+from spaseq.spark import SingleTaskWarning, late_events, match_stream
 
 DRIVER = Path(__file__).with_name("streaming_driver.py")
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
@@ -173,7 +173,7 @@ def test_late_events_are_rows_of_their_own(spark: SparkSession, tmp_path: Path) 
         .load(str(source))
     )
     query = (
-        match_stream(stream, QUERY, late="rows", parts=3)
+        match_stream(stream, QUERY, late="rows", parts=3, mode="PERMISSIVE", observe="seen")
         .writeStream.format("memory")
         .queryName("late")
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
@@ -181,8 +181,13 @@ def test_late_events_are_rows_of_their_own(spark: SparkSession, tmp_path: Path) 
         .start()
     )
     query.awaitTermination()
-    (row,) = spark.sql("SELECT late.stream, late.name FROM late WHERE late IS NOT NULL").collect()
+    (row,) = late_events(spark.table("late")).collect()
     assert (row.stream, row.name) == (STREAM, "http://example.org/event/1")
+    counted: Counter[str] = Counter()
+    for progress in query.recentProgress:
+        for metrics in progress.observedMetrics.values():
+            counted.update(metrics.asDict())
+    assert counted == {"events": 3, "matches": 0, "late": 1, "malformed": 0}
 
 
 def test_a_checkpoint_without_any_state_belongs_to_its_query(

@@ -29,6 +29,19 @@ def test_without_spark_the_message_says_what_to_install() -> None:
     assert shown.startswith("SpaseqError spaseq.spark needs pyspark: pip install 'spaseq[spark]'")
 
 
+def test_an_older_spark_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyspark
+
+    import spaseq.spark
+
+    monkeypatch.delitem(vars(spaseq.spark), "match", raising=False)
+    monkeypatch.setattr(pyspark, "__version__", "4.1.2")
+    with pytest.raises(SpaseqError, match=r"needs PySpark 4\.2 or later, and this is 4\.1\.2"):
+        _ = spaseq.spark.match
+    monkeypatch.setattr(pyspark, "__version__", "5.0.0.dev1")
+    assert callable(spaseq.spark.match)
+
+
 def test_a_java_from_pypi_is_not_asked_for_what_it_lacks(tmp_path: Path) -> None:
     program = tmp_path / "a java"
     program.write_text('#!/bin/sh\nfor a do echo "$a"; done\n')
