@@ -181,6 +181,8 @@ def spark_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if find_spec("pyspark") is None:
         yield
         return
+    # As in tests/spark/settings.py.
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -23,7 +23,7 @@ from spaseq.errors import SpaseqError
 from spaseq.io.arrow_columns import columns_of
 from spaseq.io.arrow_rows import batches
 from spaseq.rdf.time import date_time_text
-from spaseq.spark import SingleTaskWarning, late_events, match_stream
+from spaseq.spark import SingleTaskWarning, from_rows, late_events, match_stream
 
 DRIVER = Path(__file__).with_name("streaming_driver.py")
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
@@ -193,15 +193,20 @@ def test_late_events_are_rows_of_their_own(spark: SparkSession, tmp_path: Path) 
 def test_a_checkpoint_without_any_state_belongs_to_its_query(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Also where all that it has read is of a stream that the query does not read."""
+    """Also where all that it has read is of a stream that the query does not read.
+
+    Its events are rows of JSON, by a mapping.
+    """
     source = tmp_path / "events"
     source.mkdir()
 
     def goes_on(number: int, query: str, parts: int) -> None:
-        row = {"stream": "urn:other", "time": "2026-01-05T10:00:00Z", "graph": ""}
+        row = {"time": "2026-01-05T10:00:00Z", "value": number}
         (source / f"{number}.json").write_text(json.dumps(row))
-        stream = spark.readStream.schema("stream string, time timestamp, graph string")
-        found = match_stream(stream.json(str(source)), query, parts=parts, columns=["id"])
+        rows = spark.readStream.schema("time timestamp, value int").json(str(source))
+        mapping = "CONSTRUCT { <urn:a> <urn:b> ?value } WHERE {}"
+        events = from_rows(rows, "urn:other", mapping, time_column="time")
+        found = match_stream(events, query, parts=parts, columns=["id"])
         writer = found.writeStream.format("parquet")
         writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
         writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
