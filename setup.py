@@ -12,6 +12,7 @@ The environment variable ``SPASEQ_BUILD`` selects the build:
   afterwards (``python setup.py build_ext --inplace``, which is incremental).
 """
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -31,6 +32,8 @@ FLAGS = {
 LINK_FLAGS = {"release": ["-Wl,-s"] if sys.platform == "linux" else [], "debug": []}
 UTILITY_MODULE = "spaseq._cyutility"
 UTILITY_SOURCE = Path("spaseq/_cyutility.c")
+TRANSLATED = Path("spaseq/_translated.sha256")
+"""In an sdist: the hash of the sources from which its C files were made."""
 
 
 def extensions(build: str) -> list[Extension]:
@@ -50,8 +53,24 @@ def extensions(build: str) -> list[Extension]:
     ]
 
 
+def sources_hash() -> str:
+    """The hash of all ``.pyx`` and ``.pxd`` files."""
+    found = hashlib.sha256()
+    for path in sorted([*Path("spaseq").rglob("*.pyx"), *Path("spaseq").rglob("*.pxd")]):
+        found.update(path.as_posix().encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
+
+
 def translate(modules: list[Extension]) -> list[Extension]:
-    """The extensions with C sources, regenerated if a ``.pyx`` or ``.pxd`` file has changed."""
+    """The extensions with C sources, regenerated if a ``.pyx`` or ``.pxd`` file has changed.
+
+    In an sdist the times of files say nothing: those of Cython's own declarations are later than
+    those of the C files, wherever Cython has just been installed. There the hash decides.
+    """
+    if TRANSLATED.exists() and TRANSLATED.read_text().strip() == sources_hash():
+        for module in modules:
+            module.sources = [str(Path(source).with_suffix(".c")) for source in module.sources]
+        return modules
     from Cython.Build import cythonize
 
     if not UTILITY_SOURCE.exists():
@@ -83,8 +102,13 @@ class SourcesWithC(sdist):
     """``sdist`` that includes the C files, so that building from it needs no translation."""
 
     def run(self) -> None:
+        TRANSLATED.unlink(missing_ok=True)
         translate(self.distribution.ext_modules)
-        super().run()
+        TRANSLATED.write_text(sources_hash() + "\n")
+        try:
+            super().run()
+        finally:
+            TRANSLATED.unlink()
 
 
 setup(
