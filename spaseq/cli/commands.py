@@ -505,7 +505,10 @@ def _named(error: QueryError, paths: Mapping[str, str]) -> QueryError:
 @query_arguments
 @arguments.FUNCTIONS_OPTION
 def check(queries: Sequence[str], texts: Sequence[str], functions: Sequence[str]) -> None:
-    """Check queries without running them: print "ok", or each error with line and column."""
+    """Check queries without running them.
+
+    The output is "ok", or each error with its line and column.
+    """
     arguments.load_functions(functions)
     compiled(arguments.read_queries(queries, texts))
     reports.output("ok")
@@ -538,7 +541,10 @@ def explain(
     entail: str | None,
     functions: Sequence[str],
 ) -> None:
-    """Show how queries are evaluated: graph patterns, places, registers and indexes."""
+    """Show how queries are evaluated.
+
+    The report covers graph patterns, places, registers, indexes and costs.
+    """
     if dot + svg + mermaid > 1:
         raise click.UsageError("--dot, --svg and --mermaid exclude each other")
     arguments.load_functions(functions)
@@ -587,9 +593,9 @@ def explain(
     help="The output folder. Each of several data sets gets a subfolder.",
 )
 def generate(datasets: Sequence[str], events: int, seed: int, out: str) -> None:
-    """Write synthetic streams, a knowledge base and a query, and print the names of the files.
+    """Write synthetic streams with a knowledge base and a query.
 
-    DATASET is smart-home, stock, cards or traffic.
+    DATASET is smart-home, stock, cards or traffic. The command prints the names of the files.
     """
     from spaseq.generate import write
 

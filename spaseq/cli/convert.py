@@ -39,7 +39,9 @@ READING = (
     "N-Quads.",
 )
 def convert(source: str, output: str, name: str | None, **reading: Any) -> None:
-    """Write the events of a stream in another syntax, with their names and times.
+    """Write the events of a stream in another syntax.
+
+    Events keep their names and times.
 
     IN and OUT are files, or - for standard input and output. nq, trig and jsonld have one named
     graph per event; nt, ttl and messages are RDF Messages; Jelly has one frame per event.

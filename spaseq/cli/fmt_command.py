@@ -27,10 +27,11 @@ DIFFERENT = 1
     help="Change no file; name those that would change, and exit with status 1 if there are any.",
 )
 def fmt(files: Sequence[str], check: bool) -> int | None:
-    """Lay out query files in place; - reads standard input and writes standard output.
+    """Lay out query files in place.
 
-    Clauses and definitions begin lines, braces indent by two spaces, keywords are in capitals.
-    Comments, other line breaks and the order of everything stay. Mappings of rows are laid out too.
+    The file name - reads standard input and writes standard output. Each clause and definition
+    begins a line, braces indent by two spaces, and keywords are in capitals. Comments, other line
+    breaks and the order of everything stay. Mappings of rows can be laid out, too.
     """
     from spaseq.parser.layout import laid_out
 

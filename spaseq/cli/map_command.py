@@ -83,10 +83,11 @@ def map_command(
     limit: int | None,
     functions: Sequence[str],
 ) -> None:
-    """Print the events that a mapping makes of the rows of files, or suggest a mapping.
+    """Print the events that a mapping makes of rows.
 
-    FILE is CSV or TSV with a header, JSON lines, Parquet or Arrow. The output is a stream: every
-    event is a named graph with a timestamp.
+    With --suggest, print a mapping for the columns of the file. FILE is CSV or TSV with a header,
+    JSON lines, Parquet or Arrow. The output is a stream: every event is a named graph with a
+    timestamp.
     """
     arguments.load_functions(functions)
     if suggest:

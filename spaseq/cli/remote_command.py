@@ -68,7 +68,7 @@ def _connected(server: str, token: str | None) -> Iterator[Client]:
 
 @click.group()
 def remote() -> None:
-    """Use a running server (`spaseq serve`): queries, events, matches."""
+    """Use a running server (`spaseq serve`)."""
 
 
 @remote.command()
