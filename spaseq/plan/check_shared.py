@@ -2,12 +2,12 @@
 
 Two cases are reported:
 
-- `AT` binds a variable to the time of the event in two steps that follow each other. Their events
-  have different times, so no match agrees on the variable.
-- Two steps, one of them iterated, share both a subject and an object of that subject under one
-  predicate: `?r :sensor ?s` in both. The subject determines the object, so sharing the object
-  would be pointless if the subject were an entity that several events describe. It is likely the
-  event's own node.
+- `AT` binds a variable to the time of the event in two steps that follow each other. Only events of
+  one timestamp agree on the variable.
+- Two steps, one of them iterated or negated, share both a subject and an object of that subject
+  under one predicate: `?r :sensor ?s` in both. The subject determines the object, so sharing the
+  object would be pointless if the subject were an entity that several events describe. It is likely
+  the event's own node.
 
 The second is a guess, so it is a warning. Cost: GPMs times the triples of their patterns.
 """
@@ -44,7 +44,7 @@ def _times(context: Context, sequence: ast.Sequence) -> Iterator[Diagnostic]:
         if before is not define and before.at is not None:
             yield Diagnostic(
                 f"{variable(define.at.name)} is the time of the event of {quoted(before.name)} and "
-                f"of {quoted(define.name)}, which follow each other: no match agrees on it",
+                f"of {quoted(define.name)}: only events with the same timestamp agree on it",
                 define.at.span,
                 "use another variable in one of them",
                 before.at.span,
@@ -62,27 +62,31 @@ def _event_nodes(context: Context) -> Iterator[Diagnostic]:
     known: dict[tuple[str, str, str], str] = {}
     reported: set[str] = set()
     for name, scope in context.scopes.items():
-        if name not in positive:
-            continue
         for triple in scope.pattern.elements:
             match triple:
                 case ast.Triple(ast.Var() as subject, ast.Iri() as predicate, ast.Var() as object):
                     shared = subject.name, predicate.value, object.name
                     other = known.setdefault(shared, name)
+                    negated = {name, other} - positive
                     if (
                         other != name
-                        and iterated & {name, other}
+                        and (len(negated) == 1 or (not negated and iterated & {name, other}))
                         and object.name not in free
                         and subject.name not in excluded | reported
                     ):
                         reported.add(subject.name)
-                        yield _own_node(subject, object, other, name)
+                        first, second = sorted((other, name), key=lambda each: each in negated)
+                        yield _own_node(subject, object, first, second, bool(negated))
 
 
-def _own_node(subject: ast.Var, object: ast.Var, first: str, second: str) -> Diagnostic:
+def _own_node(
+    subject: ast.Var, object: ast.Var, first: str, second: str, is_negated: bool
+) -> Diagnostic:
+    same = f"{variable(subject.name)}, although {variable(object.name)} relates them already"
     return Diagnostic(
-        f"all events of {quoted(first)} and {quoted(second)} must have the same "
-        f"{variable(subject.name)}, although {variable(object.name)} relates them already",
+        f"{quoted(second)} forbids only events that have the same {same}"
+        if is_negated
+        else f"all events of {quoted(first)} and {quoted(second)} must have the same {same}",
         subject.span,
         f"if each event has a node of its own, write [] in place of ?{subject.name} in both",
         severity="warning",

@@ -31,6 +31,14 @@ def test_the_node_of_each_event() -> None:
     assert warnings("A ; B{2,}", *OWN_NODE) == expected
 
 
+def test_the_node_of_an_event_that_must_not_occur() -> None:
+    expected = [
+        "`B` forbids only events that have the same `?r`, although `?s` relates them already"
+    ]
+    assert warnings("A ; !B", *OWN_NODE) == expected
+    assert warnings("!A ; B", *reversed(OWN_NODE)) == [expected[0].replace("`B`", "`A`")]
+
+
 @pytest.mark.parametrize(
     ("sequence", "a", "b", "clauses"),
     [
@@ -43,7 +51,6 @@ def test_the_node_of_each_event() -> None:
         ("A+ ; B", *OWN_NODE, "PARTITION BY ?r"),
         # Both belong to each iteration.
         ("(A ; B)+", *OWN_NODE, ""),
-        ("A+ ; !B ; A", *OWN_NODE, ""),
     ],
 )
 def test_nothing_is_said_of_other_shared_variables(
@@ -55,13 +62,13 @@ def test_nothing_is_said_of_other_shared_variables(
 def test_the_time_of_two_events() -> None:
     timed = f"AT ?t {{ {READING} ?a }}", f"AT ?t {{ {READING} ?b }}"
     expected = [
-        "`?t` is the time of the event of `A` and of `B`, which follow each other: no match "
-        "agrees on it"
+        "`?t` is the time of the event of `A` and of `B`: only events with the same timestamp "
+        "agree on it"
     ]
     assert warnings("A ; B", *timed) == expected
     assert warnings("A : B+", *timed) == expected
     for other in ("(A & B)", "(A ; B)+", "A ; B?", "(A | B)"):
-        assert not [text for text in warnings(other, *timed) if "follow each other" in text]
+        assert not [text for text in warnings(other, *timed) if "same timestamp" in text]
 
 
 @pytest.mark.parametrize(
