@@ -111,7 +111,9 @@ class SourcesWithC(sdist):
             TRANSLATED.unlink()
 
 
-setup(
-    ext_modules=extensions(os.environ.get("SPASEQ_BUILD", "release")),
-    cmdclass={"build_ext": ParallelBuild, "sdist": SourcesWithC},
-)
+# Processes that translate import this file, unless they are forked (Linux up to Python 3.13).
+if __name__ == "__main__":
+    setup(
+        ext_modules=extensions(os.environ.get("SPASEQ_BUILD", "release")),
+        cmdclass={"build_ext": ParallelBuild, "sdist": SourcesWithC},
+    )
