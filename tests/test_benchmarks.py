@@ -294,6 +294,15 @@ def test_match_events(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(shown) == 10
 
 
+def test_registered_streams() -> None:
+    """The script itself compares the matches with those of Python."""
+    text = printed(
+        ROOT / "benchmarks" / "many" / "registered.py", "--events", "2000", "--repeat", "1",
+        "--bounds", "90",
+    )  # fmt: skip
+    assert re.search(r"^above 90.0: [1-9]\d* registered, [1-9]\d* matches$", text, re.MULTILINE)
+
+
 def test_many_queries() -> None:
     """The script itself compares the matches with runs of one query each; 16 share a template."""
     text = printed(

@@ -19,6 +19,7 @@ from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.division import Division
 from spaseq.engine.entailment import Entailment
+from spaseq.engine.followers import Followers
 from spaseq.engine.formatting import Block, Formatting, Make
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
@@ -128,6 +129,7 @@ class Evaluation:
         self.clock = StreamClock(program.streams)
         self.direct = self._direct()
         """Per query: whether it reads no registered stream, and so processes events at once."""
+        self.followers = Followers(self.queries, self.direct, lambda: any(self.delayed))
         self.delayed: list[list[Event]] = [[] for _ in self.queries]
         """Per query that is not direct: the events of timestamps that are not closed."""
         self.derived_time: dict[str, int] = {}
@@ -272,16 +274,17 @@ class Evaluation:
     # ------------------------------------------------------------------ the compiled loop
 
     def multi(self) -> MultiRun | None:
-        """The compiled loop of all queries; None if it cannot process the next event.
+        """The compiled loop of the direct queries; None if it cannot process the next event.
 
-        It cannot if a query reads what another one registers, and while events are queued until
-        other streams have passed earlier instants. One query over one stream has its own loop.
+        It cannot while events wait. One query over one stream has its own loop.
         """
+        if self.followers.have_events():
+            return None
         if self._multi is None:
             if self._is_shared is None:
                 several = len(self.public.queries) > 1 or len(self.clock.streams) > 1
                 on_core = all(query.on_core for query in self.queries)
-                self._is_shared = several and on_core and all(self.direct)
+                self._is_shared = several and on_core and self.followers.can_follow()
             if not self._is_shared or self.waiting:
                 return None
             from spaseq.engine.multi_run import MultiRun  # one query over one stream needs none
@@ -299,6 +302,7 @@ class Evaluation:
                 self.divisions,
                 None if self.formatting is None else self.formatting.block,
                 self._keys,
+                self.followers,
             )
         return self._multi if self._multi.driver.loaded or not self.waiting else None
 
@@ -318,6 +322,7 @@ class Evaluation:
 
     def _leave_loop(self) -> None:
         """Write the progress of the compiled loop to the queries, before their state changes."""
+        self.followers.moved()
         if self._multi is not None:
             self._multi.unload()
 
@@ -486,6 +491,7 @@ class Evaluation:
         self.delayed = [delayed.get(query, []) for query in queries]
         self.drain()
         self.direct = self._direct()
+        self.followers = Followers(self.queries, self.direct, lambda: any(self.delayed))
         if self._canonical is not None:
             self._canonical.replace(new)
         self.clock.add_streams(program.streams)

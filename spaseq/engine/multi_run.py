@@ -1,7 +1,8 @@
 """`MultiRun`: the queries of a run in one compiled loop, and their state on both sides of it.
 
 The loop (`spaseq.engine.native._multi_driver`) serves runs of several queries, or of one query over
-several streams, if no query reads what another one registers. While it is loaded, the driver has
+several streams. Queries that read what others register are not in it: they have an event only where
+a match is registered, and the loop ends there. While it is loaded, the driver has
 the position in the streams and the clock of the run counts its events; `sync` writes the position
 to each `QueryRun`, and `unload` also lets other code process events. Both cost one step per query,
 so the run calls them only where something reads or changes the state of a query.
@@ -13,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.division import Division
+from spaseq.engine.followers import Followers, Interruption
 from spaseq.engine.formatting import Block
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._matches import MatchMaker
@@ -46,6 +48,7 @@ class MultiRun:
         divisions: Per query that is a template, what divides its matches among its queries.
         block: What the makers of matches write to, if they do not make objects.
         keys: The keys of the patterns.
+        followers: The queries that are not in the loop.
     """
 
     def __init__(
@@ -62,8 +65,10 @@ class MultiRun:
         divisions: Mapping[int, Division],
         block: Block | None,
         keys: KeyChoice,
+        followers: Followers,
     ):
-        firsts = [n for n, original in enumerate(originals) if n == original]
+        own = originals[: len(originals) - len(followers)]
+        firsts = [n for n, original in enumerate(own) if n == original]
         self._places = [places[number] for number in firsts]
         self._queries = queries = [queries[number] for number in firsts]
         position = {number: n for n, number in enumerate(firsts)}
@@ -77,7 +82,8 @@ class MultiRun:
                 listed.append((places[number], program.queries[number].plan.shown, copier))
         self._block = block
         self._clock = clock
-        self._kb = kb
+        self._kb = Interruption(kb, followers) if followers else kb
+        self._followers = followers
         self._files = files
         self._register = register
         self._matchers = matchers = rows.matchers
@@ -114,10 +120,11 @@ class MultiRun:
         Args:
             events: The events.
             first: The index of the first event to process.
-            end: The index after the last one.
+            end: The index after the last one; the loop may end before it for the followers.
             holds: Whether the loop may hold events until their timestamp closes, while other
                 streams have not passed earlier instants. Their batches must not change then.
         """
+        end = self._followers.last_before(events, first, end)
         self._load()
         return MultiMatches(
             self.driver,

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from spaseq.engine.followers import Interruption
 from spaseq.engine.formatting import Block
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._multi_driver import MultiDriver
@@ -19,7 +20,7 @@ class MultiMatches:
         end: int,
         position: int,
         files: Sequence[int],
-        kb: Knowledge,
+        kb: Knowledge | Interruption,
         equal: Mapping[int, Sequence[tuple[int, str, MatchMaker | None]]],
         places: Sequence[int],
         shares: Mapping[int, Callable[[list[Match]], list[tuple[int, list[Match]]]]],
