@@ -1,15 +1,17 @@
 """A day of event time, faster than the clock: memory and checkpoints must not grow.
 
     python benchmarks/live/day.py [--hours 24] [--rate 200]
+    python benchmarks/live/day.py --rate 20000 --minutes 5
 
 Writes events with rotating keys to the standard input of `spaseq run --follow --state`: each key is
-used for ten minutes of event time, then never again, and every event has a graph name of its own.
+used for two minutes of event time, then never again, and every event has a graph name of its own.
 The partial matches are those of 30 seconds. After each sixteenth of the time it prints the resident
 memory of the run and the size of its newest checkpoint, and at the end compares the greatest values
 of the last half with those of the half before, without the first sixteenth. The number of matches
 must be the one that this script counts itself.
 
-24 hours at 20,000 events/s are 1.7e9 events; choose the rate that the machine has time for.
+24 hours at 20,000 events/s are 1.7e9 events, for which few machines have time. Choose a lower rate,
+or stop after some minutes of the clock (`--minutes`): the first part of the day at its full rate.
 """
 
 from __future__ import annotations
@@ -27,15 +29,15 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from pathlib import Path
 
-STREAM = "http://example.org/readings"
-QUERY = f"""
-PREFIX : <http://example.org/>
-SELECT ?s ?low ?high WITHIN 30 SECONDS FROM STREAM readings <{STREAM}>
-WHERE {{ SEQ(A : B)
-  DEFINE GPM A ON readings {{ ?s :value ?low . FILTER(?low < 10) }}
-  DEFINE GPM B ON readings {{ ?s :value ?high . FILTER(?high > 989) }} }}
-"""
-WINDOW, PERIOD, KEYS, PARTS = 30, 600, 500, 16
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "unit" / "live"))
+
+from followed import QUERY as PERCENTS  # noqa: E402
+from followed import newest  # noqa: E402
+
+QUERY = PERCENTS.replace("?high > 90", "?high > 989")
+"""The values are per mille here."""
+WINDOW, PERIOD, KEYS, PARTS = 30, 120, 500, 16
 DECIMAL = "http://www.w3.org/2001/XMLSchema#decimal"
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 
@@ -88,16 +90,18 @@ def resident(process: int) -> int:
     return 0 if found is None else int(found[1]) * 1024
 
 
-def newest(state: Path) -> int:
+def newest_size(folder: Path) -> int:
     """The size of the newest checkpoint."""
-    found = [(int(p.name.split("-")[1]), p) for p in state.glob("checkpoint-*[0-9]")]
-    return max(found)[1].stat().st_size if found else 0
+    number = newest(folder)
+    found = list((folder / "state").glob(f"checkpoint-{number}"))
+    return found[0].stat().st_size if found else 0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--rate", type=int, default=200, help="events per second of event time")
+    parser.add_argument("--minutes", type=float, help="of the clock, after which it stops")
     options = parser.parse_args()
     seconds = round(options.hours * 3600)
     events = Events(options.rate, seconds)
@@ -119,7 +123,7 @@ def main() -> int:
         def watch() -> None:
             while not over.wait(0.2):
                 if run.poll() is None:
-                    part.append((resident(run.pid), newest(folder / "state")))
+                    part.append((resident(run.pid), newest_size(folder)))
 
         watcher = threading.Thread(target=watch)
         watcher.start()
@@ -127,7 +131,10 @@ def main() -> int:
         print("event time        events  matches        memory  checkpoint")
         for block in events:
             run.stdin.write(block)
-            if (events.second + 1) * PARTS // seconds > len(samples) and part:
+            done = (events.second + 1) / seconds
+            if options.minutes is not None:
+                done = max(done, (time.monotonic() - begun) / (60 * options.minutes))
+            if int(done * PARTS) > len(samples) and part:
                 memory, size = max(one for one, _ in part), max(two for _, two in part)
                 part.clear()
                 samples.append((memory, size))
@@ -136,6 +143,8 @@ def main() -> int:
                     f"{memory / 1e6:10.1f} MB {size / 1e3:8.1f} kB",
                     flush=True,
                 )
+            if done >= 1:
+                break
         run.stdin.close()
         status = run.wait(600)
         over.set()

@@ -43,34 +43,11 @@ from typing import Any
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "unit" / "live"))
 
+from followed import QUERY, events, finished_run, lines, rows  # noqa: E402
 from kafka_log import committed  # noqa: E402
 from servers import Relay, Server, tansu_server  # noqa: E402
 
-STREAM = "http://example.org/readings"
-QUERY = f"""
-PREFIX : <http://example.org/>
-SELECT ?s ?low ?high WITHIN 30 SECONDS FROM STREAM readings <{STREAM}>
-WHERE {{ SEQ(A : B)
-  DEFINE GPM A ON readings {{ ?s :value ?low . FILTER(?low < 10) }}
-  DEFINE GPM B ON readings {{ ?s :value ?high . FILTER(?high > 90) }} }}
-"""
-INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 PATIENCE = 300.0
-
-
-def events(count: int, seed: int) -> Iterator[str]:
-    """Events in N-Quads, ten a second of event time, over twenty sensors."""
-    drawn = random.Random(seed)
-    for number in range(count):
-        graph, example = f"<http://example.org/e/{number}>", "http://example.org/"
-        stamp = f"2026-01-01T{number // 36000 % 24:02}:{number // 600 % 60:02}:"
-        stamp += f"{number // 10 % 60:02}.{number % 10}Z"
-        yield (
-            f'{graph} <http://www.w3.org/ns/prov#generatedAtTime> "{stamp}"'
-            "^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n"
-            f"<{example}s/{drawn.randrange(20)}> <{example}value> "
-            f'"{drawn.randrange(100)}"^^<{INTEGER}> {graph} .\n'
-        )
 
 
 class Followed:
@@ -96,15 +73,7 @@ class Followed:
 
     def found(self) -> list[str]:
         """The matches in the output, as JSON lines."""
-        if not self._output.exists():
-            return []
-        if not self._table:
-            return self._output.read_text("utf-8").splitlines()
-        with contextlib.closing(sqlite3.connect(self._output, timeout=60)) as db:
-            try:
-                return [row for (row,) in db.execute("SELECT match FROM matches ORDER BY rowid")]
-            except sqlite3.OperationalError:
-                return []
+        return (rows if self._table else lines)(self._output)
 
     @staticmethod
     def plain(matches: Sequence[str]) -> list[Any]:
@@ -191,18 +160,12 @@ def opened(name: str, folder: Path, place: Path) -> Iterator[Medium]:
         yield Topics(server, address, relay)
 
 
-def command(folder: Path, *more: str) -> list[str]:
-    return [sys.executable, "-m", "spaseq", "run", str(folder / "query.rq"), *more]
-
-
 def started(folder: Path, medium: Medium, place: Path) -> subprocess.Popen[bytes]:
     """A run that follows the stream."""
     with open(folder / "log", "ab") as log:
         return subprocess.Popen(
-            command(
-                folder, *medium.arguments, "--follow",
-                "--state", str(place / "state"), "--checkpoint-every", "200ms",
-            ),
+            [sys.executable, "-m", "spaseq", "run", str(folder / "query.rq"), *medium.arguments,
+             "--follow", "--state", str(place / "state"), "--checkpoint-every", "200ms"],
             stderr=log,
         )  # fmt: skip
 
@@ -301,11 +264,7 @@ def main() -> int:
             place = folder if options.full is None else Path(options.full) / name
             place.mkdir(exist_ok=True)
             (folder / "query.rq").write_text(QUERY, "utf-8")
-            (folder / "whole.nq").write_text("".join(pieces), "utf-8")
-            whole = subprocess.run(
-                command(folder, "--stream", f"readings={folder / 'whole.nq'}", "--at-end", "open"),
-                capture_output=True, text=True, check=True,
-            ).stdout.splitlines()  # fmt: skip
+            whole = finished_run(folder, "".join(pieces), "--at-end", "open")
             with opened(name, folder, place) as medium:
                 trouble: list[Callable[[], None]] = []
                 if options.refuse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -100,13 +101,11 @@ def rows(path: Path) -> list[str]:
     """The matches in the table of a database, as JSON lines."""
     if not path.exists():
         return []
-    with sqlite3.connect(path) as db:
+    with contextlib.closing(sqlite3.connect(path, timeout=PATIENCE)) as db:
         try:
             return [row for (row,) in db.execute("SELECT match FROM matches ORDER BY rowid")]
         except sqlite3.OperationalError:
             return []
-        finally:
-            pass
 
 
 def finished_run(folder: Path, text: str, *more: str) -> list[str]:
