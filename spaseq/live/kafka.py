@@ -17,6 +17,7 @@ from spaseq.live.tls import AUTHORITY, trusted
 CONNECT_SECONDS = 30.0
 """How long a broker may take to answer at the start."""
 _FIRST_WAIT = 0.5
+"""Seconds of the first attempt to reach a broker; each later one may take twice as long."""
 SHARED_OPTIONS = ("security", "mechanism", "ca")
 
 
@@ -79,7 +80,7 @@ def configuration(found: Address, trouble: Callable[[Any], None]) -> dict[str, A
 
 
 def final(error: Any) -> str | None:
-    """What is said of an error of a client after which trying again is useless; else None."""
+    """The message for an error after which trying again is useless; None for other errors."""
     codes = kafka_client().KafkaError
     if error.code() == codes._SSL and "certificate verify failed" in error.str():
         return f"the certificate of the server is not trusted ({AUTHORITY})"

@@ -7,7 +7,7 @@ has arrived, and serves the packets from there.
 
 Nagle's algorithm holds small packets back until the peer has acknowledged earlier ones, and Linux
 delays acknowledgements by up to 40 ms. Mosquitto uses Nagle's algorithm by default. So the socket
-acknowledges after each read at once, and does not use the algorithm itself.
+acknowledges at once after each read, and turns the algorithm off for what it sends.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def buffered_client(mqtt: Any) -> Any:
 
     class BufferedClient(mqtt.Client):  # type: ignore[misc]
         refused: str | None = None
-        """What is said of the server, if its certificate is not trusted."""
+        """The message for a certificate that is not trusted."""
 
         def _create_socket(self) -> BufferedSocket:
             try:

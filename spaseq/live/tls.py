@@ -1,8 +1,8 @@
-"""TLS: the authorities that a connection trusts, and what is said of a server that none has signed.
+"""TLS: the authorities that a connection trusts, and the message for an untrusted certificate.
 
 The option `ca` of a URL names a file with the certificates of the authorities. Without it, those of
 the client library count, which are usually those of the system. A certificate that is not trusted
-ends the run: connecting again would not help.
+ends the run, because connecting again would not help.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SECURE_SCHEMES = ("https", "wss", "mqtts", "rediss", "nats", "kafka")
 """Schemes that take `ca`; NATS and Kafka have one scheme for connections with and without TLS."""
 AUTHORITY = "the option ca=FILE names the authority that has signed it"
 _NOT_THE_AUTHORITY = (9, 10, 62, 64)
-"""Codes of OpenSSL for a certificate of another time, host name or IP address."""
+"""OpenSSL's codes for a certificate of another time, host name or address."""
 
 
 def trusted(found: Address) -> ssl.SSLContext | None:
@@ -40,7 +40,7 @@ def trusted(found: Address) -> ssl.SSLContext | None:
 
 
 def untrusted(error: BaseException | None) -> str | None:
-    """What is said of an error, if its reason is a certificate that is not trusted; else None."""
+    """The message for an error whose cause is an untrusted certificate; None for other errors."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             said = f"the certificate of the server is not trusted: {error.verify_message}"

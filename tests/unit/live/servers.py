@@ -207,11 +207,13 @@ def tls_relay(target: int, port: int, tls: Certificates) -> Iterator[None]:
     context.load_cert_chain(tls.certificate, tls.key)
 
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            while data := await reader.read(1 << 16):
-                writer.write(data)
-                await writer.drain()
-        writer.close()
+        try:
+            with suppress(OSError):
+                while data := await reader.read(1 << 16):
+                    writer.write(data)
+                    await writer.drain()
+        finally:
+            writer.close()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", target)
