@@ -141,8 +141,8 @@ CARDS = Published(
 )
 HOME = Published(
     "smart home",
-    "smarthome/homeC-power-1s_2012-06-20_2012-06-30.csv.gz",
-    lambda row: (float(row["TimestampLocal"]), "homeC", float(row["Watts"])),
+    "smarthome/homeC-power-1min-mean_2012-04-15_2012-07-05.csv.gz",
+    lambda row: (float(row["TimestampLocal"]), "homeC", float(row["MeanWatts"])),
 )
 TRAFFIC = Published("traffic", "traffic/traffic_all449_2014-08-11_2014-08-13.csv.gz", _segment)
 

@@ -33,7 +33,7 @@ Events = Sequence[Happening]
 STEPS = ["A1", "A2", "A3"]
 KEYS, LONG = 1_000, 10_000
 EVENTS, SHORT = 200_000, 2_000
-ENOUGH = 20_000
+ENOUGH = 10_000
 """Over fewer events, the mean of up to `REPEATS` passes of this engine counts as one."""
 REPEATS = 20
 FEWEST = 60
