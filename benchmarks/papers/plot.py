@@ -10,10 +10,10 @@ from figure import Axis, Figure, Line
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 78, 18, 20, 54
-COLOURS = ("#0b8273", "#8a3ffc", "#0b6e99", "#b4530a", "#a11d6b", "#5c6b76")
+COLOURS = ("#0b8273", "#8a3ffc", "#b4530a", "#0b6e99", "#a11d6b", "#5c6b76")
 DASHES = {"ours": "", "other": "6 4", "claim": "2 4"}
-BAR = 0.11
-"""The width of a bar, as a part of the distance between places."""
+GROUP, BAR = 0.8, 0.85
+"""What the bars of a place take of the distance between places, and a bar of its share of that."""
 MOST_PLACES = 8
 """Up to so many places are all marked."""
 _SUFFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -56,10 +56,17 @@ def svg(figure: Figure) -> str:
     for number, line in enumerate(figure.lines):
         colour = COLOURS[number % len(COLOURS)]
         if bars:
-            width = 0.8 / len(figure.lines)
+            width = GROUP / len(figure.lines)
             shift = (number - (len(figure.lines) - 1) / 2) * width
             parts.append(
-                _bars(line, colour, lambda x, s=shift: across(x + s), upward, figure.y.base)
+                _bars(
+                    line,
+                    colour,
+                    BAR * (across(width) - across(0)),
+                    lambda x, s=shift: across(x + s),
+                    upward,
+                    figure.y.base,
+                )
             )
         else:
             parts.append(_line(line, colour, across, upward))
@@ -88,12 +95,12 @@ def _line(
 def _bars(
     line: Line,
     colour: str,
+    width: float,
     across: Callable[[float], float],
     upward: Callable[[float], float],
     base: float,
 ) -> str:
     parts = []
-    width = across(BAR) - across(0)
     for point in line.points:
         x, y, start = across(point.x), upward(point.median), upward(base)
         low, high = upward(min(point.values)), upward(max(point.values))

@@ -103,7 +103,7 @@ def counted(readings: Sequence[Reading], tests: Sequence[Test], seconds: float) 
 
 
 def figure(short: bool) -> Figure:
-    events, passes = (1_000, 1) if short else (80_000, 3)
+    events, passes = (1_000, 1) if short else (20_000, 3)
     hours = HOURS[:1] if short else HOURS
     lines = []
     for experiment in EXPERIMENTS:
