@@ -168,16 +168,6 @@ def _why_event(query: str, graph: str, at: float | str | None, stream: str | Non
     return _Request("POST", _query_path(query, "/why"), {"json": event})
 
 
-def _subscription(query: str, start: Start, last: str, limit: int | None) -> _Request:
-    headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
-    parameters: dict[str, str] = {"from": start}
-    if limit is not None:
-        parameters["limit"] = str(limit)
-    timeout = httpx.Timeout(10, read=QUIET_SECONDS)
-    options = {"headers": headers, "params": parameters, "timeout": timeout}
-    return _Request("GET", _query_path(query, "/matches"), options)
-
-
 def _error(answer: httpx.Response) -> ServerError:
     try:
         problem = answer.json()
@@ -213,9 +203,52 @@ class _Events:
         return None
 
 
-def _is_end(item: Item) -> bool:
-    """Whether a subscription ends for good with an item."""
-    return isinstance(item, Notice) and item.kind == "error" and "removed" in item.data
+class _Subscription:
+    """How far a subscription has come, over all its connections.
+
+    Args:
+        query: The query.
+        start: `now` or `oldest`.
+        after: The id of the last match that is known.
+        limit: The number of matches after which it ends.
+    """
+
+    def __init__(self, query: str, start: Start, after: str, limit: int | None):
+        self._query, self._start = query, start
+        self._last, self._left = after, limit
+        self._events = _Events()
+        self.has_ended = False
+
+    def request(self) -> _Request:
+        """The request that continues it."""
+        self._events = _Events()
+        headers = {"Accept": "text/event-stream"}
+        if self._last:
+            headers["Last-Event-ID"] = self._last
+        parameters: dict[str, str] = {"from": self._start}
+        if self._left is not None:
+            parameters["limit"] = str(self._left)
+        timeout = httpx.Timeout(10, read=QUIET_SECONDS)
+        options = {"headers": headers, "params": parameters, "timeout": timeout}
+        return _Request("GET", _query_path(self._query, "/matches"), options)
+
+    def take(self, line: str) -> Item | None:
+        """The item that a line completes."""
+        item = self._events.take(line)
+        if isinstance(item, ServedMatch):
+            self._last = item.id
+            if self._left is not None:
+                self._left -= 1
+        elif item is not None and item.kind == "error" and "removed" in item.data:
+            self.has_ended = True
+        self.has_ended = self.has_ended or self._left == 0
+        return item
+
+    def can_continue(self, error: ServerError | httpx.TransportError) -> bool:
+        """Whether another connection misses no match after an error."""
+        if isinstance(error, ServerError):
+            return error.status in _BUSY
+        return bool(self._last) or self._start != "now"
 
 
 def _headers(token: str | None) -> dict[str, str]:
@@ -379,31 +412,23 @@ class Client:
             after: The id of the last match that is known.
             limit: The number of matches after which it ends.
         """
-        last, left = after, limit
+        subscription = _Subscription(query, start, after, limit)
         while True:
-            request = _subscription(query, start, last, left)
+            request = subscription.request()
             try:
                 with self._http.stream(request.method, request.path, **request.options) as answer:
                     if answer.status_code >= 400:
                         answer.read()
                         raise _error(answer)
-                    events = _Events()
                     for line in answer.iter_lines():
-                        item = events.take(line)
-                        if item is None:
-                            continue
-                        yield item
-                        if isinstance(item, ServedMatch):
-                            last = item.id
-                            left = None if left is None else left - 1
-                        if left == 0 or _is_end(item):
+                        item = subscription.take(line)
+                        if item is not None:
+                            yield item
+                        if subscription.has_ended:
                             return
-            except ServerError as error:
-                if error.status not in _BUSY:
+            except (ServerError, httpx.TransportError) as error:
+                if not subscription.can_continue(error):
                     raise
-            except httpx.TransportError:
-                if not last and start == "now":
-                    raise  # matches might be missing
             time.sleep(RETRY_SECONDS)
 
     def matches(
@@ -526,9 +551,9 @@ class AsyncClient:
         self, query: str, start: Start = "now", after: str = "", limit: int | None = None
     ) -> AsyncIterator[Item]:
         """As `Client.subscribe`."""
-        last, left = after, limit
+        subscription = _Subscription(query, start, after, limit)
         while True:
-            request = _subscription(query, start, last, left)
+            request = subscription.request()
             try:
                 async with self._http.stream(
                     request.method, request.path, **request.options
@@ -536,23 +561,15 @@ class AsyncClient:
                     if answer.status_code >= 400:
                         await answer.aread()
                         raise _error(answer)
-                    events = _Events()
                     async for line in answer.aiter_lines():
-                        item = events.take(line)
-                        if item is None:
-                            continue
-                        yield item
-                        if isinstance(item, ServedMatch):
-                            last = item.id
-                            left = None if left is None else left - 1
-                        if left == 0 or _is_end(item):
+                        item = subscription.take(line)
+                        if item is not None:
+                            yield item
+                        if subscription.has_ended:
                             return
-            except ServerError as error:
-                if error.status not in _BUSY:
+            except (ServerError, httpx.TransportError) as error:
+                if not subscription.can_continue(error):
                     raise
-            except httpx.TransportError:
-                if not last and start == "now":
-                    raise  # matches might be missing
             await asyncio.sleep(RETRY_SECONDS)
 
     async def matches(

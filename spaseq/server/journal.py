@@ -5,9 +5,9 @@ A record is a mapping of JSON and a body of bytes. The engine appends a record, 
 behind the last checkpoint again, and reaches the same state, because nothing else changes it.
 
 A file of the journal is `MAGIC` and records: the sizes of mapping and body (4 bytes each, little
-endian), the CRC-32 of both, the mapping, the body. A crash can tear the last records, which nobody
-was told of; the journal is cut off there, and says so. Files are numbered by their first record;
-those before the last two checkpoints are removed.
+endian), the CRC-32 of both, the mapping, the body. A crash can tear the last records, which were
+not acknowledged; the journal is cut off there, and says so. Files are numbered by their first
+record; those before the last two checkpoints are removed.
 """
 
 from __future__ import annotations
