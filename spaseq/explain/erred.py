@@ -64,6 +64,8 @@ def erred(run: Evaluation, number: int) -> list[Erred]:
     """The filters and BINDs of query `number` that erred, in the order of the query."""
     executed = run.shared.executors[number]
     plan = run.queries[executed].plan
+    # Queries that are evaluated as one have variables in place of constants; these are the query's.
+    written = run.public.queries[number].plan
     tasks = run.program.queries[executed].tasks
     prefixes = dict(run.public.sources[run.public.positions[number]].prologue.prefixes)
     scope = Scope(None, run.kb, plan.kb_graphs)
@@ -85,7 +87,7 @@ def erred(run: Evaluation, number: int) -> list[Erred]:
                 text, example = renamed((text, why(expression, count)), names)
                 bound = text.rpartition(" AS ")[2][:-1] if text.startswith("BIND") else ""
                 yield Erred(gpm.name, text, count.count, not count.has_value, example, bound)
-        for position, condition in enumerate(gpm.local):
+        for position, condition in enumerate(written.gpms[index].local):
             count = counts.get(position)
             if count:
                 (example,) = renamed((why(pattern.filters[position], count),), names)
@@ -96,14 +98,16 @@ def erred(run: Evaluation, number: int) -> list[Erred]:
     def of_partial_matches() -> Iterator[Erred]:
         counters = run.queries[executed].counters()
         for occurrence, counts in zip(plan.occurrences, counters.errors, strict=True):
-            for (text, condition), count in zip(conditions(occurrence), counts, strict=True):
+            texts = [text for text, _ in conditions(written.occurrences[occurrence.index])]
+            expressions = [condition.expression for _, condition in conditions(occurrence)]
+            for text, expression, count in zip(texts, expressions, counts, strict=True):
                 if count:
                     yield Erred(
                         plan.gpms[occurrence.gpm].name,
                         text,
                         count.count,
                         not count.has_value,
-                        why(condition.expression, count),
+                        why(expression, count),
                         occurrence=occurrence.index,
                     )
 

@@ -177,3 +177,17 @@ def test_the_command_counts_errors(
     shown = " ".join(capsys.readouterr().err.split())
     assert "FILTER(?p < 15)" in shown
     assert '"12" < 15: a string and a number' in shown
+
+
+def test_queries_that_are_evaluated_as_one_have_their_own_texts() -> None:
+    queries = [
+        query(f"[] :p ?p ; :of :k{n} FILTER(?p * 2 > {n})", f"[] :q ?q ; :of :k{n}")
+        for n in range(16)
+    ]
+    run = spaseq.compile(queries).start()
+    run.push(S, 1, f'<{E}e> <{E}p> "x" .\n<{E}e> <{E}of> <{E}k3> .'.encode())
+    counted = run.stats["queries"]["query4"]
+    assert counted["evaluated_with"] == 15
+    (found,) = counted["errors"]
+    assert found["expression"] == "FILTER(?p * 2 > 3)"
+    assert found["example"] == '"x" * 2: a string and a number'
