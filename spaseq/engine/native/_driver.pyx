@@ -58,11 +58,18 @@ cdef int _holding(NativeStep step, uint32_t occurrence, term_t* env) except -1 n
 
 cdef inline int _testing(NativeStep step, uint32_t number, term_t* env) except -1 nogil:
     """Whether one residual filter is true."""
+    cdef int found
+    cdef uint64_t* count
     if step.tests[number] == NULL:
         if step.ask(number, env):
             return 1
-    elif (<Expression>step.tests[number]).truth(step.batch, env, NULL) == 1:
-        return 1
+    else:
+        found = (<Expression>step.tests[number]).truth(step.batch, env, NULL)
+        if found == 1:
+            return 1
+        if found < 0 and step.conditions.uncounted:
+            count = &(<Expression>step.tests[number]).error_count
+            count[0] -= 1
     step.untrue[number] += not step.conditions.uncounted
     return 0
 
