@@ -4,31 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.formatting import Make
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._decode import MatchDecoder
-from spaseq.engine.native._matches import divided, divided_by_thresholds
+from spaseq.engine.native._matches import (
+    Matches,
+    MatchMaker,
+    divided,
+    divided_by_thresholds,
+)
 from spaseq.engine.part_states import Part, PartStates
 from spaseq.plan.templates import Template
 from spaseq.plan.thresholds import Threshold
 from spaseq.rdf.event import Term
 from spaseq.results import Match
 
+if TYPE_CHECKING:
+    from spaseq.engine.native.query_run import NativeRun
+
 _REMEMBERED = 4096
 """Values whose place among the thresholds is remembered."""
 
 
 class Reader:
-    """Decodes the matches of one query; it is made when its first match comes."""
+    """Decodes or writes the matches of one query; made when its first match comes."""
 
     def __init__(self, query: QueryRun, name: str, columns: Sequence[str]):
         self._query, self._name, self._columns = query, name, columns
+        self._maker: MatchMaker | None = None
+        self._native: NativeRun | None = None
 
     @cached_property
     def reading(self) -> MatchDecoder:
         """The decoder, with the name and the columns of the query."""
         return self._query.native.reader(self._name, self._columns)
+
+    def maker(self, make: Make) -> MatchMaker | None:
+        """What writes the matches, also after the automaton has been rebuilt."""
+        native = self._query.native
+        if self._native is not native:
+            self._native, self._maker = native, make(native, self._name, self._columns)
+        return self._maker
 
 
 class Reached(dict[tuple[Term, ...], int]):
@@ -65,7 +84,10 @@ class Division:
         self._public, self.query = public, query
         self.matched = dict.fromkeys(template.queries, 0)
         """The number of matches of each query so far."""
-        readers = {
+        self._make: Make | None = None
+        self.writes = False
+        """Whether makers write the matches (`write_with`)."""
+        readers = self._of = {
             number: Reader(query, plan.shown, [column.name for column in plan.output.columns])
             for number in template.queries
             for plan in [public.queries[number].plan]
@@ -79,13 +101,29 @@ class Division:
             for number, some in enumerate(members)
         }
 
-    def __call__(self, matches: Iterable[Match]) -> list[tuple[int, list[Match]]]:
+    def write_with(self, make: Make) -> bool:
+        """Have makers write the matches from now on; False if the queries have none."""
+        self._make = make
+        self.writes = self._ordered[0][1].maker(make) is not None
+        return self.writes
+
+    def __call__(
+        self, matches: Iterable[Match], as_picks: bool = False
+    ) -> list[tuple[int, list[Match]]]:
         """(number of a query, its matches), by number."""
         if self._columns:
             return divided_by_thresholds(
-                matches, self._ordered, self._columns, self._reached, self.matched
+                matches, self._ordered, self._columns, self._reached, self.matched, as_picks
             )
-        return divided(matches, self._readers, self.matched)
+        return divided(matches, self._readers, self.matched, as_picks)
+
+    def written(self, matches: Matches) -> list[tuple[int, MatchMaker | None, list[Any]]]:
+        """(number of a query, what writes its matches, which these are), by number."""
+        assert self._make is not None
+        return [
+            (number, self._of[number].maker(self._make), picks)
+            for number, picks in self(matches, as_picks=True)
+        ]
 
     def parts(self) -> list[tuple[int, Part]]:
         """(number of a query, the query with its part of the state)."""

@@ -257,12 +257,15 @@ class Evaluation:
                 name = self.program.queries[number].plan.shown
                 copied.setdefault(original, []).append(name)
         made = [
-            number not in self.divisions and query.write_with(make, copied.get(number, ()))
+            self.divisions[number].write_with(make)
+            if number in self.divisions
+            else query.write_with(make, copied.get(number, ()))
             for number, query in enumerate(self.queries)
             if self.originals[number] == number
         ]
         if any(made):
-            self.formatting = Formatting(block, make, bool(copied) or not all(made))
+            mixed = bool(copied or self.divisions) or not all(made)
+            self.formatting = Formatting(block, make, mixed)
         return self.formatting is not None
 
     def _in_order(self) -> AbstractContextManager[None]:

@@ -10,9 +10,9 @@ matches of both kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from spaseq.engine.native._matches import MatchMaker
 
@@ -27,8 +27,15 @@ class Block(Protocol):
     """Whether they make objects at present."""
 
 
-Make: TypeAlias = "Callable[[NativeRun, str], MatchMaker | None]"
-"""The maker of a query's matches under a name; None if these must be objects."""
+class Make(Protocol):
+    """Makes the maker of a query's matches under a name; None if these must be objects.
+
+    With `columns`, the query selects these of the columns of its automaton.
+    """
+
+    def __call__(
+        self, native: NativeRun, query: str, columns: Sequence[str] | None = None, /
+    ) -> MatchMaker | None: ...
 
 
 class Formatting:

@@ -172,7 +172,8 @@ class QueryRun:
         return self._set_makers()
 
     def _set_makers(self) -> bool:
-        made = [self._make and self._make(self.native, name) for name in self._names]
+        make = self._make
+        made = [None if make is None else make(self.native, name) for name in self._names]
         if made[0] is None:
             return False
         if self.native.matches is not None:

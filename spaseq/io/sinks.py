@@ -85,8 +85,10 @@ class Sink:
             return
         block, names = Block(most), getattr(self._writer, "names", None)
 
-        def made(native: NativeRun, query: str) -> BlockMaker | None:
-            maker = None if native.best is not None else native.made_by(kind, query)
+        def made(
+            native: NativeRun, query: str, columns: Sequence[str] | None = None
+        ) -> BlockMaker | None:
+            maker = None if native.best is not None else native.made_by(kind, query, columns)
             if maker is not None:
                 maker.begin(block, names)
             return maker
@@ -119,8 +121,10 @@ class Sink:
         block = Block(None)
         block.each = True
 
-        def made(native: NativeRun, query: str) -> BlockMaker | None:
-            maker = native.made_by(kind, query)
+        def made(
+            native: NativeRun, query: str, columns: Sequence[str] | None = None
+        ) -> BlockMaker | None:
+            maker = native.made_by(kind, query, columns)
             if maker is not None:
                 maker.begin(block, None)
             return maker

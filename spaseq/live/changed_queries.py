@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from spaseq.engine.changes import draining_name
-from spaseq.engine.checkpoint import fingerprints
+from spaseq.engine.checkpoint import SavedState, fingerprints
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.continuing import saved_difference
 from spaseq.errors import StateError
@@ -83,6 +83,25 @@ def continued(
             _check_fit(stored, name, query)
             kept[name] = name
     return Continued(program.beside(versions), kept, begun)
+
+
+def apart(blob: bytes, stored: StoredQueries, kb: Any) -> bytes:
+    """A saved state in which each query has a state of its own.
+
+    Args:
+        blob: The saved state, in which queries may be evaluated as one.
+        stored: Its queries.
+        kb: The knowledge base of the run.
+
+    Raises:
+        StateError: if the state does not fit the queries.
+    """
+    if not SavedState(blob).shares:
+        return blob
+    names = [name for name, _ in stored.digests]
+    where = "the queries that are evaluated as one cannot be continued apart"
+    program = compile_queries([_text(stored, name, where) for name in names], names=names)
+    return program.resume(blob, kb, share=False).save()
 
 
 def _check_fit(stored: StoredQueries, name: str, query: CompiledQuery) -> None:

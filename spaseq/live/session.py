@@ -25,6 +25,7 @@ from spaseq.live.changed_queries import (
     Continued,
     StatePolicy,
     StoredQueries,
+    apart,
     continued,
     listed_fingerprints,
 )
@@ -197,15 +198,16 @@ class Session:
         entail: str | None,
         limits: Mapping[str, Any],
     ) -> Run:
-        # A changed query keeps a state of its own.
         if checkpoint is None or continued is None:
-            return self._program.start(kb=kb, entail=entail, share=False, **limits)
+            return self._program.start(kb=kb, entail=entail, **limits)
         program = continued.program
         if checkpoint.header["queries"] == listed_fingerprints(program):
-            return program.resume(checkpoint.run, kb, share=False, **limits)
-        run = program.start(kb=kb, entail=entail, share=False, **limits)
+            return program.resume(checkpoint.run, kb, **limits)
+        # Each query that is kept needs a state of its own.
+        run = program.start(kb=kb, entail=entail, share=not continued.kept, **limits)
         if continued.kept:
-            blob = moved(checkpoint.run, run.evaluation, continued.kept, continued.draining)
+            blob = apart(checkpoint.run, _stored(checkpoint), run.kb.current)
+            blob = moved(blob, run.evaluation, continued.kept, continued.draining)
             run = program.resume(blob, run.kb.current, share=False, **limits)
         # The streams may continue in the middle of an instant.
         run.clock.has_gaps = True
@@ -216,12 +218,8 @@ class Session:
 
     def _continued(self, checkpoint: Checkpoint) -> Continued:
         """What becomes of the queries of a checkpoint."""
-        header = checkpoint.header
-        stored = StoredQueries(
-            header["queries"], header.get("texts") or {}, header.get("draining") or {}
-        )
         try:
-            return continued(self._program, stored, self._policy)
+            return continued(self._program, _stored(checkpoint), self._policy)
         except StateError as error:
             raise StateError(f"--state {self._options.state}: {error}") from error
 
@@ -415,6 +413,12 @@ class Session:
             if part is not None:
                 part.close()
         self._sink = self._late = self._state = None
+
+
+def _stored(checkpoint: Checkpoint) -> StoredQueries:
+    """The queries of a checkpoint."""
+    header = checkpoint.header
+    return StoredQueries(header["queries"], header.get("texts") or {}, header.get("draining") or {})
 
 
 def _check(reading: ReadOptions, options: LiveOptions) -> None:

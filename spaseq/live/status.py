@@ -19,6 +19,7 @@ from spaseq.rdf.event import DATE_TIME
 from spaseq.rdf.time import from_micros
 
 if TYPE_CHECKING:
+    from spaseq.engine.compiled import CompiledQuery
     from spaseq.engine.instants import QueryRun
     from spaseq.live.coordinator import Coordinator, Input
 
@@ -143,8 +144,10 @@ class StatusTaker:
     def __init__(self, coordinator: Coordinator):
         self._coordinator = coordinator
         self._queries: Sequence[QueryRun] = ()
-        self._places: Sequence[tuple[str, QueryRun, Sequence[tuple[int, str]]]] = ()
-        """The name, the state and the places of each query; equal queries may share a state."""
+        self._places: Sequence[tuple[str, int, QueryRun, Sequence[tuple[int, str]]]] = ()
+        """The name, the number, the state and the places of each query. Equal queries may share a
+        state; of those that are evaluated as one for another reason, the first has the places.
+        """
         self._begun = time.monotonic()
 
     def _look_at_queries(self) -> None:
@@ -153,18 +156,27 @@ class StatusTaker:
         if self._queries is run.queries:
             return
         self._queries = run.queries
+        executors, first = run.shared.executors, run.shared.places
         self._places = [
             (
-                compiled.plan.name,
-                query,
-                [
-                    (place, notation.title(place))
-                    for place in notation.order
-                    if not notation.automaton.places[place].start
-                ],
+                public.plan.name,
+                number,
+                run.queries[executor],
+                self._named(run.program.queries[executor]) if first[executor] == number else (),
             )
-            for query, compiled in zip(run.queries, run.program.queries, strict=True)
-            for notation in (Notation(compiled),)
+            for number, (public, executor) in enumerate(
+                zip(run.public.queries, executors, strict=True)
+            )
+        ]
+
+    @staticmethod
+    def _named(query: CompiledQuery) -> Sequence[tuple[int, str]]:
+        """The places of a query in which partial matches wait, with their titles."""
+        notation = Notation(query)
+        return [
+            (place, notation.title(place))
+            for place in notation.order
+            if not notation.automaton.places[place].start
         ]
 
     def take(self) -> Status:
@@ -189,11 +201,11 @@ class StatusTaker:
             [
                 QueryStatus(
                     name,
-                    query.matched,
+                    coordinator.run.evaluation.matched(number),
                     query.shed,
                     {title: query.native.parts.live_groups(place) for place, title in places},
                 )
-                for name, query, places in self._places
+                for name, number, query, places in self._places
             ],
             checkpoint,
             coordinator.run.kb.statistics,

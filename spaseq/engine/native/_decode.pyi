@@ -10,4 +10,5 @@ class MatchDecoder:
         columns: Sequence[tuple[str, int]],
         steps: Sequence[tuple[str, tuple[str | None, ...]]],
         streams: Sequence[str],
+        like: MatchDecoder | None = None,
     ) -> None: ...

@@ -74,11 +74,15 @@ cdef class MatchDecoder:
         steps: per edge, the name of its GPM and the variables of its rows; None for a column that
             witnesses do not show.
         streams: their IRIs.
+        like: a decoder with the same arguments but for the name and the columns, or None. What does
+            not depend on these is taken from it.
     """
 
-    def __cinit__(self, str query, rows, columns, steps, streams):
+    def __cinit__(
+        self, str query, rows, columns, steps, streams, MatchDecoder like=None,
+    ):
         cdef uint32_t i
-        self.tables = Tables(rows)
+        self.tables = Tables(rows) if like is None else like.tables
         self.names = tuple([name for name, _ in columns])
         self.column_count = <uint32_t>len(columns)
         self.registers = <uint32_t*>mem_calloc(self.column_count, sizeof(uint32_t))
@@ -86,12 +90,16 @@ cdef class MatchDecoder:
             self.registers[i] = register
         self.cells = rows.cells
         self.origins = <Origin*>mem_calloc(self.cells, sizeof(Origin))
-        self.steps = list(steps)
-        self.streams = list(streams)
         self.query = query
-        self.stream_texts = [_quoted(stream).encode() for stream in streams]
         self.opening = f'{{"{keys.QUERY}": {_quoted(query)}, "{keys.START}": '.encode()
         self.column_openings = [f"{_quoted(name)}: ".encode() for name in self.names]
+        if like is not None:
+            self.steps, self.step_openings = like.steps, like.step_openings
+            self.streams, self.stream_texts = like.streams, like.stream_texts
+            return
+        self.steps = list(steps)
+        self.streams = list(streams)
+        self.stream_texts = [_quoted(stream).encode() for stream in streams]
         self.step_openings = [
             (
                 f'{{"{keys.GPM}": {_quoted(name)}, "{keys.STREAM}": '.encode(),

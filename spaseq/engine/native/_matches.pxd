@@ -79,11 +79,17 @@ cdef class Matches:
     cdef instant_t since
     cdef list apart             # `since` per node, if each partition skips on its own
     cdef list ready             # the ordered matches, if `earliest` does not order them
+    cdef list picks             # (node, number of the match there) of the matches to make, or None
+    cdef Py_ssize_t pick        # the next one of these
+    cdef int64_t passed         # the matches of node `at` before
     cdef uint64_t turn          # `turn` of the core at the last advance of this iterator
     cdef readonly bint failed   # an event or a match is unfinished after an error
 
     cdef int collect(self) except -1
     cdef Matches repeated(self, MatchMaker maker)
+    cdef Matches picked(self, MatchMaker maker, list picks)
+    cdef bint _passes(self) except -1
+    cdef bint _leaves(self) except -1
     cdef int _forget(self) noexcept
     cdef object _chosen(self)
     cdef bint _advance_run(self) except -1

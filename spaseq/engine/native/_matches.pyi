@@ -16,14 +16,16 @@ def divided(
     matches: Iterable[Match],
     readers: Mapping[bytes | None, Sequence[tuple[int, Any]]],
     made: MutableMapping[int, int],
-) -> list[tuple[int, list[Match]]]: ...
+    as_picks: bool = False,
+) -> list[tuple[int, list[Any]]]: ...
 def divided_by_thresholds(
     matches: Iterable[Match],
     readers: tuple[tuple[int, Any], ...],
     columns: int,
     reached: Mapping[tuple[Term, ...], int],
     made: MutableMapping[int, int],
-) -> list[tuple[int, list[Match]]]: ...
+    as_picks: bool = False,
+) -> list[tuple[int, list[Any]]]: ...
 
 class MatchMaker:
     def __init__(

@@ -132,7 +132,7 @@ cdef int add_copies(list matches, str query, list found) except -1:
     return 0
 
 
-def divided(matches, dict readers not None, made) -> list:
+def divided(matches, dict readers not None, made, bint as_picks=False) -> list:
     """The matches of an automaton of several queries, by query.
 
     Args:
@@ -140,25 +140,24 @@ def divided(matches, dict readers not None, made) -> list:
         readers: the text of a match's first column → the places of the queries that it belongs to,
             with their readers; or None → those that all matches belong to.
         made: counts the matches of each place.
+        as_picks: whether to return where the matches are, for `Matches.picked`, in place of them.
 
     Returns:
         (place, its matches), by place. The matches of a text without a reader are dropped.
     """
     cdef FoundMatch found
-    cdef dict parts = {}
+    cdef Parts parts = Parts(matches, made, as_picks)
     cdef tuple some, everywhere = readers.get(None)
     for found in matches:
         some = everywhere
         if some is None:
-            some = readers.get(found.reading.first_text(found.steps))
-            if some is None:
-                continue
-        _give(found, some, <Py_ssize_t>len(some), parts, made)
-    return sorted(parts.items())
+            some = readers.get(found.reading.first_text(found.steps), ())
+        parts.give(found, some, len(some))
+    return sorted(parts.parts.items())
 
 
 def divided_by_thresholds(
-    matches, tuple readers not None, uint32_t columns, reached, made
+    matches, tuple readers not None, uint32_t columns, reached, made, bint as_picks=False,
 ) -> list:
     """As `divided`, for queries of which each has some matches of the one before.
 
@@ -168,34 +167,57 @@ def divided_by_thresholds(
         columns: the number of the first columns, which are compared.
         reached: the terms of these columns → the number of queries that have the match.
         made: counts the matches of each place.
+        as_picks: as for `divided`.
     """
     cdef FoundMatch found
-    cdef dict parts = {}
+    cdef Parts parts = Parts(matches, made, as_picks)
     for found in matches:
         terms = found.reading.first_terms(found.steps, columns)
-        _give(found, readers, reached[terms], parts, made)
-    return sorted(parts.items())
+        parts.give(found, readers, reached[terms])
+    return sorted(parts.parts.items())
 
 
-cdef int _give(FoundMatch found, tuple readers, Py_ssize_t most, dict parts, made) except -1:
-    """Give a match to the first of some queries."""
-    cdef FoundMatch match
-    cdef MatchDecoder reading
-    cdef Py_ssize_t i
-    for i in range(most):
-        place, reader = readers[i]
-        reading = reader.reading
-        match = FoundMatch.__new__(FoundMatch)
-        match.query, match.variables = reading.query, reading.names
-        match.kb_version, match.reading = found.kb_version, reading
-        match.steps = found.steps
-        made[place] += 1
-        listed = parts.get(place)
-        if listed is None:
-            parts[place] = [match]
-        else:
-            (<list>listed).append(match)
-    return 0
+@cython.final
+cdef class Parts:
+    """The matches of each query while those of their automaton are divided."""
+
+    cdef dict parts
+    cdef object made
+    cdef Matches source         # whose matches are to be picked again, or None
+    cdef int64_t node, number
+
+    def __cinit__(self, matches, made, bint as_picks):
+        self.parts, self.made = {}, made
+        self.source = matches if as_picks else None
+        self.node = -1
+
+    cdef int give(self, FoundMatch found, tuple readers, Py_ssize_t most) except -1:
+        """Give a match to the first of some queries."""
+        cdef FoundMatch match
+        cdef MatchDecoder reading
+        cdef Py_ssize_t i
+        cdef int64_t node
+        cdef object pick = None
+        if self.source is not None:
+            # The iterator has left the node if the match was its last one.
+            node = <int64_t>self.source.at - (not self.source.walking)
+            self.number = self.number + 1 if node == self.node else 0
+            self.node = node
+            pick = node, self.number
+        for i in range(most):
+            place, reader = readers[i]
+            if pick is None:
+                reading = reader.reading
+                match = FoundMatch.__new__(FoundMatch)
+                match.query, match.variables = reading.query, reading.names
+                match.kb_version, match.reading = found.kb_version, reading
+                match.steps = found.steps
+            self.made[place] += 1
+            listed = self.parts.get(place)
+            if listed is None:
+                listed = self.parts[place] = []
+            (<list>listed).append(match if pick is None else pick)
+        return 0
 
 
 cdef class MatchMaker:
@@ -547,6 +569,33 @@ cdef class Matches:
         found.apart, found.turn = self.apart, self.turn
         return found
 
+    cdef Matches picked(self, MatchMaker maker, list picks):
+        """As `repeated`, for some of the matches, in their order."""
+        cdef Matches found = self.repeated(maker)
+        found.picks = picks
+        found.at = picks[0][0]
+        found._forget()
+        return found
+
+    cdef bint _passes(self) except -1:
+        """Whether the match at hand is not one of the picked ones."""
+        cdef int64_t number = self.passed
+        self.passed += 1
+        if self.picks[self.pick][1] != number:
+            return True
+        self.pick += 1
+        return False
+
+    cdef bint _leaves(self) except -1:
+        """Whether no further match of the node is picked; if so, go to the next one that has some."""
+        cdef uint32_t node = self.count
+        if self.pick < len(self.picks):
+            node = self.picks[self.pick][0]
+        if node == self.at:
+            return False
+        self.at, self.passed, self.walking = node, 0, False
+        return True
+
     cdef int _forget(self) noexcept:
         if self.maker.epoch != self.maker.core.tecs.oldest:
             self.maker.forget()
@@ -579,9 +628,14 @@ cdef class Matches:
                     )
                     self.walking = True
                 if core.transitions.walk.advance():
-                    over = self.maker.ended is not None and self.maker.passes_over()
+                    if self.picks is not None:
+                        over = self._passes()
+                    else:
+                        over = self.maker.ended is not None and self.maker.passes_over()
                     match = None if over else self.maker.match(self.version)
-                    if not core.transitions.walk.has_next():
+                    if self.picks is not None and self._leaves():
+                        pass
+                    elif not core.transitions.walk.has_next():
                         self.walking = False
                         self.at += 1
                     self.failed = False

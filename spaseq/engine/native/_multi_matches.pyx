@@ -40,7 +40,8 @@ cdef class MultiMatches:
         places: per query, its place among all queries, those equal to others included.
         holds: whether events may be held until their timestamp closes.
         shares: query → what divides the matches of its automaton among the queries that share it,
-            as (place, matches) by place.
+            as (place, matches) by place. If it `writes`, its `written` picks the matches of each
+            query, as (place, maker, picks).
         block: what the makers write to, or None; its `makes_objects` lets them make objects.
     """
 
@@ -169,9 +170,9 @@ cdef class MultiMatches:
                         query, bool(flags & Ready.COMPLETE), bool(flags & Ready.DUE), self.events,
                         self.after if self.after > self.first else 0,
                     )
-                if self.driver.in_closing or query in self.shares or (
-                    query in self.equal and not self._can_repeat(query, some)
-                ):
+                if self.driver.in_closing or (
+                    query in self.shares and not self._is_written(query, some)
+                ) or (query in self.equal and not self._can_repeat(query, some)):
                     some = self._objects(some)
             except BaseException as error:
                 self.error, self.failing = error, query
@@ -184,6 +185,10 @@ cdef class MultiMatches:
         """Whether the queries that equal one have makers, which can make its matches again."""
         _, _, maker = self.equal[query][0]
         return maker is not None and type(some) is Matches
+
+    cdef bint _is_written(self, uint32_t query, some) except -1:
+        """Whether makers write the matches of the queries that share an automaton."""
+        return self.block is not None and type(some) is Matches and self.shares[query].writes
 
     cdef list _objects(self, some):
         """All of some matches at once, as objects."""
@@ -213,6 +218,11 @@ cdef class MultiMatches:
             return 0
         for i in range(<uint32_t>len(self.found)):
             query, some = self.queries[i], self.found[i]
+            if query in self.shares and type(some) is Matches:
+                again = (<Matches>some).repeated(<MatchMaker?>self.makers[query])
+                for place, maker, picks in self.shares[query].written(again):
+                    order.append((place, query, (<Matches>some).picked(maker, picks)))
+                continue
             if query in self.shares:
                 order += [(place, query, part) for place, part in self.shares[query](some)]
                 continue

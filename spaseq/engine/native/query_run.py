@@ -158,6 +158,8 @@ class NativeRun:
         """By instant and stream."""
         self._labels: dict[Key, int] = {}
         """A label of each partition among the last matches."""
+        self._decoder: MatchDecoder | None = None
+        """What the decoders of all queries that share the automaton have in common."""
         self.core = step.core
         self.parts = CoreParts(step.core, matchers.dictionary)
         self.tables = tables
@@ -381,16 +383,24 @@ class NativeRun:
         """What decodes the events of the matches of groups in the core."""
         return self._maker(MatchMaker, [], self._plan.shown)
 
-    def made_by(self, kind: type[Maker], name: str | None = None) -> Maker | None:
+    def made_by(
+        self, kind: type[Maker], name: str | None = None, columns: Sequence[str] | None = None
+    ) -> Maker | None:
         """A maker of matches, or None if `projected_registers` is.
 
         Args:
             kind: The class of the maker.
             name: The name of the query in the matches, if it is not the plan's.
+            columns: What it selects, of the columns of this one, if that is not all.
         """
         if self._projected is None:
             return None
-        return self._maker(kind, self._projected, self._plan.shown if name is None else name)
+        selected = self._projected if columns is None else self._selected(columns)
+        return self._maker(kind, selected, self._plan.shown if name is None else name)
+
+    def _selected(self, columns: Sequence[str]) -> list[tuple[str, int]]:
+        registers = dict(self._projected or ())
+        return [(column, registers[column]) for column in columns]
 
     def reader(self, name: str, columns: Sequence[str]) -> MatchDecoder:
         """Decodes matches as those of a query that shares the automaton.
@@ -399,11 +409,15 @@ class NativeRun:
             name: The name of the query.
             columns: What it selects, of the columns of this one.
         """
-        registers = dict(self._projected or ())
-        return self.decoder([(column, registers[column]) for column in columns], name)
+        return self.decoder(self._selected(columns), name)
 
     def decoder(self, columns: Sequence[tuple[str, int]], name: str = "") -> MatchDecoder:
         """What decodes matches with some columns, each with its register."""
+        if self._decoder is None:
+            self._decoder = self._first_decoder()
+        return MatchDecoder(name or self._plan.shown, self.tables, columns, (), (), self._decoder)
+
+    def _first_decoder(self) -> MatchDecoder:
         automaton, plan = self.compiled.automaton, self._plan
         occurrences = [
             # A deadline takes no event; its place in the list is never read.
@@ -418,7 +432,7 @@ class NativeRun:
             )
             for o in occurrences
         ]
-        return MatchDecoder(name or plan.shown, self.tables, columns, steps, plan.streams)
+        return MatchDecoder(plan.shown, self.tables, (), steps, plan.streams)
 
     def _maker(self, kind: type[Maker], projected: list[tuple[str, int]], name: str) -> Maker:
         reading, ordering = self.decoder(projected, name), self.decoder(self._order)

@@ -344,7 +344,7 @@ cdef class NQuadsMaker(BlockMaker):
     cdef bytes binding, value, event, ordinal, named
     cdef bytes integer, decimal, date       # what follows a lexical form
     cdef list variables         # per projected variable: `variable "name"`
-    cdef list edge_variables    # per edge of the core the same for its rows
+    cdef list edge_variables    # per edge of the core the same for its rows; None: not shown
     cdef list gpms, streams     # per edge, and per stream
     cdef list positions         # the first ones
     cdef bytes position
@@ -390,7 +390,9 @@ cdef class NQuadsMaker(BlockMaker):
         self.integer, self.decimal = ending("integer"), ending("decimal")
         self.date = ending("dateTime")
         self.variables = [named(name) for name in self.reading.names]
-        self.edge_variables = [[named(name) for name in variables] for _, variables in steps]
+        self.edge_variables = [
+            [None if name is None else named(name) for name in variables] for _, variables in steps
+        ]
         self.gpms = [text("gpm", ox.Literal(name)) for name, _ in steps]
         self.streams = [text("stream", ox.NamedNode(iri)) for iri in self.reading.streams]
         self.positions = [
@@ -493,14 +495,14 @@ cdef class NQuadsMaker(BlockMaker):
             put_bytes(text, self.named)
             self._put_term(text, self.record(label, 1))
         for i in range(label.width):
-            if label.row[i]:
+            if label.row[i] and variables[i] is not None:
                 self._again(text, event)
                 put_bytes(text, self.binding)
                 put_blank(text, node)
                 blank_next(node)
                 count += 1
         for i in range(label.width):
-            if label.row[i]:
+            if label.row[i] and variables[i] is not None:
                 self._put_binding(text, &bound, <bytes>variables[i], self.record(label, i + 2))
                 blank_next(&bound)
         return count

@@ -15,6 +15,7 @@ from spaseq.io.native._match_blocks import BlockMaker
 from spaseq.io.sinks import Sink, open_sink
 from spaseq.io.source import Source
 from spaseq.pipeline import merged, pump, shapes
+from spaseq.plan import templates
 from spaseq.program import Program, compile_queries
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Term
 from spaseq.rdf.time import from_micros
@@ -196,6 +197,76 @@ def test_several_queries_are_written_in_the_order_of_their_matches(
     assert was_native == any(one in chosen for one in set(MANY) - set(OF_OBJECTS))
     assert not was_plain
     assert native == plain
+
+
+SHARED = (
+    ("?x", "?x ?y", "?y ?a", "?b ?x ?y ?a"),  # what they select
+    tuple(f"FILTER(?x > {n})" for n in range(0, 12, 2)),
+    tuple(f"FILTER(?x > {n} && ?x <= {20 - n})" for n in range(5)),
+    tuple(f"FILTER(?a = :s{n} && ?x > 3)" for n in range(3)),
+)
+"""Sets of queries that are evaluated as one, by what differs."""
+
+
+def of_set(differs: str, draw: random.Random) -> str:
+    if differs.startswith("?"):
+        return query(differs, "A : B")
+    text = query(draw.choice(("?x ?y", "?a ?y")), "A : B").replace(":p ?x", f":p ?x {differs}")
+    subject = differs.partition("=")[2].partition("&&")[0] if "?a =" in differs else "?b"
+    return text.replace("?b :q ?y", f"?b :q ?y FILTER(?b = {subject})")
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("format", [f for f in FORMATS if f not in ("csv", "tsv", "srj")])
+def test_queries_that_are_evaluated_as_one_are_written_in_the_order_of_their_matches(
+    format: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(templates, "LEAST", 2)
+    draw = random.Random(f"shared {format} {seed}")
+    sets = draw.sample(SHARED, 2)
+    chosen = [of_set(differs, draw) for some in sets for differs in some]
+    chosen += draw.sample(QUERIES, 1)
+    draw.shuffle(chosen)
+    events, micros = [], 0
+    for _ in range(30):
+        step = draw.choice((0, 1_000_000))
+        ordinal, micros = 0 if step or not events else events[-1].ordinal + 1, micros + step
+        facts = [
+            (
+                ox.NamedNode(f"http://example.org/s{draw.randrange(3)}"),
+                ox.NamedNode(f"http://example.org/{draw.choice('pq')}"),
+                ox.Literal(draw.randrange(16)),
+            )
+            for _ in range(draw.randrange(1, 5))
+        ]
+        events.append(Event(STREAM, from_micros(micros, NUMBER), ordinal, tuple(set(facts))))
+    program = compile_queries(chosen, names=[f'q {i}é"' for i, _ in enumerate(chosen)])
+    divisions = program.start().evaluation.divisions
+    assert divisions
+    paths = [written_file(tmp_path / "s.nq", draw, events)]
+    limit = draw.choice((None, None, 10, 25))
+    native, _ = written_from_files(program, paths, format, limit, True)
+    plain, _ = written_from_files(program, paths, format, limit, False)
+    assert native == plain
+    assert native
+
+
+def test_makers_write_the_matches_of_queries_that_are_evaluated_as_one(tmp_path: Path) -> None:
+    texts = [query(columns, "A : B") for columns in ("?x", "?y")]
+    program = compile_queries(texts, names=["one", "two"])
+    run = program.start()
+    path = written_file(tmp_path / "s.nq", random.Random(1), [event(n) for n in range(20)])
+    made: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout", SimpleNamespace(buffer=io.BytesIO()))
+        patch.setattr(Sink, "write", lambda _, match: made.append(match))
+        sources = [Source(STREAM, [str(path)], number=0, relevance=run.relevance)]
+        with open_sink("jsonl", shapes(program)) as sink:
+            pump(run, merged(run, program.streams, sources, "close"), sink)
+    assert list(run.evaluation.divisions) == [0]
+    events = run.stats["events"]
+    assert made == []
+    assert sink.written == run.stats["matches"] == events * (events - 1)
 
 
 def event(second: int) -> Event:

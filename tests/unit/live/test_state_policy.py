@@ -15,6 +15,7 @@ from test_state import checkpoints
 from spaseq.cli import main
 from spaseq.errors import StateError
 from spaseq.live.session import LiveOptions
+from spaseq.live.status import StatusTaker
 
 PAIR = """
 PREFIX : <http://example.org/>
@@ -174,6 +175,28 @@ def test_each_query_has_its_policy(tmp_path: Path) -> None:
     assert sorted(continued(tmp_path, path, now, wanted)) == [
         ("query1", "1", "9"), ("query1", "2", "9"), ("query2", "3", "8"), ("query3", "8", "9"),
     ]  # fmt: skip
+
+
+def test_queries_that_are_evaluated_as_one_continue(tmp_path: Path) -> None:
+    """Also apart, beside a query that has changed."""
+    fewer = PAIR.replace("?s ?low", "?low")
+    path = stopped(tmp_path, [PAIR, fewer, OTHER])
+    append(path, event(8))
+    with Running(tmp_path, str(path), [PAIR, fewer, OTHER], options(tmp_path)) as run:  # type: ignore[arg-type]
+        run.wait_for(lambda: len(run.found) == 5)
+        assert list(run.session.run.evaluation.divisions) == [0]
+        run.wait_for(lambda: run.has_read(path))
+    counted = StatusTaker(run.session.coordinator).take().queries
+    assert {one.name: one.matches for one in counted} == {"query1": 2, "query2": 2, "query3": 1}
+    shown = [list(json.loads(line)["bindings"]) for line in run.found]
+    assert shown == [["s", "low", "high"]] * 2 + [["low", "high"]] * 2 + [["s", "low", "high"]]
+    append(path, event(9).replace('"9" <', '"8" <'))
+    changed = [PAIR, fewer, NINE]
+    with Running(tmp_path, str(path), changed, options(tmp_path, "fresh")) as run:  # type: ignore[arg-type]
+        run.wait_for(lambda: len(run.found) == 9)
+        assert not run.session.run.evaluation.divisions
+    with Running(tmp_path, str(path), changed, options(tmp_path)) as run:  # type: ignore[arg-type]
+        assert not run.session.run.evaluation.divisions
 
 
 def test_queries_come_and_go(tmp_path: Path) -> None:
