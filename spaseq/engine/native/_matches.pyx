@@ -587,7 +587,7 @@ cdef class Matches:
         return False
 
     cdef bint _leaves(self) except -1:
-        """Whether no further match of the node is picked; if so, go to the next one that has some."""
+        """Go to the next node with a picked match, if the present one has no further one."""
         cdef uint32_t node = self.count
         if self.pick < len(self.picks):
             node = self.picks[self.pick][0]
@@ -634,7 +634,7 @@ cdef class Matches:
                         over = self.maker.ended is not None and self.maker.passes_over()
                     match = None if over else self.maker.match(self.version)
                     if self.picks is not None and self._leaves():
-                        pass
+                        pass    # it has left the node
                     elif not core.transitions.walk.has_next():
                         self.walking = False
                         self.at += 1
