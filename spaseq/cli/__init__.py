@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from spaseq.cli.bench_command import bench
-from spaseq.cli.commands import check, completion, explain, generate, run
+from spaseq.cli.commands import check, completion, explain, generate
 from spaseq.cli.convert import convert
 from spaseq.cli.fmt_command import fmt
 from spaseq.cli.groups import QuietGroup
@@ -21,6 +21,7 @@ from spaseq.cli.map_command import map_command
 from spaseq.cli.plot_command import plot
 from spaseq.cli.remote_command import remote
 from spaseq.cli.reports import discard_output, log, use_json
+from spaseq.cli.run_command import run
 from spaseq.cli.serve_command import serve
 from spaseq.cli.stopping import Stopped, stoppable
 from spaseq.errors import EventError, InputError, LimitExceeded, QueryError, SpaseqError

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spaseq.cli import arguments, reports
-from spaseq.cli.commands import compiled, query_arguments, read_options, run
-from spaseq.cli.convert import READING
 from spaseq.cli.groups import CommandWithExamples
+from spaseq.cli.inputs import READING, compiled, query_arguments, read_options
+from spaseq.cli.run_command import run
 from spaseq.io.formats import SINKS
 
 if TYPE_CHECKING:

@@ -9,15 +9,10 @@ from typing import Any
 import click
 
 from spaseq.cli import arguments, reports
-from spaseq.cli.commands import read_options, run
 from spaseq.cli.groups import CommandWithExamples
+from spaseq.cli.inputs import READING, read_options
+from spaseq.cli.run_command import run
 from spaseq.io.formats import EVENT_FORMATS, event_format
-
-# The options of `run` that say how a stream is read.
-READING = (
-    "framing", "time_predicate", "arrival_time", "time_unit", "time_precision", "input_format",
-    "contexts", "reuse_graph_names", "event_metadata", "max_memory", "on_error", "lateness",
-)  # fmt: skip
 
 
 @click.command(
