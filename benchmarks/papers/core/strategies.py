@@ -34,7 +34,7 @@ def figure(short: bool) -> Figure:
         }
         lines.append(Line(mode, rates(cases, passes)))
     ratio = {line.name: line.points[-1].median / lines[0].points[-1].median for line in lines}
-    shown = ", ".join(f"{mode} {ratio[mode]:.2f}" for mode in MODES[1:])
+    shown = ", ".join(f"{mode} {ratio[mode]:.2g}" for mode in MODES[1:])
     return Figure(
         name="core-strategies",
         question="What do the selectors cost beside ALL?",
