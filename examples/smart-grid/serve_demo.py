@@ -54,7 +54,8 @@ def main() -> None:
     # SIGTERM ends the demo as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder:
-        for path in (FOLDER / "query.rq", *(FOLDER / "standing").glob("*.rq")):
+        shutil.copy(FOLDER / "query.rq", Path(folder) / "passing-clouds.rq")
+        for path in (FOLDER / "standing").glob("*.rq"):
             shutil.copy(path, folder)
         server, url = started(arguments.port, Path(folder))
         generate = [sys.executable, str(FOLDER / "live.py"), "--speed", arguments.speed, url]

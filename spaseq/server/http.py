@@ -1,4 +1,6 @@
-"""The HTTP protocol with limits that uvicorn does not have: on slow heads, and on dead peers."""
+"""The HTTP protocol with limits that uvicorn does not have: on slow heads, on dead peers, and on
+connections, of which the server refuses new ones instead of requests of those that are there.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,29 @@ DEAD_SECONDS = 60
 """Seconds after which a peer that acknowledges nothing is cut off."""
 
 
+FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
+    b"Content-Length: 0\r\n\r\n"
+)
+"""What a connection beyond the limit is told."""
+
+
 class LimitedProtocol(H11Protocol):
     """A connection whose requests begin in time."""
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
         self._head_timer: asyncio.TimerHandle | None = None
+        self._is_refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        # With one more, uvicorn would refuse the requests of all connections.
+        most = self.limit_concurrency
+        self._is_refused = most is not None and len(self.connections) >= most - 1
+        if self._is_refused:
+            transport.write(FULL)
+            transport.close()
+            return
         super().connection_made(transport)
         peer = transport.get_extra_info("socket")
         if peer is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -29,6 +46,8 @@ class LimitedProtocol(H11Protocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_timer()
@@ -36,6 +55,8 @@ class LimitedProtocol(H11Protocol):
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._is_refused:
+            return
         self._stop_timer()
         super().connection_lost(exc)
 

@@ -96,6 +96,7 @@ async function begin() {
 
 let asking = false;
 function askForToken(reason) {
+  document.getElementById("token").hidden = false;
   if (asking) return;
   asking = true;
   const field = h("input", { type: "password", name: "token", autocomplete: "current-password", required: true, autofocus: true });
@@ -120,6 +121,8 @@ function theme(next) {
   dispatchEvent(new Event("themechange"));
 }
 
+// Without tokens, a server needs nobody to sign in.
+document.getElementById("token").hidden = !token.get();
 document.getElementById("token").addEventListener("click", () => askForToken());
 document.getElementById("theme").addEventListener("click", () => theme(true));
 bindKeys({ shared, theme: () => theme(true) });

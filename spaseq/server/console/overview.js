@@ -30,7 +30,7 @@ function card(shared, query) {
     h("p.sequence", {}, sequence(query.text)),
     h("div.numbers", {},
       h("span", {}, h("b", {}, rate(shared.rates.now(`q ${query.name}`))), " matches/s"),
-      h("span", {}, h("b", {}, compact(query.matches)), " in all")));
+      h("span", {}, h("b", {}, compact(query.matches)), " in total")));
 }
 
 /** The sequence expression of a query: from SEQ to the parenthesis that closes it. */

@@ -135,7 +135,7 @@ function liveTab(part, shared, name) {
       if (!drawn && !shared.trouble) fill(picture, h("p.soft", {}, "There is no such query."));
       return;
     }
-    fill(numbers, h("span", {}, h("b", {}, compact(query.matches)), " in all"));
+    fill(numbers, h("span", {}, h("b", {}, compact(query.matches)), " in total"));
     if (query.etag !== etag) { etag = query.etag; await draw(); }
     if (asking || !drawn) return;
     asking = true;

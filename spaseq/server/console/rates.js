@@ -55,7 +55,14 @@ export function sparkline(values) {
 
 /** The time of day of seconds since 1970. */
 const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/** A colour of the present theme, for the canvas: the value of the property has one for each theme. */
+function css(name) {
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.color = `var(${name})`;
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}
 
 /** A chart in `parent`: `lines` are `{name, label, colour}` of `rates`. Returns `{update, destroy}`. */
 export function chart(parent, rates, lines) {
@@ -86,9 +93,12 @@ export function chart(parent, rates, lines) {
   draw();
   resized.observe(parent);
   addEventListener("themechange", draw);
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", draw);
   return {
     update: () => plot.setData(data()),
-    destroy() { resized.disconnect(); removeEventListener("themechange", draw); plot.destroy(); },
+    destroy() { resized.disconnect(); removeEventListener("themechange", draw);
+      system.removeEventListener("change", draw); plot.destroy(); },
   };
 }
 
