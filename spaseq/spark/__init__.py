@@ -14,6 +14,7 @@ The names below are imported at their first use, so importing this package does 
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -89,8 +90,7 @@ def _check_version() -> None:
         import pyspark
     except ImportError:
         return
-    found = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-    if found < _OLDEST:
+    if tuple(map(int, re.findall(r"\d+", pyspark.__version__)[:2])) < _OLDEST:
         raise SpaseqError(
             f"spaseq.spark needs PySpark {_OLDEST[0]}.{_OLDEST[1]} or later, and this is "
             f"{pyspark.__version__}, whose Python data sources cannot limit the batches of a stream"

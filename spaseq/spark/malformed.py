@@ -11,7 +11,7 @@ Cost of the last two: each graph is parsed once more.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -83,11 +83,14 @@ class Sorting:
                 (row,) = batch.slice(place, 1).to_pylist()
                 raise EventError(f"{_shown(row)}: {error}") from None
         wrong = dict(self._found(batch, parse=True))
-        if not wrong:
-            return events.arrived(batch, self._streams), []
-        sound = np.setdiff1d(np.arange(len(batch)), np.fromiter(wrong, np.int64))
-        table = events.arrived(batch.take(pa.array(sound)), self._streams)
-        return table, self._returned(batch, wrong)
+        table = events.arrived(_without(batch, wrong), self._streams)
+        return table, self._returned(batch, wrong) if wrong else []
+
+    def sound(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch without its malformed rows, unless they are to end the job."""
+        if self._mode == "FAILFAST":
+            return batch
+        return _without(batch, dict(self._found(batch, parse=True)))
 
     def _returned(self, batch: pa.RecordBatch, wrong: dict[int, str]) -> list[pa.RecordBatch]:
         rows = batch.take(pa.array(list(wrong), pa.int64())).to_pylist()
@@ -130,6 +133,13 @@ class Sorting:
             half = len(batch) // 2
             yield from self._found(batch.slice(0, half), parse, first)
             yield from self._found(batch.slice(half), parse, first + half)
+
+
+def _without(batch: pa.RecordBatch, wrong: Collection[int]) -> pa.RecordBatch:
+    if not wrong:
+        return batch
+    sound = np.setdiff1d(np.arange(len(batch)), np.fromiter(wrong, np.int64))
+    return batch.take(pa.array(sound))
 
 
 def rows_of_chunk(chunk: bytes, schema: pa.Schema) -> pa.Table:

@@ -176,7 +176,10 @@ def late_events(matches: DataFrame) -> DataFrame:
     """
     if "late" not in matches.columns:
         raise SpaseqError('late_events needs the column late of match_stream(…, late="rows")')
-    return matches.where(f.col("late").isNotNull()).select("late.*")
+    # Not `late.*`, which means all columns of a table of that name.
+    late = f.col("late")
+    names = _late_type("string").names
+    return matches.where(late.isNotNull()).select(*(late[name].alias(name) for name in names))
 
 
 def _division(program: Program, parts: int) -> Division:

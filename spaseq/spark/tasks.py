@@ -235,9 +235,11 @@ class Sampling:
 
     @with_conditions
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        divider, streams = Divider(self._job.value), self._job.value.program.streams
+        job = self._job.value
+        divider, sorting = Divider(job), job.sorting()
         for batch in batches:
-            table, places, tasks = divider.divided(events.encoded(batch, streams))
+            sound = events.encoded(sorting.sound(batch), job.program.streams)
+            table, places, tasks = divider.divided(sound)
             micros = table.column("micros").to_numpy()[places]
             yield pa.RecordBatch.from_arrays(
                 [pa.array(tasks, pa.int64()).cast(pa.int32()), pa.array(micros)],

@@ -23,7 +23,7 @@ from spaseq.spark.conditions import with_conditions
 from spaseq.spark.division import Division
 from spaseq.spark.malformed import CORRUPT, Mode, mode_of
 from spaseq.spark.streaming import Unpacking
-from spaseq.spark.tasks import Evaluating, Gathering, Job, Numbering
+from spaseq.spark.tasks import Evaluating, Gathering, Job, Numbering, Sampling
 
 QUERY = """
 PREFIX : <http://example.org/>
@@ -97,6 +97,15 @@ def test_a_batch_without_its_malformed_rows() -> None:
         assert record["graph"] == row["graph"].decode("utf-8", "replace")
         assert (record["stream"], record["time"], record["source"]) == (STREAM, row["time"], "a")
         assert set(records[name].values()) == {None}
+
+
+def test_a_sample_without_its_malformed_rows() -> None:
+    given = arrow([*SOUND, *(row for row, _ in WRONG.values())], "string")
+    for mode in ("DROPMALFORMED", "PERMISSIVE"):
+        (sample,) = Sampling(SimpleNamespace(value=job(mode_of(mode))))([given])  # type: ignore[arg-type]
+        assert len(sample) == len(SOUND)
+    with pytest.raises(EventError, match="no time"):
+        list(Sampling(SimpleNamespace(value=job("FAILFAST")))([given]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", WRONG)
