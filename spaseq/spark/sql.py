@@ -8,8 +8,8 @@ own, so a match is found if PARTITION BY, or WITH SINGLE PARTITION, keeps its ev
 columns of the result depend on the query, which `analyze` compiles once, on the driver; it reads
 the knowledge base there as well.
 
-Cost: Spark passes rows to a table function one by one, as Python objects. `match` is several times
-as fast, and divides the work itself.
+Cost: Spark passes rows to a table function one by one, as Python objects, and a partition has a run
+of its own. `match` receives Arrow batches.
 """
 
 from __future__ import annotations
