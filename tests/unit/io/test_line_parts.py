@@ -214,7 +214,7 @@ def test_names_and_orders(tmp_path: Path, adopted: list[bool], blank: bool) -> N
         inside += [quad(f"g{n}"), f'<e:s> <e:t> "{n}"^^{INTEGER} <e:g{n}> .\n']
     told_apart([written(tmp_path / "inside.nq", inside)], time_predicate="^<e:p>/<e:t>")
     told_apart([written(tmp_path / "inside.nq", inside)], time_predicate="e:t")
-    assert adopted.count(True) > 40
+    assert adopted.count(True) > 20
 
 
 def test_messages(tmp_path: Path, adopted: list[bool]) -> None:
