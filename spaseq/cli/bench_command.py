@@ -186,7 +186,8 @@ class _Bench:
             spread = f"{min(times):.3f}–{max(times):.3f}"
             rate = f"{self.events / seconds:,.0f}" if seconds > 0 else "-"
             share = "" if times is whole.elapsed else f"{seconds / median(whole.processor):.0%}"
-            lines.append(f"{name:26}{seconds:>9.3f}{spread:>18}{rate:>13}{share:>8}")
+            line = f"{name:26}{seconds:>9.3f}{spread:>18}{rate:>13}{share:>8}"
+            lines.append(line.rstrip())
         return [
             *lines,
             f"{self.events:,} events, {self.triples:,} triples, {self._bytes():,} bytes, "

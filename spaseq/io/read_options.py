@@ -98,8 +98,9 @@ class ReadOptions:
             for documents without a context.
         time_column: the column of times, of tables whose mapping leaves `?_time` unbound.
         workers: the threads of a run. With 1, a source is read when its events are asked for; with
-            more, another thread reads ahead, and one more decompresses. A live source is never
-            read ahead, since its events are processed when they are complete.
+            more, another thread reads ahead, and one more decompresses; with 3 or more, that many
+            parse a long N-Quads file. A live source is never read ahead, since its events are
+            processed when they are complete.
 
     Raises:
         SpaseqError: for an unknown syntax, or a number of workers below 1.

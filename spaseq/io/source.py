@@ -577,7 +577,9 @@ class Reading:
     def _line_steps(self, file: Lines, syntax: RdfSyntax, kind: str) -> Iterator[bool]:
         """Read a file of lines, a long one with several threads."""
         reader = LineFile(self._events, file.name, syntax, self._troubles, file.number + 1)
-        may_divide = kind in DIVISIBLE and not self._options.event_metadata
+        workers = self._options.workers
+        # Two threads are busy with reading ahead and matching: no third core would be used.
+        may_divide = kind in DIVISIBLE and workers > 2 and not self._options.event_metadata
         for _ in reader.steps(file):
             yield True
             # The domain of time, which the first event sets, must be known to all threads.
@@ -590,9 +592,8 @@ class Reading:
                 # Imported here, since most files are short.
                 from spaseq.io.line_parts import LineParts
 
-                parts = LineParts(
-                    file, reader, partial(self._part, file, syntax, kind), self._options.workers
-                )
+                part_reader = partial(self._part, file, syntax, kind)
+                parts = LineParts(file, reader, part_reader, workers)
                 if parts.pays():
                     may_divide = False
                     yield from parts.steps()

@@ -234,7 +234,7 @@ def test_messages(tmp_path: Path, adopted: list[bool]) -> None:
 
 def test_a_consumer_may_stop(tmp_path: Path) -> None:
     path = written(tmp_path / "s.nq", events(2000, random.Random(9)))
-    source = Source(STREAM, [str(path)], options(workers=2))
+    source = Source(STREAM, [str(path)], options(workers=3))
     source.open_lines = lambda path: Lines(path, block=BLOCK)
     batches = source.batches()
     for _ in range(6):
@@ -245,7 +245,7 @@ def test_a_consumer_may_stop(tmp_path: Path) -> None:
 
 def test_a_file_that_shrinks(tmp_path: Path) -> None:
     path = written(tmp_path / "s.nq", events(2000, random.Random(9)))
-    source = Source(STREAM, [str(path)], options(workers=2, on_error="skip"), log=lambda text: None)
+    source = Source(STREAM, [str(path)], options(workers=3, on_error="skip"), log=lambda text: None)
     source.open_lines = lambda path: Lines(path, block=BLOCK)
     batches = source.batches()
     read = sum(len(next(batches)) for _ in range(3))
