@@ -12,19 +12,23 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kills import QUERY, STREAM, events
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "unit" / "live"))
 
-import spaseq
-from spaseq.io.read_options import ReadOptions
-from spaseq.io.sinks import open_sink
-from spaseq.live.session import LiveOptions, Session
-from spaseq.pipeline import BATCH, file_sources, merged, pump, shapes
+from followed import QUERY, STREAM, events  # noqa: E402
+
+import spaseq  # noqa: E402
+from spaseq.io.read_options import ReadOptions  # noqa: E402
+from spaseq.io.sinks import open_sink  # noqa: E402
+from spaseq.live.session import LiveOptions, Session  # noqa: E402
+from spaseq.pipeline import BATCH, file_sources, merged, pump, shapes  # noqa: E402
 
 
 def finished(program: spaseq.Program, path: Path, out: Path, workers: int) -> int:

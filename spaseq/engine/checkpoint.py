@@ -22,12 +22,12 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.envelope import MAGIC as MAGIC
 from spaseq.engine.envelope import VERSION as VERSION
 from spaseq.engine.envelope import seal, unseal
-from spaseq.engine.evaluation import Evaluation, originals
+from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native.check import check
 from spaseq.engine.saved_groups import restore_groups, save_groups
 from spaseq.engine.saved_limit import restore_limit, save_limit
-from spaseq.engine.sharing import saved_templates
+from spaseq.engine.sharing import originals, saved_templates
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import ArgumentError, StateError, kind_of
 from spaseq.nfa import state as automata

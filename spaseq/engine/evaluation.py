@@ -27,7 +27,7 @@ from spaseq.engine.native._matches import copies
 from spaseq.engine.native.dispatch_keys import KeyChoice
 from spaseq.engine.part_states import Part
 from spaseq.engine.pattern_rows import EventRows, check_graphs, expressions_of
-from spaseq.engine.sharing import SharedProgram, unshared
+from spaseq.engine.sharing import SharedProgram, originals, unshared
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import ChangeError, SpaseqError
 from spaseq.gpm.named_graphs import EntailedGraphs
@@ -48,18 +48,6 @@ if TYPE_CHECKING:
 
 Begin: TypeAlias = "Callable[[CompiledQuery, QueryRun | Part | None], QueryRun]"
 """Begins a query now; with another state, the query continues it."""
-
-
-def originals(program: CompiledQueries) -> list[int]:
-    """Per query: the number of the first query that equals it but for its name.
-
-    Queries that register streams, or read registered ones, count as different from all others.
-    """
-    numbers = range(len(program.queries))
-    if any(query.plan.registers_stream is not None for query in program.queries):
-        return list(numbers)
-    known: dict[ast.Query, int] = {}
-    return [known.setdefault(program.sources[number], number) for number in numbers]
 
 
 class Evaluation:

@@ -27,6 +27,18 @@ from spaseq.plan.templates import Template, joined, templates
 from spaseq.rules import enabled
 
 
+def originals(program: CompiledQueries) -> list[int]:
+    """Per query: the number of the first query that equals it but for its name.
+
+    Queries that register streams, or read registered ones, count as different from all others.
+    """
+    numbers = range(len(program.queries))
+    if any(query.plan.registers_stream is not None for query in program.queries):
+        return list(numbers)
+    known: dict[ast.Query, int] = {}
+    return [known.setdefault(program.sources[number], number) for number in numbers]
+
+
 @dataclass(frozen=True)
 class SharedProgram:
     """A program as a run evaluates it."""

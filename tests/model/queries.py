@@ -26,6 +26,7 @@ from spaseq.nfa.counters import AutomatonCounters, MemoryUse
 from spaseq.nfa.ended_starts import EndedStarts
 from spaseq.nfa.match_path import Path, Row
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Event
 from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.results import Match
@@ -73,6 +74,11 @@ class PlainQueryRun(QueryRun):
             forbidden=plain.forbidden,
             disagreed=[acceptor.disagreed for acceptor in plain.acceptors],
             untrue=[acceptor.untrue for acceptor in plain.acceptors],
+            # The model does not count errors.
+            errors=[
+                [ErrorCount() for _ in occurrence.conditions]
+                for occurrence in self.plan.occurrences
+            ],
         )
 
     def held(self) -> MemoryUse:

@@ -184,7 +184,7 @@ def test_equal_numbers_select_queries_across_datatypes() -> None:
     ],
 )
 def test_ranges_select_queries(template: str, holds: object) -> None:
-    run = alerts(*(template.format(n=n, m=n + 5) for n in range(100))).start()
+    run = alerts(*(template.format(n=n, m=n + 5) for n in range(100))).start(share=False)
     some = [event(n * SECOND, "a", "k", n) for n in range(100)]
     found = list(run.push_batch(encoded(run, some)))
     wanted = sum(holds(x, n) for x in range(100) for n in range(100))  # type: ignore[operator]
