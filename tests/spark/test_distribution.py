@@ -26,7 +26,7 @@ from spaseq.program import Program
 from spaseq.rdf.event import Event
 from spaseq.spark.distribution import Single, distribution
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "50"))
 SUITE = [case for case in load() if case.error is None]
 
 

@@ -40,7 +40,7 @@ from spaseq.spark.division import Division
 from spaseq.spark.streaming import BucketProcessor, PartProcessor
 from spaseq.spark.tasks import Gathering, Job
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "50"))
 SUITE = [case for case in load() if case.error is None]
 AFTER_ALL = 2**52
 

@@ -24,7 +24,7 @@ from spaseq.nfa.native.lazy_join_tables import weighed
 from spaseq.parser import parse
 from spaseq.results import Match
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "75"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 CHUNK = 50
 
