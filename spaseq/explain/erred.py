@@ -9,7 +9,8 @@ Cost: a few evaluations in Python per expression that erred.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from spaseq.gpm.plan_text import renamed
 from spaseq.gpm.python.entry import Scope
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
+from spaseq.plan.logical import GpmPlan
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Term
 
@@ -60,6 +62,17 @@ class Erred:
         }
 
 
+def _filters(gpm: GpmPlan) -> list[str]:
+    """The texts of its local filters."""
+    return [f"FILTER({condition.text})" for condition in gpm.local]
+
+
+def _like(text: str, known: Sequence[str]) -> str:
+    """The known text that has constants where another one has the variables of a template."""
+    pattern = re.compile(re.sub(r"\\\?\\\.\w+", ".+", re.escape(text)))
+    return next(filter(pattern.fullmatch, known), text)
+
+
 def erred(run: Evaluation, number: int) -> list[Erred]:
     """The filters and BINDs of query `number` that erred, in the order of the query."""
     executed = run.shared.executors[number]
@@ -76,6 +89,14 @@ def erred(run: Evaluation, number: int) -> list[Erred]:
         row = cast("dict[str, Term | None]", dict(count.example))
         return error_text(expression, row, scope, prefixes) or ""
 
+    def as_written(these: Sequence[str], own: Sequence[str], gpm: int) -> Sequence[str]:
+        """The texts of conditions; with a variable for a constant, another place may test them."""
+        if len(these) == len(own):
+            return own
+        places = [o for o in written.occurrences if o.gpm == gpm]
+        known = _filters(written.gpms[gpm]) + [text for o in places for text, _ in conditions(o)]
+        return [_like(text, known) for text in these]
+
     def of_pattern(index: int) -> Iterator[Erred]:
         gpm, task = plan.gpms[index], tasks[index]
         pattern = run.rows.matchers.patterns[task]
@@ -87,18 +108,20 @@ def erred(run: Evaluation, number: int) -> list[Erred]:
                 text, example = renamed((text, why(expression, count)), names)
                 bound = text.rpartition(" AS ")[2][:-1] if text.startswith("BIND") else ""
                 yield Erred(gpm.name, text, count.count, not count.has_value, example, bound)
-        for position, condition in enumerate(written.gpms[index].local):
+        texts = as_written(_filters(gpm), _filters(written.gpms[index]), index)
+        for position, text in enumerate(texts):
             count = counts.get(position)
             if count:
                 (example,) = renamed((why(pattern.filters[position], count),), names)
-                text = f"FILTER({condition.text})"
                 always = not count.has_value
                 yield Erred(gpm.name, text, count.count, always, example, local=position)
 
     def of_partial_matches() -> Iterator[Erred]:
         counters = run.queries[executed].counters()
         for occurrence, counts in zip(plan.occurrences, counters.errors, strict=True):
-            texts = [text for text, _ in conditions(written.occurrences[occurrence.index])]
+            own = [text for text, _ in conditions(written.occurrences[occurrence.index])]
+            these = [text for text, _ in conditions(occurrence)]
+            texts = as_written(these, own, occurrence.gpm)
             expressions = [condition.expression for _, condition in conditions(occurrence)]
             for text, expression, count in zip(texts, expressions, counts, strict=True):
                 if count:
