@@ -71,7 +71,7 @@ serve-demo: $(SERVING) $(BUILT) ## serve the smart grid, live, with the console 
 	@$(BIN)/python $(GRID)/serve_demo.py --speed $(or $(SPEED),240) --port $(or $(PORT),8642)
 
 test: $(READY) $(BUILT) ## run every test (SPASEQ_DATA names the folder of the published data sets)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2
 
 check: $(READY) $(BUILT) ## lint, types and the most effective tests, in about 90 seconds
 	@$(BIN)/python -m pytest -n 2 --quick

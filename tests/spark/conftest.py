@@ -27,14 +27,6 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests of Spark to one process of `pytest -n`, so that they share one session."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session. It also serves clients of Spark Connect (`connect_server`)."""
