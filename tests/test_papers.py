@@ -32,6 +32,11 @@ def report(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return report
 
 
+def test_no_folder_hides_the_package() -> None:
+    """Beside a script, Python would import such a folder in place of an editable install."""
+    assert not [path for path in ROOT.glob("benchmarks/**/spaseq") if path.is_dir()]
+
+
 def test_the_page_has_every_figure(report: ModuleType, tmp_path: Path) -> None:
     """The scripts compare their matches with independent counts, and fail if one differs."""
     command = [sys.executable, str(FOLDER / "report.py"), "--short", "--output", str(tmp_path)]
@@ -72,7 +77,7 @@ def test_the_queries_over_trades(report: ModuleType, name: str) -> None:
     """The figures' matches are those of the reference."""
     import feeds
 
-    script = report.module_of(FOLDER / "spaseq" / f"{name}.py")
+    script = report.module_of(FOLDER / "spaseq_2019" / f"{name}.py")
     ways = script.OPERATORS if name == "clauses" else script.SEQUENCES
     total = 0
     with feeds.trades(150) as feed:

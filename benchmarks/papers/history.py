@@ -67,9 +67,9 @@ RATIOS = (
           ("lazily", LAST), ("eagerly", LAST)),
     Ratio("lazy/adaptive", "lazy-adaptive", "as chosen beside eagerly, C rare",
           ("as the engine chooses", LAST), ("eagerly", LAST)),
-    Ratio("spaseq/indexes", "spaseq-indexes", "all indexes beside none",
+    Ratio("spaseq_2019/indexes", "spaseq-indexes", "all indexes beside none",
           ("all indexes", LAST), ("neither", LAST)),
-    _along("spaseq/clauses", "spaseq-clauses", "skip till next", "seven clauses beside three"),
+    _along("spaseq_2019/clauses", "spaseq-clauses", "skip till next", "seven clauses beside three"),
 )  # fmt: skip
 """All from scripts whose short form takes a second or two."""
 

@@ -3,7 +3,7 @@
 In `A AND B AND C AND D` the values of A and B and of B and C are correlated by a product that no
 index serves. Beside it is a disjunction of all orders of the four, which is joined eagerly.
 
-    python benchmarks/papers/spaseq/conjunctions.py
+    python benchmarks/papers/spaseq_2019/conjunctions.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sequences of three to seven clauses in a window of 40 minutes: prices that only rise.
 
-python benchmarks/papers/spaseq/clauses.py
+python benchmarks/papers/spaseq_2019/clauses.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Each query asks for a reading and the next ones of the same key, under skip till
 matches is compared with a count that shares no code with the engine. The data are those that
 SPASEQ_DATA names.
 
-    python benchmarks/papers/spaseq/published.py
+    python benchmarks/papers/spaseq_2019/published.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The three queries are measured with reading alone, with reading and graph patterns, and as a whole;
 the differences are the parts.
 
-    python benchmarks/papers/spaseq/parts.py
+    python benchmarks/papers/spaseq_2019/parts.py
 """
 
 from __future__ import annotations

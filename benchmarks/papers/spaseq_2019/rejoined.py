@@ -4,7 +4,7 @@ The stand-in keeps the events of the window in a store of pyoxigraph and asks a 
 event, as one would without a language for sequences. It is measured on the last events of a stream
 that fills the window, and both engines find the same matches that end there.
 
-    python benchmarks/papers/spaseq/rejoined.py
+    python benchmarks/papers/spaseq_2019/rejoined.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `A ; B` over sales under a thousand names, where B is under A's name and at a lower price. The rules
 `equality_index` and `range_index` are what `SPASEQ_DISABLE` switches off.
 
-    python benchmarks/papers/spaseq/indexes.py
+    python benchmarks/papers/spaseq_2019/indexes.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The first step of a query over trades, whose companies have a name and a sector in a knowledge base
 that is padded with companies no trade mentions.
 
-    python benchmarks/papers/spaseq/knowledge.py
+    python benchmarks/papers/spaseq_2019/knowledge.py
 """
 
 from __future__ import annotations

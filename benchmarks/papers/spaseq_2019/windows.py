@@ -1,6 +1,6 @@
 """A sequence with a Kleene plus by the size of the window, skip till next and strict.
 
-python benchmarks/papers/spaseq/windows.py
+python benchmarks/papers/spaseq_2019/windows.py
 """
 
 from __future__ import annotations
