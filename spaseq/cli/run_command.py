@@ -347,7 +347,10 @@ def _run(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)  # `kb_warnings` has reported them
-        started = program.start(kb=kb, entail=options.entail, **options.limits)
+        # Queries that are evaluated as one have no counts of their own, which --why explains.
+        started = program.start(
+            kb=kb, entail=options.entail, share=not options.why, **options.limits
+        )
     for source in sources:
         source.relevance = started.relevance
     live = any(source.live for source in sources)

@@ -275,7 +275,7 @@ class _Inquiry:
         others = _counted(self.others, "other query", "other queries")
         return (
             f"evaluated as one with {others}, so these are the counts of all of them: "
-            "SPASEQ_DISABLE=templates counts each on its own"
+            "start(share=False), or --why with files, counts each on its own"
         )
 
     def _missing_anywhere(self) -> Iterator[str]:

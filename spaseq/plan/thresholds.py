@@ -1,19 +1,20 @@
 """Constants that a value is compared with by `<`, `<=`, `>` or `>=`: thresholds of a template.
 
-Queries that differ in thresholds only, and in such a way that each accepts a part of what the one
-before accepts, are one query: the least strict of them. A match of it is one of the queries up to
-the first whose threshold the value in the match does not reach, which binary search finds:
+Sort queries that differ only in thresholds by how strict they are. If each accepts a part of what
+its predecessor accepts, the least strict query has the matches of all. A match of it belongs to the
+queries whose thresholds its value reaches. These come first in the order, and binary search finds
+how many they are:
 
     FILTER(?a > 100)    FILTER(?a > 250)    FILTER(?a > 400)        ?a is 300: the first two
 
-This holds if the filter decides which events a step accepts, and never which is the next one: in a
-first step, and after `:` and `,`, but not after `;`, where a query that does not accept an event
-waits for a later one, nor in iterations and negations.
+This holds in a first step and after `:` and `,`, where the filter only decides which events a step
+accepts. It does not hold after `;`, where a query that rejects an event waits for a later one, nor
+in iterations and negations.
 
-Thresholds of one comparison are all integers and decimals, all doubles, or all dates or all times
-with a time zone. They are totally ordered, and comparing them with any value is monotone: numbers
-are rounded to the type of the other side, and a time without a zone is compared with a margin of
-14 hours.
+The thresholds of one comparison have one kind: integers and decimals, doubles, dates, or times with
+a time zone. Each kind is totally ordered, and comparison with any value is monotone. This includes
+numbers, which are rounded to the type of the other side, and times without a zone, which have a
+margin of 14 hours.
 """
 
 from __future__ import annotations

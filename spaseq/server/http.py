@@ -20,7 +20,7 @@ FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
     b"Content-Length: 0\r\n\r\n"
 )
-"""What a connection beyond the limit is told."""
+"""The response to a connection beyond the limit."""
 
 
 class LimitedProtocol(H11Protocol):

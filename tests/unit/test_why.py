@@ -19,6 +19,7 @@ from spaseq.explain.why_not import first_obstacle
 S = "http://example.org/s"
 E = "http://example.org/"
 PRICE = "?x :price ?p"
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 
 
 def query(a: str, b: str = "?y :price ?q", seq: str = "A ; B", clauses: str = "") -> str:
@@ -36,7 +37,7 @@ def graph(*triples: str) -> bytes:
     for triple in triples:
         subject, predicate, value = triple.split(" ", 2)
         if value.isdigit():
-            value = f'"{value}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+            value = f'"{value}"^^<{INTEGER}>'
         lines.append(f"<{E}{subject}> <{E}{predicate}> {value} .")
     return "\n".join(lines).encode()
 
@@ -177,17 +178,19 @@ def test_the_nearest_iri(iri: str, known: list[str], found: str | None) -> None:
 # ------------------------------------------------------------------ the command
 
 
+def one(at: int, price: int) -> str:
+    """An event of the file."""
+    return (
+        f'<{E}g{at}> <http://www.w3.org/ns/prov#generatedAtTime> "{at}"^^<{INTEGER}> .\n'
+        f'<{E}a> <{E}price> "{price}"^^<{INTEGER}> <{E}g{at}> .\n'
+    )
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "q.rq").write_text(query("?x :Price ?p"))
-    quads = [
-        f'<{E}g{at}> <http://www.w3.org/ns/prov#generatedAtTime> "{at}"^^'
-        f"<http://www.w3.org/2001/XMLSchema#integer> .\n<{E}a> <{E}price> "
-        f'"{at}"^^<http://www.w3.org/2001/XMLSchema#integer> <{E}g{at}> .\n'
-        for at in range(5)
-    ]
-    (tmp_path / "s.nq").write_text("".join(quads))
+    (tmp_path / "s.nq").write_text("".join(one(at, at) for at in range(5)))
     return tmp_path
 
 
@@ -241,6 +244,20 @@ def test_a_signal_asks_a_running_command(folder: Path) -> None:
         process.stderr.read()
     assert first.startswith(b"query q: ")
     assert process.returncode == 0
+
+
+def test_queries_that_differ_in_a_threshold_are_explained_one_by_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [f"q{least}.rq" for least in range(100, 120)]
+    for least, name in enumerate(files, 100):
+        (folder / name).write_text(query(f"{PRICE} FILTER(?p > {least})", seq="A : B"))
+    events = [one(at, 105) for at in range(3)]
+    (folder / "s.nq").write_text("".join(events))
+    assert cli.main(["run", *files, "--stream", "s=s.nq", "--why"]) == 0
+    told = capsys.readouterr().err.partition("query q110:")[2].partition("query q111:")[0]
+    assert "A: FILTER(?p > 110) was not true for any of 3 solutions" in told
+    assert "evaluated as one" not in told
 
 
 def test_statistics_say_what_they_count(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -159,7 +159,7 @@ def divided(matches, dict readers not None, made, bint as_picks=False) -> list:
 def divided_by_thresholds(
     matches, tuple readers not None, uint32_t columns, reached, made, bint as_picks=False,
 ) -> list:
-    """As `divided`, for queries of which each has some matches of the one before.
+    """As `divided`, for queries whose matches are also matches of the query before them.
 
     Args:
         matches: its matches, as a `MatchMaker` makes them.
