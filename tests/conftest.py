@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,11 @@ from hypothesis import settings
 settings.register_profile("any", deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "any")
+
+# Tests start the command line hundreds of times. Without kept bytecode, each start compiles the whole
+# package again, which doubles its time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # An empty value counts as unset.
 if not os.environ.get("SPASEQ_DATA"):
