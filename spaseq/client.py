@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import quote
@@ -26,6 +26,7 @@ from spaseq.errors import SpaseqError
 
 Json: TypeAlias = dict[str, Any]
 State: TypeAlias = Literal["fresh", "keep", "drain"]
+Entail: TypeAlias = Literal["none", "rdfs", "owl-ql"]
 Start: TypeAlias = Literal["now", "oldest"]
 
 RETRY_SECONDS = 1.0
@@ -122,9 +123,21 @@ def _put_query(
     bind: Mapping[str, Any] | None,
     kb: Mapping[str, str] | None,
     paused: bool,
+    sinks: Sequence[str],
+    entail: Entail | None,
+    limits: Mapping[str, Any] | None,
 ) -> _Request:
-    body = {"text": text, "state": state, "bind": dict(bind or {}), "kb": dict(kb or {})}
-    return _Request("PUT", _query_path(name), {"json": body | {"paused": paused}})
+    body = {
+        "text": text,
+        "state": state,
+        "bind": dict(bind or {}),
+        "kb": dict(kb or {}),
+        "paused": paused,
+        "sinks": list(sinks),
+        "entail": entail,
+        "limits": dict(limits or {}),
+    }
+    return _Request("PUT", _query_path(name), {"json": body})
 
 
 def _remove_query(name: str, drain: str | None) -> _Request:
@@ -304,6 +317,9 @@ class Client:
         bind: Mapping[str, Any] | None = None,
         kb: Mapping[str, str] | None = None,
         paused: bool = False,
+        sinks: Sequence[str] = (),
+        entail: Entail | None = None,
+        limits: Mapping[str, Any] | None = None,
     ) -> Json:
         """Register a query, or replace the one of this name.
 
@@ -314,8 +330,12 @@ class Client:
             bind: Values of its variables.
             kb: IRI of a KB graph → URL of an endpoint.
             paused: Whether it waits for `change`.
+            sinks: The names of the sinks that its matches go to.
+            entail: Its entailment regime, or `none`; None: that of the server.
+            limits: Its limits, lower than those of the server: `max_groups`, `max_steps`,
+                `max_memory`, `on_limit`.
         """
-        return self._json(_put_query(name, text, state, bind, kb, paused))
+        return self._json(_put_query(name, text, state, bind, kb, paused, sinks, entail, limits))
 
     def change(self, name: str, **changes: Any) -> Json:
         """Pause or continue a query (`paused=`), or bind its variables (`bind=`)."""
@@ -481,9 +501,14 @@ class AsyncClient:
         bind: Mapping[str, Any] | None = None,
         kb: Mapping[str, str] | None = None,
         paused: bool = False,
+        sinks: Sequence[str] = (),
+        entail: Entail | None = None,
+        limits: Mapping[str, Any] | None = None,
     ) -> Json:
         """As `Client.put_query`."""
-        return await self._json(_put_query(name, text, state, bind, kb, paused))
+        return await self._json(
+            _put_query(name, text, state, bind, kb, paused, sinks, entail, limits)
+        )
 
     async def change(self, name: str, **changes: Any) -> Json:
         """As `Client.change`."""

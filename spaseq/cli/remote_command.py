@@ -90,10 +90,52 @@ def remote() -> None:
     metavar="NAME=VALUE",
     help="Bind a variable of the query to a value.",
 )
+@click.option(
+    "--sink",
+    "sinks",
+    multiple=True,
+    metavar="NAME",
+    help="Send the matches to a sink that the server declares.",
+)
+@click.option(
+    "--entail",
+    type=click.Choice(("none", "rdfs", "owl-ql")),
+    help="The entailment of these queries, in place of the server's.",
+)
+@click.option(
+    "--max-groups",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The maximum number of groups of partial matches per query.",
+)
+@click.option(
+    "--max-steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The maximum number of steps of a query for one event.",
+)
+@click.option(
+    "--max-memory",
+    type=click.IntRange(1),
+    metavar="BYTES",
+    help="The maximum memory for the rows of one event in a graph pattern.",
+)
+@click.option(
+    "--on-limit",
+    type=click.Choice(("stop", "shed")),
+    help="What to do beyond a limit: stop the query, or drop the oldest groups.",
+)
 @_at_server
 def add(
-    client: Client, files: Sequence[str], name: str | None, state: Any, bound: Sequence[str]
-) -> None:
+    client: Client,
+    files: Sequence[str],
+    name: str | None,
+    state: Any,
+    bound: Sequence[str],
+    sinks: Sequence[str],
+    entail: Any,
+    **limits: Any,
+) -> None:  # fmt: skip
     """Register queries, or replace those with the same names."""
     if name is not None and len(files) > 1:
         raise click.UsageError("--name is for one query")
@@ -102,7 +144,15 @@ def add(
     values = dict(_bound(text) for text in bound)
     for file in files:
         own = name or Path(file).stem
-        client.put_query(own, _read(file).decode(), state, values)
+        client.put_query(
+            own,
+            _read(file).decode(),
+            state,
+            values,
+            sinks=sinks,
+            entail=entail,
+            limits={limit: value for limit, value in limits.items() if value is not None},
+        )
         click.echo(own)
 
 

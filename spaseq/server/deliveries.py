@@ -95,7 +95,7 @@ class Delivery(threading.Thread):
         url: Where they go.
         path: The file of its checkpoints.
         state: Identifies the state folder to the sink.
-        run: Returns the run of the server.
+        runs: Returns the runs of the server.
         log: Reports trouble.
     """
 
@@ -106,7 +106,7 @@ class Delivery(threading.Thread):
         url: str,
         path: Path,
         state: str,
-        run: Callable[[], Run | None],
+        runs: Callable[[], list[Run]],
         log: Callable[[str], None],
     ):
         super().__init__(name=f"delivery-{place.query}-{place.sink}", daemon=True)
@@ -115,7 +115,7 @@ class Delivery(threading.Thread):
         self._url = url
         self._stored = _Stored(path)
         self._state = f"{state}-{path.stem}"
-        self._run = run
+        self._runs = runs
         self._log = log
         self._changed = threading.Condition()
         self._is_stopping = self._is_removed = False
@@ -191,8 +191,7 @@ class Delivery(threading.Thread):
         number = sink.resume(self._state, {n: saved["token"] for n, saved in known.items()})
         self.cursor = known[number]["next"] if number else 0
         self._stored.keep(number)
-        run = self._run()
-        if run is not None:
+        for run in self._runs():
             sink.attach(run)
         while True:
             if self._write(sink):
@@ -245,7 +244,7 @@ class Deliveries:
         sinks: Name → URL of the sinks that the operator has declared.
         folder: Where their checkpoints are.
         state: Identifies the state folder.
-        run: Returns the run of the server.
+        runs: Returns the runs of the server.
         log: Reports trouble.
     """
 
@@ -254,13 +253,13 @@ class Deliveries:
         sinks: Mapping[str, str],
         folder: Path,
         state: str,
-        run: Callable[[], Run | None],
+        runs: Callable[[], list[Run]],
         log: Callable[[str], None],
     ):
         self._sinks = sinks
         self._folder = folder
         self._state = state
-        self._run = run
+        self._runs = runs
         self._log = log
         self._all: dict[Place, Delivery] = {}
         self._unknown: set[Place] = set()
@@ -276,7 +275,7 @@ class Deliveries:
             url = self._sinks.get(place.sink)
             if url is not None:
                 made = Delivery(
-                    place, topic, url, self._path(place), self._state, self._run, self._log
+                    place, topic, url, self._path(place), self._state, self._runs, self._log
                 )
                 self._all[place] = made
                 made.start()

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from spaseq.runs import Run
-from spaseq.server.standing import Definition, Standing
+from spaseq.server.run_options import RunOptions
+from spaseq.server.standing import Standing
 
 
 class DrainingVersions:
@@ -47,7 +48,7 @@ class DrainingVersions:
         name = before.definition.name
         own = [key for key, shown in run.draining.items() if shown == name][-1]
         for number, version in self.items():
-            if version.draining == own:
+            if (version.options, version.draining) == (before.options, own):
                 del self._versions[number]  # the run has ended it, and its name was free again
         self._versions[record] = replace(before, draining=own, until=until)
 
@@ -55,18 +56,20 @@ class DrainingVersions:
         """Forget a version; None: it is forgotten already."""
         return self._versions.pop(record, None)
 
-    def over(self, run: Run | None, now: float) -> list[int]:
+    def over(self, runs: Mapping[RunOptions, Run], now: float) -> list[int]:
         """The records of the versions that have drained, or whose time to do so is over.
 
         Args:
-            run: The run.
+            runs: The runs by the options of their queries.
             now: Seconds since 1970.
         """
-        present = {} if run is None or _has_drained(run) else run.draining
+        present = {
+            options: {} if _has_drained(run) else run.draining for options, run in runs.items()
+        }
         return [
             record
             for record, version in self._versions.items()
-            if version.draining not in present
+            if version.draining not in present.get(version.options, {})
             or (version.until is not None and version.until <= now)
         ]
 
@@ -74,28 +77,12 @@ class DrainingVersions:
 
     def state(self) -> list[Any]:
         """The versions as data for `restore`."""
-        return [
-            [
-                record,
-                version.definition.to_dict(),
-                version.revision,
-                dict(version.streams),
-                version.born,
-                version.draining,
-                version.until,
-            ]
-            for record, version in self._versions.items()
-        ]
+        return [[record, version.state()] for record, version in self._versions.items()]
 
     def restore(self, saved: list[Any]) -> None:
         """Return to a state."""
-        for record, data, revision, streams, born, own, until in saved:
-            definition = Definition.from_dict(data)
-            self._versions[record] = Standing(definition, revision, streams, born, "", own, until)
-
-    def definitions(self) -> Mapping[str, Definition]:
-        """The name of each version in the run → its definition."""
-        return {version.draining: version.definition for version in self}
+        for record, version in saved:
+            self._versions[record] = Standing.restored(version)
 
 
 def _has_drained(run: Run) -> bool:

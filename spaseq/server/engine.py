@@ -43,11 +43,11 @@ from spaseq.server.kb_graphs import KbGraph
 from spaseq.server.machine import (
     Accepted,
     Machine,
-    RunSettings,
     RunStopped,
 )
 from spaseq.server.problems import Problem
 from spaseq.server.recovery import blamed, failure_record, recovered
+from spaseq.server.run_options import RunSettings
 from spaseq.server.sources import SourceReader, Sources
 from spaseq.server.standing import Definition, Standing
 from spaseq.server.topics import Topic
@@ -112,7 +112,7 @@ class Engine:
         log: Callable[[str], None] = lambda text: None,
     ):
         self._settings = settings
-        self._run_settings = run
+        self.run_settings = run
         self.board = board
         self._log = log
         self._calls: deque[_Call[Any]] = deque()
@@ -151,7 +151,7 @@ class Engine:
         )  # fmt: skip
         self.deliveries = Deliveries(
             settings.sinks, settings.folder / "deliveries",
-            self._folder.identifier, lambda: self.machine.run, log,
+            self._folder.identifier, lambda: self.machine.runs.all, log,
         )  # fmt: skip
         board.deliver = self.deliveries.wake
         self.sources = Sources(settings.sources, self._arrived, settings.durable, log)
@@ -165,7 +165,7 @@ class Engine:
     def _restored(self, checkpoint: Checkpoint | None) -> Machine:
         """A machine without a state, and the matches of a checkpoint."""
         self.board.restore({} if checkpoint is None else checkpoint.header["token"])
-        return Machine(self._run_settings, self.kb_folder, self.board.add)
+        return Machine(self.run_settings, self.kb_folder, self.board.add)
 
     def _rewound(self, begins: Mapping[str, int], generations: Mapping[str, int | None]) -> Machine:
         """A machine without a state, whose matches are left out as far as they are there.
@@ -181,7 +181,7 @@ class Engine:
                 self.board.add(match, identifier)
 
         self.board.rewind(begins)
-        machine = Machine(self._run_settings, self.kb_folder, found)
+        machine = Machine(self.run_settings, self.kb_folder, found)
         return machine
 
     # ------------------------------------------------------------ calls
@@ -278,7 +278,7 @@ class Engine:
 
     def find_event(self, stream: str, graph: str, time: str) -> bytes:
         """The triples of an event; see `event_search.find_event`. Call it in any thread."""
-        reading = self._run_settings.reading
+        reading = self.run_settings.reading
         return find_event(self._journal, reading, stream, graph, time)
 
     # ------------------------------------------------------------ the thread
@@ -351,7 +351,7 @@ class Engine:
         machine = self.machine
         if not machine.draining:
             return
-        records = machine.draining.over(machine.run, time.time())
+        records = machine.drained(time.time())
         for record in records:
             self._journal.append({"do": "drained", "record": record})
             machine.end_draining(record)
@@ -537,9 +537,9 @@ class Engine:
         return record
 
     def _matching(self, match: Callable[[], _T]) -> _T | None:
-        """Do something that matches events; None if that stopped the run.
+        """Do something that matches events; None if that stopped a run.
 
-        Then the query to blame is taken out, and the run is made again without it.
+        Then the queries to blame are taken out, and the runs are made again without them.
         """
         try:
             return match()
@@ -603,8 +603,7 @@ class Engine:
         self._checkpoint_waiters = left
 
     def _saved(self) -> bytes:
-        run = self.machine.run
-        return b"" if run is None else run.save()
+        return self.machine.runs.save()
 
     def _low(self) -> int:
         """The first record that a checkpoint made now needs."""

@@ -61,7 +61,7 @@ class QueryFolder:
         """Register all files together, before the engine runs; far faster than one by one."""
         found = self._scan()
         machine = self._context.engine.machine
-        if machine.run is None:
+        if not machine.runs:
             fresh = {
                 name: text
                 for name in found

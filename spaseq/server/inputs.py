@@ -1,8 +1,8 @@
 """The streams of the server: which events wait, how far time has come, and who holds it back.
 
 An event waits until every other stream that is not idle has reached its time; with `--lateness`
-also until its own stream is so much further. Then it is released to the run, in the order of
-time. An event before the time that the run has reached, or further behind its stream than the
+also until its own stream is so much further. Then it is released to the runs, in the order of
+time. An event before the time that a run has reached, or further behind its stream than the
 lateness, is late: it is counted and reported, and left out.
 
 Cost: logarithmic in the events that wait, in Python; events of one stream without lateness that
@@ -13,21 +13,20 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Timestamp
-from spaseq.rdf.native._minting import Minter
 from spaseq.rdf.time import from_micros, from_value, json_value
 
 _DATE = ox.NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
-EVENTS_AT_ONCE = 4096
-"""The most events in a batch for the run."""
+Released: TypeAlias = tuple[EventBatch, int]
+"""An event: its batch, and its place there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,6 @@ class InputStream:
         self.iri = iri
         self.number = number
         self.lateness = lateness
-        self._minter = Minter(number)
         self._waiting: list[tuple[int, int, int, EventBatch, int]] = []
         """A heap of (time, record of the journal, number in it, batch, index)."""
         self.greatest: int | None = None
@@ -92,6 +90,8 @@ class InputStream:
         self.heard = time.monotonic()
         """When something was pushed last, on the monotonic clock."""
         self.events = self.late = self.rejected = 0
+        self.released = 0
+        """How many events went to the runs."""
 
     # ------------------------------------------------------------ time
 
@@ -126,7 +126,7 @@ class InputStream:
         Args:
             batch: The events.
             record: The record of the journal that has them.
-            floor: The time before which the run accepts no event.
+            floor: The time before which the runs accept no event.
             first: The number of the first one among the events of the record.
         """
         late: list[Late] = []
@@ -166,19 +166,15 @@ class InputStream:
                 place = (batch.micros(index), record, first + index, batch, index)
                 heapq.heappush(self._waiting, place)
 
-    def release(self, bound: int | None) -> Iterator[EventBatch]:
-        """The waiting events up to a time in their final order; None: all of them."""
-        waiting, copy, pop = self._waiting, self._minter.copy, heapq.heappop
-        ready: EventBatch | None = None
-        while waiting and (bound is None or waiting[0][0] <= bound):
+    def release(self, bound: int) -> list[Released]:
+        """The waiting events up to a time in their final order."""
+        waiting, pop = self._waiting, heapq.heappop
+        ready: list[Released] = []
+        while waiting and waiting[0][0] <= bound:
             _, _, _, batch, index = pop(waiting)
-            if ready is None or len(ready) >= EVENTS_AT_ONCE:
-                if ready is not None:
-                    yield ready
-                ready = EventBatch(batch.dictionary, self.iri, batch.file)
-            copy(batch, index, ready)
-        if ready is not None:
-            yield ready
+            ready.append((batch, index))
+        self.released += len(ready)
+        return ready
 
     def begin_anew(self) -> None:
         """There is no query any more: forget the time, and the events that wait."""
@@ -199,8 +195,7 @@ class InputStream:
             "greatest": self.greatest,
             "promised": self.promised,
             "idle": self.is_idle,
-            "minter": self._minter.state(),
-            "counts": [self.events, self.late, self.rejected],
+            "counts": [self.events, self.late, self.rejected, self.released],
             "waiting": sorted((record, number) for _, record, number, *_ in self._waiting),
         }
 
@@ -208,8 +203,7 @@ class InputStream:
         """Continue at a checkpoint. Returns the events that wait: record → numbers."""
         self.greatest, self.promised = saved["greatest"], saved["promised"]
         self.is_idle = saved["idle"]
-        self._minter.restore(*saved["minter"])
-        self.events, self.late, self.rejected = saved["counts"]
+        self.events, self.late, self.rejected, self.released = saved["counts"]
         found: dict[int, set[int]] = {}
         for record, number in saved["waiting"]:
             found.setdefault(record, set()).add(number)

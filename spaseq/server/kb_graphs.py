@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,27 +47,41 @@ class KbGraphs:
             iri: KbGraph(0, url=place) for iri, place in given.items()
         }
 
-    def put(self, iri: str, graph: KbGraph, run: Run | None) -> None:
-        """Add a graph or replace it, in the run too.
+    def put(self, iri: str, graph: KbGraph, runs: Sequence[Run]) -> None:
+        """Add a graph or replace it, in the runs too.
 
         Raises:
-            KbError, LimitExceeded: if it cannot be read, or the run cannot use it.
+            KbError, LimitExceeded: if it cannot be read, or a run cannot use it.
             Problem: if a query asks a service of this IRI.
         """
         if iri in self._services:
             raise Problem(409, f"a query asks <{iri}> as a service", "kb")
-        if run is not None:
-            change = run.kb.replace if iri in run.kb.graphs else run.kb.load
-            change({iri: self._source(graph)})
+        before = self.graphs.get(iri)
+        for number, run in enumerate(runs):
+            try:
+                self._set(run, iri, graph)
+            except BaseException:
+                for changed in runs[:number]:
+                    if before is None:
+                        changed.kb.unload(iri)
+                    else:
+                        self._set(changed, iri, before)
+                raise
         self.graphs[iri] = graph
 
-    def remove(self, iri: str, run: Run | None) -> None:
+    def _set(self, run: Run, iri: str, graph: KbGraph) -> None:
+        change = run.kb.replace if iri in run.kb.graphs else run.kb.load
+        change({iri: self._source(graph)})
+
+    def remove(self, iri: str, runs: Sequence[Run]) -> None:
         """Remove a graph that no query names."""
-        if run is not None:
+        for run in runs:
             run.kb.unload(iri)
         del self.graphs[iri]
 
-    def add_endpoints(self, urls: Mapping[str, str], revision: int, run: Run | None) -> list[str]:
+    def add_endpoints(
+        self, urls: Mapping[str, str], revision: int, runs: Sequence[Run]
+    ) -> list[str]:
         """Add the endpoints that a query brings: IRI → URL. Returns the IRIs that are new.
 
         Raises:
@@ -78,10 +92,10 @@ class KbGraphs:
                 raise Problem(409, f"the KB graph <{iri}> is there already, from elsewhere", "kb")
         added = [iri for iri in urls if iri not in self.graphs]
         for iri in added:
-            self.put(iri, KbGraph(revision + 1, url=urls[iri]), run)
+            self.put(iri, KbGraph(revision + 1, url=urls[iri]), runs)
         return added
 
-    def add_services(self, urls: Collection[str], run: Run | None) -> None:
+    def add_services(self, urls: Collection[str], runs: Sequence[Run]) -> None:
         """Restrict the requests of `SERVICE`: an endpoint with that IRI as a graph does so.
 
         Raises:
@@ -91,8 +105,9 @@ class KbGraphs:
             if url in self.graphs and self.graphs[url].url != url:
                 raise Problem(409, f"a KB graph has the IRI of the service <{url}>", "kb")
         added = [url for url in urls if url not in self._services and url not in self.graphs]
-        if run is not None and added:
-            run.kb.load({url: self._service(url) for url in added})
+        if added:
+            for run in runs:
+                run.kb.load({url: self._service(url) for url in added})
         self._services.update(added)
 
     def _service(self, url: str) -> Endpoint:

@@ -1,4 +1,4 @@
-"""The state of the server, as a machine: queries, streams, knowledge base, and the run of them.
+"""The state of the server, as a machine: queries, streams, knowledge base, and their runs.
 
 The machine changes only by its methods, which the engine calls in the order of the journal
 (`spaseq.server.engine`), and asks neither the clock nor a random number. So the same records lead
@@ -6,20 +6,19 @@ to the same state, and to the same matches in the same order. Remote graphs of t
 are the exception: what they answer is not in the journal.
 
 A method that raises a `Problem` or an error of the package has changed nothing. An error while
-events are matched stops the run: `RunStopped` names the query to blame, which the engine takes out.
+events are matched stops a run: `RunStopped` names the queries to blame, which the engine takes out.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from spaseq.engine.changes import StatePolicy
-from spaseq.errors import ChangeError, QueryWarning
-from spaseq.io.read_options import ReadOptions, TimeDomain
+from spaseq.errors import ChangeError
+from spaseq.io.read_options import TimeDomain
 from spaseq.live.protocols import Chunk
 from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
@@ -34,41 +33,30 @@ from spaseq.server.feeds import Feed, FeedSettings
 from spaseq.server.inputs import InputStream, Late, bound_of, holder_of
 from spaseq.server.kb_graphs import KbGraph, KbGraphs
 from spaseq.server.problems import Problem, not_found
-from spaseq.server.releasing import matches_up_to
+from spaseq.server.run_options import RunOptions, RunSettings, options_of
+from spaseq.server.run_set import RunSet, ServerRun, names_of
 from spaseq.server.standing import Definition, Standing, compile_named, refused_by, services_of
 
 
 class RunStopped(Exception):
-    """The run stopped in the middle of an event.
+    """A run stopped in the middle of an event.
 
     Args:
-        query: The query to blame; None: not known.
+        options: The options of its queries.
+        names: The names in the run of the queries to blame; all, if it is not known which.
         error: What happened.
     """
 
-    def __init__(self, query: str | None, error: Exception):
+    def __init__(self, options: RunOptions, names: Collection[str], error: Exception):
         super().__init__(str(error))
-        self.query = query
+        self.options = options
+        self.names = names
         self.error = error
 
-
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """What holds for all queries.
-
-    Args:
-        reading: How events are read, with the lateness.
-        entail: `rdfs` or `owl-ql`.
-        limits: The limits of `Program.start`.
-        kb: The graphs that are given at the start: IRI → path or URL.
-        private: Whether the names of endpoints in queries may have private addresses.
-    """
-
-    reading: ReadOptions
-    entail: str | None
-    limits: Mapping[str, Any]
-    kb: Mapping[str, str]
-    private: bool = False
+    def blames(self, standing: Standing) -> bool:
+        """Whether a query is to blame."""
+        own = standing.draining or standing.definition.name
+        return standing.is_running and standing.options == self.options and own in self.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +88,7 @@ class Machine:
         self.domain = TimeDomain()
         self._readers: dict[str, BodyReader] = {}
         self.feeds: dict[str, Feed] = {}
-        self.run: Run | None = None
+        self.runs = RunSet(settings, self.kb)
         self._unread = Relevance(Dictionary())
         """What is read while there is no run."""
 
@@ -119,26 +107,27 @@ class Machine:
         refused = refused_by(program, definition)
         if refused is not None:
             raise Problem(422, refused, "name")
+        options = options_of(definition.entail, definition.limits, self._settings)
         before = self.queries.get(name)
-        running = before is not None and before.is_running
-        self.kb.add_services(services_of(program), self.run)
-        added = self.kb.add_endpoints(definition.kb, revision, self.run)
+        running = before if before is not None and before.is_running else None
+        self.kb.add_services(services_of(program), self.runs.all)
+        added = self.kb.add_endpoints(definition.kb, revision, self.runs.all)
         try:
             if definition.paused:
-                if running:
-                    self._leave(name, revision, state == "drain")
-            elif running and state == "keep" and self._is_same(name, program):
-                pass  # the text differs in its form alone
-            elif running and state == "drain" and self._has_begun:
-                self._replace_draining(name, program, revision)
+                if running is not None:
+                    self._leave(running, revision, state == "drain")
+            elif running is None:
+                self._enter(name, program, options)
+            elif running.options != options:
+                self._move(running, program, options, state, revision)
             else:
-                self._enter(name, program, state, running)
+                self._replace(running, program, state, revision)
         except BaseException:
             for iri in added:
-                self.kb.remove(iri, self.run)
+                self.kb.remove(iri, self.runs.all)
             raise
         born = self._begun(name, revision)
-        self.queries[name] = Standing(definition, revision, program.stream_names, born)
+        self.queries[name] = Standing(definition, revision, program.stream_names, born, options)
         for iri in program.streams:
             self._add_stream(iri)
 
@@ -167,40 +156,61 @@ class Machine:
         other = next((q.plan.name for q in program.queries if q.plan.name not in names), None)
         if other is not None:
             raise Problem(422, f"a query registers the name {other}: use it as its own", "name")
-        self.kb.add_services(services_of(program), None)
-        self.run = self._started(program)
+        options = options_of(None, {}, self._settings)
+        self.kb.add_services(services_of(program), ())
+        self.runs.start(options, program)
         known = dict(zip(program.names, program.sources, strict=True))
         for definition in definitions:
             streams = {one.name: one.iri.value for one in known[definition.name].streams}
-            self.queries[definition.name] = Standing(definition, revision, streams, revision)
+            standing = Standing(definition, revision, streams, revision, options)
+            self.queries[definition.name] = standing
         for iri in program.streams:
             self._add_stream(iri)
 
-    def _is_same(self, name: str, program: Program) -> bool:
-        """Whether the run has exactly this query already."""
-        run = self.run
-        if run is None:
-            return False
-        present = dict(zip(run.program.names, run.program.sources, strict=True))
-        return present.get(name) == program.sources[0]
-
-    def _enter(self, name: str, program: Program, state: StatePolicy, running: bool) -> None:
-        """Add a query to the run, or replace it there."""
-        if self.run is None:
-            self.run = self._started(program)
-        elif running:
-            self.run.replace(name, program, state, new_streams=True)
+    def _enter(self, name: str, program: Program, options: RunOptions) -> None:
+        """Add a query to the run of its options."""
+        self.runs.check_registered(program, options, name)
+        one = self.runs.of(options)
+        if one is None:
+            self.runs.start(options, program)
         else:
-            self.run.add(name, program, new_streams=True)
+            one.run.add(name, program, new_streams=True)
 
-    def _started(self, program: Program) -> Run:
-        # Clients look into each query, so none is evaluated with another.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", QueryWarning)
-            return program.start(
-                kb=self.kb.sources(), entail=self._settings.entail, prune=False, share=False,
-                **self._settings.limits,
-            )  # fmt: skip
+    def _replace(
+        self, standing: Standing, program: Program, state: StatePolicy, record: int
+    ) -> None:
+        """Replace a running query by another version with the same options."""
+        name, one = standing.definition.name, self._run_of(standing)
+        present = dict(zip(one.names, one.run.program.sources, strict=True))
+        if state == "keep" and present.get(name) == program.sources[0]:
+            return  # the text differs in its form alone
+        self.runs.check_registered(program, standing.options, name)
+        if state == "drain" and not one.has_begun:
+            state = "fresh"
+        one.run.replace(name, program, state, new_streams=True)
+        if state == "drain":
+            self.draining.add(record, standing, None, one.run)
+
+    def _move(
+        self,
+        standing: Standing,
+        program: Program,
+        options: RunOptions,
+        state: StatePolicy,
+        record: int,
+    ) -> None:
+        """Replace a running query by another version with other options."""
+        if state == "keep":
+            raise ChangeError(
+                f"the query {standing.definition.name} has other limits or entailment now, so it "
+                "cannot keep its partial matches"
+            )
+        self._enter(standing.definition.name, program, options)
+        try:
+            self._leave(standing, record, state == "drain")
+        except BaseException:
+            self._take_out(options, standing.definition.name)
+            raise
 
     def remove_query(
         self, name: str, record: int, drain: bool = False, until: float | None = None
@@ -223,7 +233,7 @@ class Machine:
             raise ChangeError(f"the query {name} drains already")
         if not standing.draining:
             if standing.is_running:
-                self._leave(name, record, drain, until)
+                self._leave(standing, record, drain, until)
             del self.queries[name]
         if not drain:
             for number, version in self.draining.items():
@@ -236,54 +246,60 @@ class Machine:
         """Add or replace a query that is known to stop the run."""
         before = self.queries.get(definition.name)
         if before is not None and before.is_running:
-            self._leave(definition.name, revision, state == "drain")
+            self._leave(before, revision, state == "drain")
         program = definition.compile()
-        streams = program.stream_names
+        options = options_of(definition.entail, definition.limits, self._settings)
         born = self._begun(definition.name, revision)
-        self.queries[definition.name] = Standing(definition, revision, streams, born, failure)
+        self.queries[definition.name] = Standing(
+            definition, revision, program.stream_names, born, options, failure
+        )
         # Its events are in the journal, also those of a stream that no other query reads.
         for iri in program.streams:
             self._add_stream(iri)
 
     def fail_query(self, name: str, failure: str) -> None:
-        """Take a query out of the run that has stopped it; its definition stays."""
+        """Take a query out of the run that it has stopped; its definition stays."""
         standing = self.query(name)
         if standing.is_running:
-            self._take_out(name)
+            self._take_out(standing.options, name)
         self.queries[name] = replace(standing, failure=failure)
 
     # ------------------------------------------------------------ draining
 
-    @property
-    def _has_begun(self) -> bool:
-        """Whether an event has come, so that a query can have partial matches."""
-        return self.run is not None and self.run.clock.closed is not None
+    def _run_of(self, standing: Standing) -> ServerRun:
+        """The run of a query that is running or drains."""
+        one = self.runs.of(standing.options)
+        assert one is not None
+        return one
 
-    def _leave(self, name: str, record: int, drain: bool, until: float | None = None) -> None:
-        """Take a query out of the run, at once or when it has drained."""
-        if not drain or not self._has_begun:
-            self._take_out(name)
+    def _leave(
+        self, standing: Standing, record: int, drain: bool, until: float | None = None
+    ) -> None:
+        """Take a query out of its run, at once or when it has drained."""
+        name, one = standing.definition.name, self._run_of(standing)
+        if not drain or not one.has_begun:
+            self._take_out(standing.options, name)
             return
-        assert self.run is not None
-        standing = self.queries[name]
-        self.run.remove(name, drain=True)
-        self.draining.add(record, standing, until, self.run)
+        one.run.remove(name, drain=True)
+        self.draining.add(record, standing, until, one.run)
 
-    def _replace_draining(self, name: str, program: Program, record: int) -> None:
-        """Replace a query, whose version before drains."""
-        assert self.run is not None
-        standing = self.queries[name]
-        self.run.replace(name, program, "drain", new_streams=True)
-        self.draining.add(record, standing, None, self.run)
+    def drained(self, now: float) -> list[int]:
+        """The records of the versions that have drained, or whose time to do so is over.
+
+        Args:
+            now: Seconds since 1970.
+        """
+        return self.draining.over({one.options: one.run for one in self.runs}, now)
 
     def end_draining(self, record: int) -> None:
         """End a version of a query that drains, if it is still there."""
         version = self.draining.take(record)
-        if version is not None and self.run is not None:
+        one = None if version is None else self.runs.of(version.options)
+        if version is not None and one is not None:
             # The run ends what has drained before any other change.
-            self.run.finish(close=False)
-            if version.draining in self.run.draining:
-                self._take_out(version.draining)
+            one.run.finish(close=False)
+            if version.draining in one.run.draining:
+                self._take_out(version.options, version.draining)
 
     @property
     def listed(self) -> dict[str, Standing]:
@@ -302,21 +318,22 @@ class Machine:
         versions = self.draining.of(name)
         return versions[-1] if versions else self.query(name)
 
-    def _take_out(self, name: str) -> None:
-        run = self.run
-        assert run is not None
+    def _take_out(self, options: RunOptions, name: str) -> None:
+        """Take a query out of its run; `name` is its name there."""
+        one = self.runs.of(options)
+        assert one is not None
         if self.draining:
             # The run ends what has drained before any other change, and this may leave one query.
-            run.finish(close=False)
-        if len(run.program.names) > 1:
-            run.remove(name)
+            one.run.finish(close=False)
+        if len(one.names) > 1:
+            one.run.remove(name)
             return
-        # A run has at least one query. Without any, nothing waits, and time begins anew.
-        run.close()
-        self.run = None
-        self.domain.kind = self.domain.origin = ""
-        for stream in self.streams.values():
-            stream.begin_anew()
+        # A run has at least one query. Without any run, nothing waits, and time begins anew.
+        self.runs.end(options)
+        if not self.runs:
+            self.domain.kind = self.domain.origin = ""
+            for stream in self.streams.values():
+                stream.begin_anew()
 
     def query(self, name: str) -> Standing:
         """The query of a name.
@@ -336,19 +353,19 @@ class Machine:
             Problem: if it is not running.
         """
         standing = self.latest(name)
-        if not standing.is_running or self.run is None:
+        one = self.runs.of(standing.options)
+        if not standing.is_running or one is None:
             raise Problem(409, f"the query {name} is {standing.status}", "not-running")
-        names = [query.plan.name for query in self.run.program.queries]
-        own = standing.draining or name
-        if own not in names:
+        number = one.number(standing.draining or name)
+        if number is None:
             raise Problem(409, f"the query {name} has drained", "not-running")
-        return self.run, names.index(own)
+        return one.run, number
 
     # ------------------------------------------------------------ knowledge base
 
     def put_kb(self, iri: str, graph: KbGraph) -> None:
         """Add a KB graph or replace it; see `KbGraphs.put`."""
-        self.kb.put(iri, graph, self.run)
+        self.kb.put(iri, graph, self.runs.all)
 
     def remove_kb(self, iri: str) -> None:
         """Remove a KB graph.
@@ -359,16 +376,15 @@ class Machine:
         if iri not in self.kb.graphs:
             raise not_found(f"there is no KB graph <{iri}>")
         for name, standing in self.queries.items():
-            if standing.is_running and iri in self._kb_graphs(name):
+            if standing.is_running and iri in self._kb_graphs(standing):
                 raise Problem(409, f"the query {name} reads the KB graph <{iri}>", "in-use")
-        self.kb.remove(iri, self.run)
+        self.kb.remove(iri, self.runs.all)
 
-    def _kb_graphs(self, name: str) -> set[str]:
+    def _kb_graphs(self, standing: Standing) -> set[str]:
         """The KB graphs that a running query names."""
-        if self.run is None:
-            return set()
-        known = dict(zip(self.run.program.names, self.run.program.sources, strict=True))
-        return {kb.iri.value for kb in known[name].kbs} if name in known else set()
+        one = self._run_of(standing)
+        known = dict(zip(one.names, one.run.program.sources, strict=True))
+        return {kb.iri.value for kb in known[standing.definition.name].kbs}
 
     # ------------------------------------------------------------ streams
 
@@ -406,17 +422,13 @@ class Machine:
         return {name: list(iris) for name, iris in found.items()}
 
     def _active(self) -> list[InputStream]:
-        """The streams that queries read, in the order of the run."""
-        if self.run is None:
-            return []
-        read = set(self.run.program.streams)
-        return [self.streams[iri] for iri in self.run.clock.streams if iri in read]
+        """The streams that queries read."""
+        return [self.streams[iri] for iri in self.runs.streams]
 
     def readers_of(self, iri: str) -> list[str]:
         """The queries that read a stream."""
-        if self.run is None:
-            return []
-        readers = [q.plan.shown for q in self.run.program.queries if iri in q.plan.streams]
+        queries = (query for run in self.runs.all for query in run.program.queries)
+        readers = [query.plan.shown for query in queries if iri in query.plan.streams]
         return list(dict.fromkeys(readers))
 
     @property
@@ -434,7 +446,8 @@ class Machine:
 
     @property
     def _relevance(self) -> Relevance:
-        return self._unread if self.run is None else self.run.relevance
+        # Each run copies the events with the numbers of its own terms; the first one has them so.
+        return next((run.relevance for run in self.runs.all), self._unread)
 
     def take(self, stream: InputStream, read: ReadBody, record: int) -> Accepted:
         """Let the events of a body wait, and match those whose time has come.
@@ -450,7 +463,7 @@ class Machine:
     def _take(self, stream: InputStream, batches: Sequence[EventBatch], record: int) -> list[Late]:
         """Let the events of a record wait, and match those whose time has come."""
         stream.is_idle = False
-        if self.run is None:
+        if not self.runs:
             # No query is there to see the events, and time has not begun.
             stream.events += sum(map(len, batches))
             self.domain.kind = self.domain.origin = ""
@@ -458,7 +471,7 @@ class Machine:
         late: list[Late] = []
         first = 0
         for batch in batches:
-            late += stream.take(batch, record, self.run.clock.closed, first)
+            late += stream.take(batch, record, self.runs.closed, first)
             first += len(batch)
         if batches:
             self._release()
@@ -557,7 +570,7 @@ class Machine:
         """
         self.check_domain(domain)
         stream.is_idle = False
-        if self.run is None:
+        if not self.runs:
             return
         self.domain.conflict(domain, "the watermark")
         stream.promise(micros)
@@ -581,23 +594,22 @@ class Machine:
 
     def _release(self) -> None:
         """Match the events whose time has come."""
-        run, streams = self.run, self._active()
-        if run is None:
-            return
+        streams = self._active()
         for stream in self.streams.values():
             if stream not in streams:
                 stream.drop()
         bound = bound_of(streams)
         if bound is None:
             return
-        try:
-            self._emit(matches_up_to(run, streams, bound))
-        except Exception as error:
-            self._emit(run.unreturned)
-            named = getattr(error, "name", None)
-            known = {*self.queries, *self.draining.definitions()}
-            blamed = run.failing or (named if named in known else None)
-            raise RunStopped(blamed, error) from error
+        released = {stream.iri: stream.release(bound) for stream in streams}
+        for one in self.runs:
+            try:
+                self._emit(one.matches(self.streams, released, bound))
+            except Exception as error:
+                self._emit(one.run.unreturned)
+                blamed = one.run.failing or getattr(error, "name", None)
+                names = [name for name in one.names if name == blamed] or one.names
+                raise RunStopped(one.options, names, error) from error
 
     def _emit(self, found: Iterable[Match]) -> None:
         for match in found:
@@ -605,29 +617,18 @@ class Machine:
 
     @property
     def watermark(self) -> Any:
-        """The time that the run has reached, as in matches; None: no event has come."""
-        clock = None if self.run is None else self.run.clock
-        if clock is None or clock.closed is None or clock.domain is None:
-            return None
-        return json_value(from_micros(clock.closed, clock.domain))
+        """The time that the runs have reached, as in matches; None: no event has come."""
+        closed, domain = self.runs.closed, self.runs.domain
+        return None if closed is None or domain is None else json_value(from_micros(closed, domain))
 
     # ------------------------------------------------------------ checkpoints
 
     def state(self) -> dict[str, Any]:
-        """All but the run, as data for `restore`."""
+        """All but the states of the runs, as data for `restore`."""
         return {
-            "queries": [
-                [
-                    standing.definition.to_dict(),
-                    standing.revision,
-                    dict(standing.streams),
-                    standing.born,
-                    standing.failure,
-                ]
-                for standing in self.queries.values()
-            ],
+            "queries": [standing.state() for standing in self.queries.values()],
             "draining": self.draining.state(),
-            "order": [] if self.run is None else list(self.run.program.names),
+            "runs": self.runs.state(),
             "streams": [stream.state() for stream in self.streams.values()],
             "feeds": [
                 feed.state(self.streams[feed.settings.stream].first_record)
@@ -644,15 +645,15 @@ class Machine:
 
         Args:
             saved: What `state` returned.
-            blob: What `Run.save` returned; empty if there was no run.
+            blob: What `RunSet.save` returned.
             failed: (Revision, name) of a query → the failure that took it out later.
 
         Returns:
             Record → the streams and indexes of events that wait.
         """
-        for data, *rest in saved["queries"]:
-            definition = Definition.from_dict(data)
-            self.queries[definition.name] = Standing(definition, *rest)
+        for data in saved["queries"]:
+            standing = Standing.restored(data)
+            self.queries[standing.definition.name] = standing
         self.draining.restore(saved["draining"])
         self.kb.restore(saved["kb"])
         self.domain.kind, self.domain.origin = saved["domain"]
@@ -664,15 +665,7 @@ class Machine:
         for data in saved["feeds"]:
             feed = Feed.restored(data, self._settings.reading, self.domain)
             self.feeds[feed.settings.name] = feed
-        if blob:
-            known = {name: one.definition for name, one in self.queries.items()}
-            known |= self.draining.definitions()
-            program = compile_named((name, known[name]) for name in saved["order"])
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", QueryWarning)
-                self.run = program.resume(
-                    blob, self.kb.sources(), prune=False, share=False, **self._settings.limits
-                )
+        self._resume(saved["runs"], blob)
         for name, standing in list(self.queries.items()):
             failure = failed.get((standing.revision, name))
             if failure is not None and standing.is_running:
@@ -682,7 +675,19 @@ class Machine:
                 self.end_draining(record)
         return waiting
 
+    def _resume(self, saved: Sequence[Any], blob: bytes) -> None:
+        """Resume the runs of a checkpoint."""
+        programs = []
+        for options, names in names_of(saved):
+            known = {
+                standing.draining or standing.definition.name: standing.definition
+                for standing in (*self.queries.values(), *self.draining)
+                if standing.options == options
+            }
+            programs.append(compile_named((name, known[name]) for name in names))
+        numbers = {iri: stream.number for iri, stream in self.streams.items()}
+        self.runs.restore(saved, blob, programs, numbers)
+
     def close(self) -> None:
-        """Release the connections of the run."""
-        if self.run is not None:
-            self.run.close()
+        """Release the connections of the runs."""
+        self.runs.close()

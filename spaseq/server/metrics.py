@@ -83,10 +83,10 @@ def _queries(context: Context) -> list[Family]:
         running.add(standing.is_running, {"query": name})
         channel = board.channels.get(name)
         matches.add(0 if channel is None else channel.topic.end, {"query": name})
-    if machine.run is not None:
+    for run in machine.runs.all:
         # Equal queries may share their state, which has the name of the first.
-        compiled = machine.run.evaluation.program.queries
-        for one, query in zip(compiled, machine.run.queries, strict=True):
+        compiled = run.evaluation.program.queries
+        for one, query in zip(compiled, run.queries, strict=True):
             labels = {"query": one.plan.name}
             shed.add(query.shed, labels)
             places = range(len(query.compiled.automaton.places))

@@ -40,10 +40,12 @@ async def put(request: Request) -> Response:
     state: Any = None
     if essence == "application/json":
         parsed = context.parsed_json(data)
-        definition = definition_of(name, parsed, server.urls, server.engine.sink_names)
+        definition = definition_of(
+            name, parsed, server.urls, server.engine.run_settings, server.engine.sink_names
+        )
         state = parsed.get("state")
     elif essence in (SPARQL, "", "text/plain", "application/x-www-form-urlencoded"):
-        definition = definition_of(name, {"text": context.text_of(data)}, server.urls)
+        definition = Definition(name, context.text_of(data))
     else:
         raise Problem(415, f"{SPARQL} or application/json", "media-type")
     state = _policy(state or request.query_params.get("state", "fresh"))
@@ -195,6 +197,8 @@ def describe(server: Context, standing: Standing) -> dict[str, Any]:
         "bind": definition.bind,
         "kb": definition.kb,
         "sinks": list(definition.sinks),
+        "entail": definition.entail,
+        "limits": definition.limits,
         "paused": definition.paused,
         "revision": standing.revision,
         "etag": standing.etag,

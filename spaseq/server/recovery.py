@@ -56,12 +56,11 @@ def recovered(
 
 
 def blamed(machine: Machine, stopped: RunStopped) -> list[tuple[str, int]]:
-    """The queries to take out after an error, with their revisions; all, if none is to blame."""
+    """The queries to take out after an error, with their revisions."""
     return [
         (standing.definition.name, standing.revision)
         for standing in (*machine.queries.values(), *machine.draining)
-        if standing.is_running
-        and stopped.query in (None, standing.draining or standing.definition.name)
+        if stopped.blames(standing)
     ]
 
 

@@ -1,30 +1,29 @@
-"""The events of several streams, in the order of time → the matches of the run."""
+"""The events of several streams, in the order of time → the matches of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import merge
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 from spaseq.runs import Run
-from spaseq.server.inputs import InputStream
 
 
-def matches_up_to(run: Run, streams: Sequence[InputStream], bound: int) -> Iterator[Match]:
-    """Match the events that wait up to a time, and close the time before it.
+def match_up_to(run: Run, queues: Sequence[Iterable[EventBatch]], bound: int) -> Iterator[Match]:
+    """Match events up to a time, and close the time before it.
 
     Args:
         run: The run.
-        streams: The streams that its queries read, in its order.
+        queues: The events of each stream that its queries read, in its order.
         bound: The time, in microseconds.
     """
     if len(run.clock.streams) == 1:
-        for batch in streams[0].release(bound):
+        for batch in queues[0]:
             yield from run.push_batch(batch)
     else:
-        yield from _merged(run, [list(stream.release(bound)) for stream in streams])
+        yield from _merged(run, list(map(list, queues)))
     clock = run.clock
     if clock.domain is not None and (clock.closed is None or bound > clock.closed):
         yield from run.advance(from_micros(bound, clock.domain))

@@ -19,7 +19,7 @@ from spaseq.server.auth import LOOPBACK_NAMES, Access, is_loopback, read_tokens
 from spaseq.server.board import Board
 from spaseq.server.context import Context, RequestLimits
 from spaseq.server.engine import Engine, EngineSettings
-from spaseq.server.machine import RunSettings
+from spaseq.server.run_options import RunSettings
 from spaseq.server.urls import AllowedUrls
 
 

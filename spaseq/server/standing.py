@@ -16,6 +16,7 @@ from spaseq.parser import ast
 from spaseq.program import Program, compile_each
 from spaseq.rdf.event import Parameter
 from spaseq.server.problems import Problem
+from spaseq.server.run_options import RunOptions, RunSettings, checked_entailment, checked_limits
 from spaseq.server.urls import AllowedUrls
 
 NAME = re.compile(r"[A-Za-z0-9_.~-]{1,128}")
@@ -35,6 +36,8 @@ class Definition:
         paused: Whether it sees no events at present.
         folder: Whether it comes from a file of the folder that the server watches.
         sinks: The names of the sinks that its matches go to.
+        entail: Its entailment regime, or `none`; None: that of the server.
+        limits: Name of a limit of `Program.start` → its value; the others are those of the server.
     """
 
     name: str
@@ -44,6 +47,8 @@ class Definition:
     paused: bool = False
     folder: bool = False
     sinks: Sequence[str] = field(default_factory=list)
+    entail: str | None = None
+    limits: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def etag(self) -> str:
@@ -82,6 +87,7 @@ class Standing:
         revision: The record of the journal that made it.
         streams: Name in the query → IRI of the streams that it reads.
         born: The record that registered it; its later versions have the same one.
+        options: Those of its run.
         failure: The error that took it out of the run; empty: none.
         draining: Its name in the run while it finishes its partial matches and begins no others;
             empty: it does not drain.
@@ -92,6 +98,7 @@ class Standing:
     revision: int
     streams: Mapping[str, str]
     born: int
+    options: RunOptions
     failure: str = ""
     draining: str = ""
     until: float | None = None
@@ -111,6 +118,28 @@ class Standing:
     @property
     def etag(self) -> str:
         return self.definition.etag
+
+    def state(self) -> list[Any]:
+        """The query as data for `restored`."""
+        return [
+            self.definition.to_dict(),
+            self.revision,
+            dict(self.streams),
+            self.born,
+            self.options.to_list(),
+            self.failure,
+            self.draining,
+            self.until,
+        ]
+
+    @staticmethod
+    def restored(data: Sequence[Any]) -> Standing:
+        """The query that `state` returned."""
+        definition, revision, streams, born, options, *rest = data
+        return Standing(
+            Definition.from_dict(definition), revision, streams, born,
+            RunOptions.of_list(options), *rest,
+        )  # fmt: skip
 
 
 def compile_all(definitions: Iterable[Definition]) -> Program:
@@ -139,7 +168,11 @@ def check_name(name: str) -> str:
 
 
 def definition_of(
-    name: str, data: Any, urls: AllowedUrls, known_sinks: Collection[str] = ()
+    name: str,
+    data: Any,
+    urls: AllowedUrls,
+    settings: RunSettings,
+    known_sinks: Collection[str] = (),
 ) -> Definition:
     """The definition in the JSON body of a PUT.
 
@@ -147,6 +180,7 @@ def definition_of(
         name: The name of the query.
         data: The body.
         urls: Checks the URLs in it.
+        settings: What holds for all queries.
         known_sinks: The names of the sinks that the operator has declared.
 
     Raises:
@@ -162,11 +196,6 @@ def definition_of(
     text = data.get("text")
     if not isinstance(text, str):
         raise Problem(422, "text: the query, a string, is missing", "definition")
-    for key in ("entail", "limits"):
-        if data.get(key):
-            raise Problem(
-                422, f"{key}: is that of the server, for all queries: spaseq serve --help", key
-            )
     sinks = data.get("sinks") or []
     _check(
         isinstance(sinks, list) and all(isinstance(one, str) for one in sinks),
@@ -188,7 +217,14 @@ def definition_of(
     paused = data.get("paused", False)
     _check(isinstance(paused, bool), "paused: true or false")
     return Definition(
-        name, text, bindings_of(data.get("bind")), kb, paused, sinks=list(dict.fromkeys(sinks))
+        name,
+        text,
+        bindings_of(data.get("bind")),
+        kb,
+        paused,
+        sinks=list(dict.fromkeys(sinks)),
+        entail=checked_entailment(data.get("entail")),
+        limits=checked_limits(data.get("limits"), settings),
     )
 
 

@@ -32,8 +32,14 @@ cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 n
     cdef Numeral numeral
     cdef term_t number
     # A numeral may have become a permanent term of the dictionary.
-    if not term & LOCAL and (not is_numeral(term) or source.version == target.version):
+    if (
+        not term & LOCAL
+        and <void*>source.dictionary == <void*>target.dictionary
+        and (not is_numeral(term) or source.version == target.version)
+    ):
         return term
+    if term == 0:
+        return 0
     record = written_record(source, term, &numeral)
     number = known_term(target, record.hash, record.text, record.size)
     return number if number else target.enter(record.hash, record.text, record.size, True)

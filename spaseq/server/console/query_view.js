@@ -177,6 +177,7 @@ function textForm(part, shared, { name, text, verb, policies }) {
       .map(([value, label]) => h("option", { value }, label)));
   const button = h("button.primary", { title: "Ctrl+Enter" }, verb);
   let etag = null;
+  let others = {}; // what a replacement keeps
   let form = null;
   let writer = null;
   const show = (diagnostics) => fill(problems, diagnostics.map((one) => h(`li.${one.severity || "error"}`, {},
@@ -184,7 +185,7 @@ function textForm(part, shared, { name, text, verb, policies }) {
     one.hint ? h("span.soft", {}, ` – ${one.hint}`) : null)));
   const submit = async () => {
     if (!form.reportValidity()) return;
-    const definition = { text: writer.text() };
+    const definition = { ...others, text: writer.text() };
     if (policies) definition.state = policy.value;
     button.disabled = true;
     try {
@@ -220,6 +221,8 @@ function textForm(part, shared, { name, text, verb, policies }) {
   return {
     load(query) {
       etag = query.etag;
+      const { bind, kb, sinks, entail, limits, paused } = query;
+      others = { bind, kb, sinks, entail, limits, paused };
       if (writer) writer.set(query.text); else pending = query.text;
     },
     focus: () => writer?.focus(),

@@ -236,12 +236,10 @@ class _Drawn:
 
     def save(self) -> None:
         """Make a checkpoint, as data; records that it does not need are forgotten."""
-        run, machine = self.machine.run, self.machine
+        machine = self.machine
         needed = machine.first_needed()
         header = {"journal": self.journal.next, "machine": machine.state()}
-        self.checkpoint = Checkpoint(
-            1, json.loads(json.dumps(header)), b"" if run is None else run.save()
-        )
+        self.checkpoint = Checkpoint(1, json.loads(json.dumps(header)), machine.runs.save())
         forgotten, self.needed = self.needed, self.journal.next if needed is None else needed
         assert self.needed >= forgotten
         self.kept = len(self.matches)
@@ -317,7 +315,8 @@ def test_crashes_at_any_time_lose_and_repeat_nothing(tmp_path: Path, seed: int) 
                 one = Chunk(trade(later, number), {"count": later}, media_type="application/trig")
                 history.do(*chunk_record("news", one))
             if draw.random() < 0.1:
-                query = Definition(f"rise{number}", RISE)
+                limits = draw.choice(({}, {}, {"max_groups": 1000}))
+                query = Definition(f"rise{number}", RISE, limits=limits)
                 history.do({"do": "query", "definition": query.to_dict(), "state": "fresh"})
             if crashes and dice.random() < 0.4:
                 history.save()
