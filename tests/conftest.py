@@ -17,8 +17,8 @@ settings.register_profile("any", deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "any")
 
-# Tests start the command line hundreds of times. Without kept bytecode, each start compiles the whole
-# package again, which doubles its time.
+# Tests start the command line hundreds of times. Without kept bytecode, each start compiles the
+# whole package again, which doubles its time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 

@@ -105,6 +105,8 @@ def read_queries(paths: Sequence[str], texts: Sequence[str] = ()) -> list[QueryF
         raise click.UsageError("give a query: QUERY.rq, - for standard input, or -q TEXT")
     if paths.count(STDIN) > 1:
         raise click.UsageError("standard input is given for two queries")
+    for path in paths:
+        _refuse_events(path)
     given = [(_shown(path), _stem(path), _text(path)) for path in paths]
     given += [("-q", "query", text) for text in texts]
     queries: list[QueryFile] = []
@@ -123,6 +125,18 @@ def _shown(path: str) -> str:
 
 def _stem(path: str) -> str:
     return "query" if path == STDIN else os.path.splitext(os.path.basename(path))[0]
+
+
+def _refuse_events(path: str) -> None:
+    """Refuse a file whose extension names a format of events, before it is read as a query."""
+    from spaseq.io.recognition import extension_syntax
+    from spaseq.io.rows.formats import row_format_of
+
+    if extension_syntax(path) is not None or row_format_of(path) is not None:
+        raise click.UsageError(
+            f"{path} is a file of events, and a query is expected here: give the events as "
+            f"--stream NAME={path}"
+        )
 
 
 def _text(path: str) -> str:

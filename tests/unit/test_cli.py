@@ -211,6 +211,8 @@ def test_output_onto_an_input_is_refused(shell: Shell, tmp_path: Path) -> None:
         (["q.rq", "--stream", "s=-", "--stream", "s=-"], "- is given twice"),
         (["q.rq", "--stream", "s=q.rq"], "by its content, the file was taken for TriG"),
         (["none.rq", "--stream", "s=s.nq"], "the query none.rq cannot be read: No such file"),
+        (["q.rq", "s.nq"], "s.nq is a file of events, and a query is expected here: give"),
+        (["q.rq", "s.csv.gz"], "give the events as --stream NAME=s.csv.gz"),
         (["latin.rq", "--stream", "s=s.nq"], "the query latin.rq is not UTF-8"),
         (["q.rq", "--stream", "s=s.nq", "--events", "triples:0"], "triples:N"),
         (["q.rq", "--stream", "s=s.nq", "--lateness", "soon"], "is not a duration"),
