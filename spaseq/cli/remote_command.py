@@ -135,7 +135,7 @@ def add(
     sinks: Sequence[str],
     entail: Any,
     **limits: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Register queries, or replace those with the same names."""
     if name is not None and len(files) > 1:
         raise click.UsageError("--name is for one query")
