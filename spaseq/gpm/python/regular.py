@@ -102,6 +102,14 @@ def _options(captures: bool = False) -> re2.Options:
 
 _REFERENCE = re.compile(r"\$(?:([0-9]{1,3})(?![0-9A-Za-z_])|\{([0-9]{1,3})\})")
 """A group in a replacement. Other uses of the dollar sign are left to pyoxigraph."""
+_DIGITS_AND_LETTER = re.compile(r"\$\$|\$([0-9]+)(?=[A-Za-z_])")
+
+
+def explicit(replacement: str) -> str:
+    """The replacement with `${1}T` for `$1T`, in which pyoxigraph reads the group `1T`."""
+    return _DIGITS_AND_LETTER.sub(
+        lambda found: found[0] if found[1] is None else f"${{{found[1]}}}", replacement
+    )
 
 
 def replacer(pattern: str, flags: str, replacement: str) -> Change | None:
@@ -122,6 +130,7 @@ def _replacer(pattern: str, flags: str, replacement: str) -> Change | None:
     test = None if given is None else compiled(*given)
     if given is None or test is None or test(""):
         return None
+    replacement = explicit(replacement)
     literals: list[str] = _REFERENCE.split(replacement)[::3]
     groups = [int(found[1] or found[2]) for found in _REFERENCE.finditer(replacement)]
     if any("$" in literal for literal in literals):

@@ -156,4 +156,5 @@ def replace(
     if change is not None:
         return _text_like(change(text.text), text)
     rest = () if flags is None else (flags,)
-    return _reference("REPLACE", text, pattern, replacement, *rest)
+    explicit = string(regular.explicit(replacement.text))
+    return _reference("REPLACE", text, pattern, explicit, *rest)

@@ -9,7 +9,7 @@ import pyoxigraph as ox
 import pytest
 
 from spaseq.gpm.python import pyoxigraph_call, regular
-from spaseq.gpm.python.strings import regex
+from spaseq.gpm.python.strings import regex, replace
 from spaseq.rdf._values import string
 
 SIZE = 2000
@@ -136,10 +136,17 @@ def test_replacements_are_those_of_the_reference() -> None:
         change = regular.replacer(pattern, flags, replacement)
         if change is not None:
             compiled += 1
-            arguments = tuple(map(ox.Literal, (text, pattern, replacement, flags)))
+            explicit = regular.explicit(replacement)
+            arguments = tuple(map(ox.Literal, (text, pattern, explicit, flags)))
             expected = pyoxigraph_call.call("REPLACE", arguments)
             assert expected == ox.Literal(change(text)), arguments
     assert compiled > 150
+
+
+def test_letters_may_follow_the_number_of_a_group() -> None:
+    assert replace(string("ab"), string("(.)(.)"), string("$2T$1_")) == string("bTa_")
+    # pyoxigraph replaces matches of the empty text
+    assert replace(string("ab"), string("(b*)"), string("$1T")) == string("TabT")
 
 
 def test_replacements_take_linear_time() -> None:
