@@ -167,6 +167,17 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
         ["--time-unit", "ms"],
     ),
     "microseconds": ({"ts": [MICROS] * 2}, ["use --time-unit us"], ["--time-unit", "us"]),
+    "times without seconds": (
+        {"when": ["2026-01-05T09:00", "2026-01-05 09:10"]},
+        ['BIND(CONCAT(?when, ":00") AS ?_time)'],
+        [],
+    ),
+    "dates with points": (
+        {"day": ["05.01.2026", "06.01.2026"]},
+        ['BIND(REPLACE(?day, "(..)[.](..)[.](....)", "$3-$2-$1") AS ?_time)'],
+        [],
+    ),
+    "times with points": ({"at": ["05.01.2026 09:00:00"] * 2}, ['"$3-$2-$1T$4") AS ?_time)'], []),
     "a name before another": (
         {"birthday": ["2026-01-05"] * 2, "created_at": ["2026-01-05"] * 2},
         ["BIND(?created_at AS ?_time)", "BIND(xsd:date(?birthday) AS ?birthday_value)"],
@@ -225,6 +236,16 @@ def test_suggestions(name: str, shell: Shell) -> None:
     shell.file("m.rq", shell.out)
     assert shell("map", "m.rq", "rows.parquet", *options, "--format", "nquads") == 0, shell.err
     assert shell.out.count("generatedAtTime") == 2
+
+
+def test_cells_between_semicolons(shell: Shell) -> None:
+    shell.file("rows.csv", "when;item;price\n05.01.2026 09:00;a,b;1,09\n05.01.2026 09:10;;12\n")
+    assert shell("map", "--suggest", "rows.csv") == 0
+    shell.file("m.rq", shell.out)
+    assert shell("map", "m.rq", "rows.csv", "--format", "nquads") == 0, shell.err
+    assert '"2026-01-05T09:10:00Z"' in shell.out
+    assert '<http://example.org/item> "a,b"' in shell.out
+    assert '/price> "1.09"^^<http://www.w3.org/2001/XMLSchema#decimal>' in shell.out
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n"])

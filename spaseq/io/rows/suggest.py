@@ -35,10 +35,30 @@ _CASTS: Sequence[tuple[str, re.Pattern[str]]] = (
     ),
 )
 """Datatype → the strings that are cast to it; numbers with leading zeros remain strings."""
-_TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
-    r"(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+_DECIMAL_COMMA = re.compile(r"-?[0-9]+(?:,[0-9]+)?")
+_TIMES: Sequence[tuple[re.Pattern[str], str]] = (
+    (
+        re.compile(
+            r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
+            r"(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+        ),
+        "{}",
+    ),
+    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"), 'CONCAT({}, ":00")'),
+    (
+        re.compile(r"[0-9]{2}\.[0-9]{2}\.[0-9]{4}"),
+        'REPLACE({}, "(..)[.](..)[.](....)", "$3-$2-$1")',
+    ),
+    (
+        re.compile(r"[0-9]{2}\.[0-9]{2}\.[0-9]{4} [0-9]{2}:[0-9]{2}"),
+        'REPLACE({}, "(..)[.](..)[.](....) (.*)", "$3-$2-$1T$4:00")',
+    ),
+    (
+        re.compile(r"[0-9]{2}\.[0-9]{2}\.[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}"),
+        'REPLACE({}, "(..)[.](..)[.](....) (.*)", "$3-$2-$1T$4")',
+    ),
 )
+"""Forms of times → the expression of a column that is a timestamp."""
 _TIME_NAMES = re.compile(
     r"(?:.*_)?(?:time|timestamp|datetime|date|ts|epoch)|(?:.*_)?(?:created|updated|occurred)(?:_at)?",
     re.IGNORECASE,
@@ -69,12 +89,14 @@ def suggest(path: str, format_: str | None = None) -> str:
         }
     finally:
         table.close()
-    return "\n".join(_Suggestion(path, values).lines()) + "\n"
+    comma = getattr(table, "delimiter", "") == ";"
+    return "\n".join(_Suggestion(path, values, comma).lines()) + "\n"
 
 
 class _Suggestion:
-    def __init__(self, path: str, values: dict[Column, list[Any]]):
+    def __init__(self, path: str, values: dict[Column, list[Any]], decimal_comma: bool):
         self._all = values
+        self._decimal_comma = decimal_comma
         variables = [column.variable for column in values]
         self._usable = [
             column
@@ -99,7 +121,7 @@ class _Suggestion:
             cast = self._cast(column)
             if cast and column is not time:
                 value = f"?{self._new(column.variable + '_value')}"
-                binds.append(f"  BIND(xsd:{cast}(?{column.variable}) AS {value})")
+                binds.append(f"  BIND({cast.format(f'?{column.variable}')} AS {value})")
             if column is not time:
                 objects.append(f"{_predicate(column.variable)} {value}")
         yield f"PREFIX : <{_NAMESPACE}>"
@@ -117,7 +139,8 @@ class _Suggestion:
             unit = self._unit(time)
             if unit not in ("", "s"):
                 yield f"  # ?{time.variable} counts units of {unit}: use --time-unit {unit}"
-            yield f"  BIND(?{time.variable} AS ?{TIME})"
+            expression = (self._time_form(time) or "{}").format(f"?{time.variable}")
+            yield f"  BIND({expression} AS ?{TIME})"
         else:
             yield f"  # No column looks like a time: BIND ?{TIME}, or use --arrival-time."
         for column in self._all:
@@ -148,7 +171,7 @@ class _Suggestion:
         return f'  BIND(IRI(CONCAT("{place}", STR(?{ROW}))) AS ?{subject})'
 
     def _cast(self, column: Column) -> str:
-        """The datatype that all strings of a column are cast to; empty: none."""
+        """The cast of all strings of a column, with `{}` for its variable; empty: none."""
         import pyarrow as pa
 
         is_ = pa.types
@@ -161,7 +184,9 @@ class _Suggestion:
         found = self._known[column]
         for name, form in _CASTS:
             if found and all(form.fullmatch(value) for value in found):
-                return name
+                return f"xsd:{name}({{}})"
+        if self._decimal_comma and found and all(map(_DECIMAL_COMMA.fullmatch, found)):
+            return 'xsd:decimal(REPLACE({}, ",", "."))'
         return ""
 
     def _time(self) -> Column | None:
@@ -175,14 +200,21 @@ class _Suggestion:
         return next(filter(self._is_date_time, self._usable), None)
 
     def _is_date_time(self, column: Column) -> bool:
+        return self._time_form(column) is not None
+
+    def _time_form(self, column: Column) -> str | None:
+        """The timestamp of a column of times, with `{}` for its variable; None: no such column."""
         import pyarrow as pa
 
         if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-            return True
+            return "{}"
         found = self._known[column]
-        return bool(found) and all(
-            isinstance(value, str) and _TIME.fullmatch(value) for value in found
-        )
+        if not found or not all(isinstance(value, str) for value in found):
+            return None
+        for form, expression in _TIMES:
+            if all(map(form.fullmatch, found)):
+                return expression
+        return None
 
     def _is_epoch(self, column: Column) -> bool:
         return self._unit(column) != ""

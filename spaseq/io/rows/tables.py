@@ -1,6 +1,7 @@
 """Files and data frames → Arrow record batches, with only the columns that are asked for.
 
 CSV and TSV have a header; their columns are strings, and an empty cell is null unless it is quoted.
+The cells of CSV are separated by semicolons if the header has semicolons and no comma.
 The columns of JSON lines have the types of the first `JSON_HEAD` bytes of the file. Texts are read
 in blocks, other files by their own batches. Invariant: a row's number counts the rows of its file
 from 1, malformed ones included. Memory: some blocks, or one batch.
@@ -264,14 +265,18 @@ class _Csv(_Text):
 
         super().__init__(name, path, file)
         self._invalid = invalid
-        self._delimiter = delimiter
         self._ahead = self._head(BLOCK)
+        first = self._ahead.lstrip(b"\r\n").partition(b"\n")[0]
+        if delimiter == "," and b";" in first and b"," not in first:
+            delimiter = ";"
+        self.delimiter = delimiter
+        """The separator of cells: a comma, a tab, or `;` if the header has no comma."""
         names = self._header()
         self.schema = None if names is None else [pa.field(each, pa.string()) for each in names]
 
     def _header(self) -> list[str] | None:
         text = self._ahead.decode("utf-8-sig", "surrogateescape")
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
         for cells in lines:
             if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
                 raise InputError("the header is not UTF-8", self.name)
@@ -297,7 +302,7 @@ class _Csv(_Text):
                 file,
                 pc.ReadOptions(use_threads=False, block_size=BLOCK),
                 pc.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=skip
+                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=skip
                 ),
                 pc.ConvertOptions(
                     column_types=names,
