@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import pyoxigraph as ox
 
@@ -36,6 +37,7 @@ class ValueMissingError(Exception):
     """SPARQL's error."""
 
 
+@lru_cache(maxsize=1 << 16)
 def is_beyond(term: object) -> bool:
     """Whether a term is an integer or decimal of many digits, or of a datatype with a range."""
     if isinstance(term, ox.Literal) and term.datatype.value in DERIVED:

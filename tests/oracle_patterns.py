@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import oracle_numbers
@@ -87,6 +88,19 @@ class Gpm:
     filters: tuple[ast.Expr, ...]
     binds: frozenset[str]
 
+    @cached_property
+    def constants(self) -> list[ox.Literal]:
+        return constants(self.pattern)
+
+    @cached_property
+    def computed(self) -> frozenset[str]:
+        """The variables of arithmetic and comparisons, whose results have no spelling."""
+        return frozenset(
+            part.variable.name
+            for part in ast.walk(self.pattern)
+            if isinstance(part, ast.Bind) and isinstance(part.expression, ast.Unary | ast.Binary)
+        )
+
 
 def gpm_of(define: ast.Define, iris: Mapping[str, str]) -> Gpm:
     elements = define.pattern.elements
@@ -129,8 +143,12 @@ class Graphs:
         ]
         self._stores: dict[tuple[int, frozenset[Term]], tuple[Event, ox.Store]] = {}
         self._solutions: dict[tuple[str, int], list[Mapped]] = {}
+        self._patterns: dict[tuple[str, frozenset[Term]], str] = {}
         self._texts: dict[tuple[object, ...], tuple[ast.Expr, str]] = {}
         self._values: dict[tuple[object, ...], Term | None] = {}
+        self._truths: dict[tuple[object, ...], bool] = {}
+        self._searching: dict[int, tuple[ast.Expr, bool]] = {}
+        """By id, whether an expression has an EXISTS; the expression, so that it keeps its id."""
 
     def solutions(self, gpm: Gpm, event: Event) -> list[Mapped]:
         """eval(P, G, D): the distinct solutions, the variable of `AT` among them."""
@@ -141,35 +159,38 @@ class Graphs:
 
     def _solve(self, gpm: Gpm, event: Event) -> Iterable[Mapped]:
         spelled: dict[Term, set[Term]] = {}
-        for literal in (*self._literals(event), *constants(gpm.pattern)):
+        for literal in (*self._literals(event), *gpm.constants):
             spelled.setdefault(canonical(literal), set()).add(literal)
-        odd = {
+        odd = frozenset(
             literal
             for short, literals in spelled.items()
             for literal in literals - {short}
             if len(literals) > 1
-        }
-        pattern = rewritten(gpm.pattern, _without_case)
-        text = format_pattern(rewritten(pattern, lambda node: _hidden_in(node, odd)))
-        result = self._store(event, frozenset(odd)).query(
-            f"SELECT DISTINCT * {text}", custom_functions=CUSTOM
+        )
+        result = self._store(event, odd).query(
+            f"SELECT DISTINCT * {self._pattern(gpm, odd)}", custom_functions=CUSTOM
         )
         assert isinstance(result, ox.QuerySolutions)
         names = [variable.value for variable in result.variables]
-        computed = {
-            part.variable.name
-            for part in ast.walk(gpm.pattern)
-            if isinstance(part, ast.Bind) and isinstance(part.expression, ast.Unary | ast.Binary)
-        }
         for row in result:
             found = {
-                name: term if name in computed else self._as_written(term, spelled)
+                name: term if name in gpm.computed else self._as_written(term, spelled)
                 for name, term in zip(names, row, strict=True)
                 if term is not None
             }
             if gpm.at is not None and found.setdefault(gpm.at, event.time.term) != event.time.term:
                 continue
             yield found
+
+    def _pattern(self, gpm: Gpm, odd: frozenset[Term]) -> str:
+        """The text of a pattern, with its constants hidden as those of the data are."""
+        key = (gpm.name, odd)
+        if key not in self._patterns:
+            pattern = rewritten(gpm.pattern, _without_case)
+            self._patterns[key] = format_pattern(
+                rewritten(pattern, lambda node: _hidden_in(node, odd))
+            )
+        return self._patterns[key]
 
     def _as_written(self, term: Term, spelled: Mapping[Term, set[Term]]) -> Term:
         if isinstance(term, ox.Triple):
@@ -200,11 +221,28 @@ class Graphs:
 
     def holds(self, condition: ast.Expr, values: Mapping[str, Term | None], event: Event) -> bool:
         """Whether a filter is true; an error is false."""
+        key = (id(condition), *self._read(condition, values, event))
+        if key not in self._truths:
+            self._truths[key] = self._truth(condition, values, event)
+        return self._truths[key]
+
+    def _truth(self, condition: ast.Expr, values: Mapping[str, Term | None], event: Event) -> bool:
         try:
             return oracle_numbers.truth_of(condition, values)
         except oracle_numbers.NotNumericError:
             found = self._ask(condition, "IF(({}), true, false)", values, event)
         return found is not None and found.value == "true"
+
+    def _read(
+        self, expression: ast.Expr, values: Mapping[str, Term | None], event: Event | None
+    ) -> tuple[tuple[tuple[str, Term], ...], int | None]:
+        """What an expression reads: the variables that are bound, and its event, for an EXISTS."""
+        if id(expression) not in self._searching:
+            searches = any(isinstance(part, ast.Exists) for part in ast.walk(expression))
+            self._searching[id(expression)] = (expression, searches)
+        searches = event is not None and self._searching[id(expression)][1]
+        bound = tuple((name, term) for name, term in values.items() if term is not None)
+        return bound, id(event) if searches else None
 
     def value(
         self, expression: ast.Expr, values: Mapping[str, Term | None], event: Event | None
@@ -229,15 +267,12 @@ class Graphs:
         values: Mapping[str, Term | None],
         event: Event | None,
     ) -> Term | None:
-        exists = event is not None and any(
-            isinstance(part, ast.Exists) for part in ast.walk(expression)
-        )
-        bound = tuple((name, term) for name, term in values.items() if term is not None)
-        place = id(event) if exists else None
+        bound, place = self._read(expression, values, event)
         key = (id(expression), form, bound, place)
         if key not in self._values:
             text = self._text(expression, frozenset(name for name, _ in bound))
-            store = self._store(event) if exists and event is not None else ox.Store()
+            searched = place is not None and event is not None
+            store = self._store(event) if searched else ox.Store()
             self._values[key] = _row(store, form.format(text), bound)
         return self._values[key]
 
@@ -311,7 +346,7 @@ def _without_case(node: Any) -> Any | None:
     return replace(node, arguments=tuple(small))
 
 
-def _hidden_in(node: Any, odd: set[Term]) -> Any | None:
+def _hidden_in(node: Any, odd: frozenset[Term]) -> Any | None:
     """Constants that stand for terms are hidden as the data's are, those in filters are not."""
     if isinstance(node, ast.Filter | ast.Bind):
         return node

@@ -13,6 +13,7 @@ waits in the partial match until the next step is joined, or the window closes.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -427,6 +428,7 @@ class Derivations:
     ):
         self.root, self.reading, self.window = root, reading, window
         self.events, self.partition = events, tuple(partition)
+        self.instants = [event.instant for event in events]
         self.members = {
             id(event): {
                 tuple(found[name] for name in self.partition)
@@ -476,10 +478,13 @@ class Derivations:
     def contiguous(self, after: Instant, before: Instant, key: tuple[Term | None, ...]) -> bool:
         """No event of the declared streams (with PARTITION BY, of the partition) in between."""
         return not any(
-            after < event.instant < before
-            and (not self.partition or key in self.members[id(event)])
-            for event in self.events
+            event.instant < before and (not self.partition or key in self.members[id(event)])
+            for event in self.later(after)
         )
+
+    def later(self, instant: Instant | None) -> Sequence[Event]:
+        """The events after an instant; None: all."""
+        return self.events[0 if instant is None else bisect_right(self.instants, instant) :]
 
     # -------------------------------------------------------------- one step
 
@@ -504,10 +509,9 @@ class Derivations:
             number, place = todo[len(chosen)]
             fellows = [e for e, (n, _) in zip(chosen, todo, strict=False) if n == number]
             used = [*taken, *(e.event for e in chosen)]
-            for event in self.events:
+            for event in self.later(m.last):
                 if (
                     event.stream in place.gpm.streams
-                    and (m.last is None or event.instant > m.last)
                     and within(m, event)
                     and not any(event is other for other in used)
                     and all(e.event.time.micros == event.time.micros for e in fellows)
