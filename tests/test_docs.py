@@ -22,17 +22,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 import pytest
 from cases import EXAMPLE, Case, Result, _case, differences
 from test_suite import engine, oracle
 
 import spaseq
+from spaseq.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -170,6 +174,7 @@ def test_a_faulty_query_is_explained_as_shown(example: Example) -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A place to run a document in: the examples are where they are in the checkout."""
+    monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -231,16 +236,31 @@ def printed(command: str) -> str:
     if words[0] == "cat":
         return "".join(Path(name).read_text("utf-8") for name in words[1:])
     assert words[0] == "spaseq", f"{command}: documents show spaseq, cat and make only"
-    here = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
-    result = subprocess.run(
-        [sys.executable, "-m", "spaseq", *words[1:]],
-        env=here,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return result.stdout
+    with TemporaryFile("w+", encoding="utf-8") as file:
+        with writing_to(file):
+            main(words[1:])
+        file.seek(0)
+        return file.read()
+
+
+@contextmanager
+def writing_to(file: IO[str]) -> Iterator[None]:
+    """What this process prints, from compiled code too, as if `> file 2>&1` were at its start."""
+    kept = os.dup(1), os.dup(2)
+    for number in (1, 2):
+        os.dup2(file.fileno(), number)
+    try:
+        with (
+            open(1, "w", encoding="utf-8", closefd=False) as out,
+            open(2, "w", encoding="utf-8", closefd=False, buffering=1) as errors,
+            redirect_stdout(out),
+            redirect_stderr(errors),
+        ):
+            yield
+    finally:
+        for number, before in zip((1, 2), kept, strict=True):
+            os.dup2(before, number)
+            os.close(before)
 
 
 def test_make_demo_prints_what_the_readme_shows() -> None:
