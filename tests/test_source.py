@@ -1,4 +1,4 @@
-"""The sources themselves: style, types, layers, sizes, and whether the paths they name exist.
+"""The sources themselves: style, layers, sizes, and whether the paths they name exist.
 
 Run with the other tests, so that one command is the gate. The layers are those of
 docs/architecture.md: a module imports only from stages to the left of its own.
@@ -90,7 +90,7 @@ def shown(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-# ------------------------------------------------------------------ style and types
+# ------------------------------------------------------------------ style
 
 
 def run(*command: str) -> None:
@@ -106,10 +106,6 @@ def test_ruff_finds_nothing() -> None:
 
 def test_ruff_would_format_nothing() -> None:
     run("ruff", "format", "--check", ".")
-
-
-def test_mypy_finds_nothing() -> None:
-    run("mypy")
 
 
 def test_the_version_is_told_once() -> None:
