@@ -546,7 +546,7 @@ def _disjoint(
         if isinstance(term, ox.NamedNode | ox.Literal) and term.value in texts:
             other = texts[term.value]
             return (
-                f"?{name} has the same text in {first} and {last}, but is another term: "
+                f"?{name} has the same text in {first} and {last}, but is a different term: "
                 f"{term} ({kind_of(term)}) and {other} ({kind_of(other)})"
             )
     left = ", ".join(shown_term(term, prefixes) for term in ours[:SHOWN])

@@ -242,7 +242,10 @@ class _Inquiry:
         occurrences = self._awaited(state)
         for occurrence in occurrences:
             if not self._has_rows(occurrence):
-                return list(self._gpm(occurrence))[-1]
+                lines = list(self._gpm(occurrence))
+                if state.ended and len(lines) == 1:
+                    break  # no event lacks the pattern: a negation ended the partial matches
+                return lines[-1]
         for line in self._join_causes([state]):
             return line
         for occurrence in occurrences:
@@ -352,7 +355,7 @@ class _Inquiry:
             yield f"{_counted(state.early, 'event')} arrived while no partial match was waiting"
         if state.unjoined:
             rows = _counted(state.unjoined, "row")
-            yield f"{rows} agreed with no waiting partial match on {self._index(state)}"
+            yield f"{rows} did not agree with any waiting partial match on {self._index(state)}"
         for occurrence in self._awaited(state):
             yield from self._rejections(occurrence)
         yield from self._refusals(state)
@@ -471,7 +474,7 @@ class _Inquiry:
         if state.passed_over:
             strict = joins_strictly(self.query.plan, self.notation.automaton)
             strategy = "EMIT STRICT" if strict else STRATEGIES[state.place.operator]
-            yield f"{strategy} passed over {_counted(state.passed_over, 'candidate')}"
+            yield f"{strategy} rejected {_counted(state.passed_over, 'candidate')}"
         if state.forbidden:
             guards = self.notation.guards(state.place.guards)
             yield f"{guards} forbade {_counted(state.forbidden, 'candidate')}"

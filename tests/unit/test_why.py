@@ -110,7 +110,7 @@ CAUSES = {
     ),
     "another-kind-of-term": (
         query("?x :of ?k", "?y :by ?k"), ['a of "7"', "b by 7", 'c of "7"'],
-        '?k has the same text in A and B, but is another term: "7" (a string) and '
+        '?k has the same text in A and B, but is a different term: "7" (a string) and '
         '"7"^^<http://www.w3.org/2001/XMLSchema#integer> (a number)',
     ),
     "a-filter-across-steps": (
@@ -122,6 +122,17 @@ CAUSES = {
         "A: the knowledge base has no graph :shops",
     ),
 }  # fmt: skip
+
+
+def test_a_negation_is_named_before_the_step_it_prevented() -> None:
+    text = query("?x :price 12", "?y :price 11", "A ; !N ; B")
+    text = text[:-1] + "DEFINE GPM N ON s { ?z :price 13 } }"
+    run = spaseq.compile(text).start()
+    events = [(S, at, graph(each)) for at, each in enumerate([*NUMBERS, "c price 11"])]
+    for event in events:
+        assert not run.push(*event)
+    found = first_obstacle(run.evaluation, sampled(events, str, run.clock))
+    assert found == "2: A !N ; B never advanced: !N removed 1 group waiting here"
 
 
 @pytest.mark.filterwarnings("ignore::spaseq.QueryWarning")

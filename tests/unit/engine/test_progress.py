@@ -112,7 +112,7 @@ def test_a_residual_filter_was_never_true() -> None:
         push(run, time, f"k b {value}")
     lines = told(run)
     assert "B: 4 rows in the events" in lines
-    assert "4 rows agreed with no waiting partial match on ?k, ?y > ?x" in lines
+    assert "4 rows did not agree with any waiting partial match on ?k, ?y > ?x" in lines
 
 
 def test_an_order_that_is_not_the_whole_filter_is_told_with_equal_ones() -> None:
@@ -121,7 +121,7 @@ def test_an_order_that_is_not_the_whole_filter_is_told_with_equal_ones() -> None
     push(run, 2, "k b 6")
     push(run, 3, "k b 7")
     lines = told(run)
-    assert "1 row agreed with no waiting partial match on ?k, ?y >= ?x" in lines
+    assert "1 row did not agree with any waiting partial match on ?k, ?y >= ?x" in lines
     assert "B: FILTER(?y > ?x && ?y < ?x + 9) was not true 1 time" in lines
 
 
@@ -144,7 +144,7 @@ def test_nobody_waited_for_that_value() -> None:
     run = program().start()
     push(run, 1, "k a 1")
     push(run, 2, "j b 1")
-    assert "1 row agreed with no waiting partial match on ?k" in told(run)
+    assert "1 row did not agree with any waiting partial match on ?k" in told(run)
 
 
 def test_a_value_without_an_index_disagreed() -> None:
@@ -162,7 +162,7 @@ def test_strict_contiguity_passed_over() -> None:
     push(run, 3, "k b 1")
     push(run, 4, "k b 1")
     lines = told(run)
-    assert "strict contiguity passed over 1 candidate" in lines
+    assert "strict contiguity rejected 1 candidate" in lines
     assert "2 events arrived while no partial match was waiting" in lines
 
 
@@ -224,7 +224,7 @@ def test_emit_let_nothing_through() -> None:
     push(run, 1, "k a 1")
     push(run, 2, "")
     push(run, 3, "k b 1")
-    assert "EMIT STRICT passed over 1 candidate" in told(run)
+    assert "EMIT STRICT rejected 1 candidate" in told(run)
 
 
 def test_the_silent_stream_is_named() -> None:
