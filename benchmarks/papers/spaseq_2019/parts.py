@@ -21,7 +21,6 @@ from feeds import Feed
 from figure import Axis, Figure, Line, Point, main
 
 import spaseq
-from spaseq.io.source import Source
 from spaseq.pipeline import matches
 
 RISING = {
@@ -44,7 +43,7 @@ def seconds(program: spaseq.Program, feed: Feed) -> tuple[list[float], int]:
     gc.collect()
     run = program.start()
     started = process_time()
-    batches = list(_source(feed, run).batches())
+    batches = list(feed.source(run).batches())
     read = process_time() - started
     patterns = run.rows.matchers
     started = process_time()
@@ -54,13 +53,9 @@ def seconds(program: spaseq.Program, feed: Feed) -> tuple[list[float], int]:
     matched = process_time() - started
     run = program.start()
     started = process_time()
-    found = sum(1 for _ in matches(run, _source(feed, run)))
+    found = sum(1 for _ in matches(run, feed.source(run)))
     whole = process_time() - started
     return [read, matched, max(whole - read - matched, 0.0)], found
-
-
-def _source(feed: Feed, run: spaseq.Run) -> Source:
-    return Source(feed.iri, [str(feed.path)], relevance=run.relevance)
 
 
 def figure(short: bool) -> Figure:

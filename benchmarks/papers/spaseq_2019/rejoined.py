@@ -23,7 +23,6 @@ from feeds import Feed
 from figure import Axis, Figure, Line, Point, main
 
 import spaseq
-from spaseq.io.source import Source
 from spaseq.pipeline import matches
 
 MINUTES = (1, 2, 5, 10)
@@ -55,7 +54,7 @@ def rejoined(feed: Feed, minutes: int) -> tuple[float, int]:
     """Seconds for the last events, and their matches."""
     held: deque[tuple[int, list[ox.Quad]]] = deque()
     store = ox.Store()
-    events = list(Source(feed.iri, [str(feed.path)]))
+    events = list(feed.source())
     found, seconds = 0, 0.0
     for number, event in enumerate(events):
         end = ox.NamedNode(f"{feeds.EX}e{number}")
@@ -79,8 +78,8 @@ def rejoined(feed: Feed, minutes: int) -> tuple[float, int]:
 def ending_last(feed: Feed, query: str) -> int:
     """How many matches of this engine the last events end."""
     run = spaseq.compile(query).start()
-    ends = [match.end.micros for match in matches(run, Source(feed.iri, [str(feed.path)]))]
-    last = list(Source(feed.iri, [str(feed.path)]))[-MEASURED:]
+    ends = [match.end.micros for match in matches(run, feed.source())]
+    last = list(feed.source())[-MEASURED:]
     return sum(end >= last[0].time.micros for end in ends)
 
 
@@ -88,7 +87,7 @@ def figure(short: bool) -> Figure:
     minutes, events, passes = (MINUTES[:1], 2_000, 1) if short else (MINUTES, 60_000, 3)
     queries = {float(n): feeds.of_trades("P1 ; P2 ; P3", PATTERNS, n) for n in minutes}
     with feeds.trades(events) as feed:
-        ours = feeds.rates(queries, feed, passes)
+        ours = feeds.rates(queries, [feed], passes)
     others = []
     for size, query in zip(minutes, queries.values(), strict=True):
         point = Point(size, [])
