@@ -29,6 +29,8 @@ class Fed:
     seconds: float
     found: int
     witnesses: int = 0
+    evaluations: int = 0
+    """How often a filter of partial matches was evaluated."""
 
 
 Feeding = Callable[[spaseq.Program, Events], Fed]
@@ -61,7 +63,7 @@ def tallied(
         found += some
         witnesses += events_of
         position += after
-    return Fed(process_time() - started, found, witnesses)
+    return Fed(process_time() - started, found, witnesses, native.step.evaluations)
 
 
 def matched(program: spaseq.Program, events: Events) -> Fed:

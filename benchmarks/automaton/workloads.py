@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,7 +36,7 @@ class Workload:
 
 
 def query(
-    sequence: str, patterns: dict[str, str], window: int, clause: str = "", end: str = ""
+    sequence: str, patterns: Mapping[str, str], window: int, clause: str = "", end: str = ""
 ) -> str:
     """A query over the stream with the patterns of its GPMs."""
     defined = " ".join(f"DEFINE GPM {gpm} ON s {{ {text} }}" for gpm, text in patterns.items())
@@ -167,25 +167,35 @@ RARE_END = Workload(
 """No index serves the correlation of A and B."""
 
 
-VARIABLES = {"A": "?x", "B": "?y", "C": "?z", "D": "[]"}
-CORRELATED = {"A": "B", "B": "AC", "C": "B", "D": ""}
 HIGH = 950_000
 
 
-def _orders(left: str, patterns: dict[str, str], seen: str = "") -> str:
-    """All orders of the steps, as a tree; the later of two correlated steps has the filter."""
-    found = []
-    for step in left:
-        others = [other for other in CORRELATED[step] if other in seen]
-        name = step + "".join(others).lower()
-        filters = [f"FILTER({VARIABLES[step]} * {VARIABLES[o]} > {HIGH})" for o in others]
-        patterns[name] = " ".join([f"[] :{step} {VARIABLES[step]}", *filters])
-        rest = left.replace(step, "")
-        found.append(f"({name} : {_orders(rest, patterns, seen + step)})" if rest else name)
-    return f"({' | '.join(found)})" if len(found) > 1 else "".join(found)
+def in_all_orders(
+    patterns: Mapping[str, str], filters: Mapping[str, str]
+) -> tuple[str, dict[str, str]]:
+    """`A AND B AND …` as a disjunction of all orders, which is joined eagerly.
+
+    Args:
+        patterns: Of the steps, whose names are letters, without filters on each other.
+        filters: By the letters of two steps, such as AB; the later of the two has the filter.
+    """
+    named: dict[str, str] = {}
+
+    def tree(left: str, seen: str) -> str:
+        ways = []
+        for step in left:
+            before = {pair.replace(step, ""): pair for pair in filters if step in pair}
+            others = [other for other in before if other in seen]
+            name = step + "".join(others).lower()
+            named[name] = " ".join([patterns[step], *(filters[before[one]] for one in others)])
+            rest = left.replace(step, "")
+            ways.append(f"({name} : {tree(rest, seen + step)})" if rest else name)
+        return f"({' | '.join(ways)})" if len(ways) > 1 else "".join(ways)
+
+    return tree("".join(patterns), ""), named
 
 
-def _gathered(name: str, sequence: str, patterns: dict[str, str]) -> Workload:
+def _gathered(name: str, sequence: str, patterns: Mapping[str, str]) -> Workload:
     return Workload(
         name,
         query(sequence, patterns, 300),
@@ -195,18 +205,14 @@ def _gathered(name: str, sequence: str, patterns: dict[str, str]) -> Workload:
     )
 
 
+STEPS = {"A": "[] :A ?x", "B": "[] :B ?y", "C": "[] :C ?z", "D": "[] :D []"}
+PRODUCTS = {"AB": f"FILTER(?x * ?y > {HIGH})", "BC": f"FILTER(?y * ?z > {HIGH})"}
 GATHERED = _gathered(
     "AND of 4, D rare 300",
     "A AND B AND C AND D",
-    {
-        "A": "[] :A ?x",
-        "B": f"[] :B ?y FILTER(?x * ?y > {HIGH})",
-        "C": f"[] :C ?z FILTER(?y * ?z > {HIGH})",
-        "D": "[] :D []",
-    },
+    STEPS | {"B": f"{STEPS['B']} {PRODUCTS['AB']}", "C": f"{STEPS['C']} {PRODUCTS['BC']}"},
 )
-IN_ORDER: dict[str, str] = {}
-ORDERS = _gathered("AND of 4, all orders", _orders("ABCD", IN_ORDER), IN_ORDER)
+ORDERS = _gathered("AND of 4, all orders", *in_all_orders(STEPS, PRODUCTS))
 """The same matches, by a disjunction of all orders."""
 
 JOIN = Workload(

@@ -158,6 +158,8 @@ def rates(cases: Mapping[float, Case], passes: int) -> list[Point]:
                 raise SystemExit(f"{case.query}: {fed.found} matches, not {case.expected}")
             points[x].values.append(len(case.events) / fed.seconds)
             points[x].counts = {"events": len(case.events), "matches": fed.found}
+            if not case.chosen:
+                points[x].counts["evaluations"] = fed.evaluations
     return list(points.values())
 
 

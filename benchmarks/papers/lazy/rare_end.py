@@ -40,7 +40,9 @@ def figure(short: bool) -> Figure:
                 if fed.found != expected[int(point.x)]:
                     raise SystemExit(f"{fed.found} matches, not {expected[int(point.x)]}")
                 point.values.append(count / fed.seconds)
-                point.counts = {"events": count, "matches": fed.found}
+                point.counts = {
+                    "events": count, "matches": fed.found, "evaluations": fed.evaluations
+                }  # fmt: skip
     eager, lazy, chosen = (line.points[-1].median for line in lines)
     return Figure(
         name="lazy-rare-end",

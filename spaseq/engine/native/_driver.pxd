@@ -56,6 +56,7 @@ cdef class NativeStep:
     cdef PyObject** tests           # per test, its Expression; NULL for others
     cdef uint32_t* test_first       # per occurrence and one more
     cdef uint64_t* untrue           # per test, how often it was not true
+    cdef readonly uint64_t evaluations # of residual filters: of rows, and of blocks of rows
     cdef dict errors_before         # per occurrence, the errors of another run
     cdef readonly NativeAggregates aggregates
     cdef readonly list assigned     # per occurrence, the Expressions of its BINDs and Questions

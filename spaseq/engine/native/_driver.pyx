@@ -60,6 +60,7 @@ cdef inline int _testing(NativeStep step, uint32_t number, term_t* env) except -
     """Whether one residual filter is true."""
     cdef int found
     cdef uint64_t* count
+    step.evaluations += 1
     if step.tests[number] == NULL:
         if step.ask(number, env):
             return 1
@@ -78,9 +79,10 @@ cdef bint _bounding(
     NativeStep step, uint32_t number, const term_t* env, const Box* box, uint64_t rows
 ) noexcept nogil:
     """Whether a residual filter may be true for some of `rows` rows within a box."""
-    if step.tests[number] == NULL or (
-        (<Expression>step.tests[number]).may_hold(step.batch, env, box)
-    ):
+    if step.tests[number] == NULL:
+        return True
+    step.evaluations += 1
+    if (<Expression>step.tests[number]).may_hold(step.batch, env, box):
         return True
     if not step.conditions.uncounted:
         step.untrue[number] += rows
