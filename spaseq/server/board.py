@@ -48,9 +48,11 @@ class Channel:
         self.notices.append((self.noticed, kind, says))
         self.noticed += 1
 
-    def since(self, number: int) -> list[tuple[str, Mapping[str, Any]]]:
-        """The notices from one on."""
-        return [(kind, says) for n, kind, says in list(self.notices) if n >= number]
+    def notices_of(self, first: int, end: int) -> list[tuple[str, Mapping[str, Any]]]:
+        """The notices of some numbers, as far as they are still there."""
+        if first >= end:
+            return []
+        return [(kind, says) for n, kind, says in list(self.notices) if first <= n < end]
 
 
 class Board:

@@ -1,11 +1,13 @@
-"""The HTTP protocol with limits that uvicorn does not have: on slow heads, on dead peers, and on
-connections, of which the server refuses new ones instead of requests of those that are there.
+"""The HTTP protocol with what uvicorn does not have: limits on slow heads, on dead peers, and on
+connections, of which the server refuses new ones instead of requests of those that are there; and
+outlets, by which answers without an end are written without a task.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Mapping
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -21,6 +23,38 @@ FULL = (
     b"Content-Length: 0\r\n\r\n"
 )
 """The response to a connection beyond the limit."""
+
+
+OUTLET = "spaseq.outlet"
+"""The extension of the ASGI scope that has the outlet of a connection."""
+
+
+class ConnectionOutlet:
+    """A connection whose answer has begun and is chunked (RFC 9112, section 7.1).
+
+    Chunks that it writes are beside those of ASGI messages: the task of the answer must not be
+    within one.
+    """
+
+    def __init__(self, protocol: H11Protocol):
+        self._transport, self._flow = protocol.transport, protocol.flow
+
+    @property
+    def takes_more(self) -> bool:
+        return not self._flow.write_paused and not self._transport.is_closing()
+
+    def frame(self, data: bytes) -> bytes:
+        return b"%x\r\n%b\r\n" % (len(data), data)
+
+    def write(self, framed: bytes) -> None:
+        self._transport.write(framed)
+
+
+def outlet_of(scope: Mapping[str, Any]) -> ConnectionOutlet | None:
+    """The outlet of a request; None: its answer is not chunked, or has no body."""
+    is_chunked = scope["http_version"] == "1.1" and scope["method"] != "HEAD"
+    outlet: ConnectionOutlet | None = scope.get("extensions", {}).get(OUTLET)
+    return outlet if is_chunked else None
 
 
 class LimitedProtocol(H11Protocol):
@@ -53,6 +87,13 @@ class LimitedProtocol(H11Protocol):
             self._stop_timer()
         elif self._head_timer is None:
             self._await_head()
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.scope is not None and "extensions" not in self.scope:
+            # The task of the request has not begun yet.
+            extensions: dict[str, Any] = {OUTLET: ConnectionOutlet(self)}
+            self.scope["extensions"] = extensions
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._is_refused:

@@ -15,6 +15,8 @@ from spaseq.server import context
 from spaseq.server.auth import PROTOCOL
 from spaseq.server.board import Channel
 from spaseq.server.context import Context
+from spaseq.server.following import Outlet
+from spaseq.server.http import outlet_of
 from spaseq.server.problems import Problem
 from spaseq.server.subscriptions import (
     MESSAGES,
@@ -34,9 +36,9 @@ MAX_LIMIT = 10**9
 class _Stream(StreamingResponse):
     """An answer without end, which ends when the client leaves or does not take it."""
 
-    def __init__(self, subscription: Subscription, format: Format):
+    def __init__(self, subscription: Subscription, format: Format, outlet: Outlet | None):
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        super().__init__(subscription.chunks(format), 200, headers, format.media_type)
+        super().__init__(subscription.chunks(format, outlet), 200, headers, format.media_type)
         self._subscription = subscription
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,7 +63,7 @@ async def matches(request: Request) -> Response:
     wanted = context.accepted(request, tuple(FORMATS))
     format = FORMATS[wanted]
     _check_format(server, name, format)
-    return _Stream(_subscription(request, server, name), format)
+    return _Stream(_subscription(request, server, name), format, outlet_of(request.scope))
 
 
 async def socket(websocket: WebSocket) -> None:

@@ -1,8 +1,9 @@
 """What a subscriber gets: matches, notices and progress, in the format that it asks for.
 
 Each subscriber reads its query's topic at its own speed (`spaseq.server.topics`). A block of
-matches is formatted once for all subscribers that are at the same place. A subscriber that falls
-behind the buffer is cut off with an `error`; one that takes nothing for `SLOW_SECONDS`, without.
+matches is formatted once for all subscribers that are at the same place. Those over HTTP that have
+all matches are written to together (`spaseq.server.following`). A subscriber that falls behind the
+buffer is cut off with an `error`; one that takes nothing for `SLOW_SECONDS`, without.
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 from spaseq.server.board import Channel
+from spaseq.server.following import HEARTBEAT_SECONDS, PROGRESS_SECONDS, Following, Outlet
 from spaseq.server.topics import Gone
 
-HEARTBEAT_SECONDS = 15.0
-PROGRESS_SECONDS = 0.2
-"""The least time between two reports of progress to one subscriber."""
 SLOW_SECONDS = 30.0
 
 
@@ -28,6 +28,7 @@ class Hub:
     def __init__(self, loop: asyncio.AbstractEventLoop):
         self._loop = loop
         self._waiting: dict[Channel, set[asyncio.Event]] = {}
+        self._followings: dict[Channel, Following] = {}
         self.count = 0
         """The number of subscribers."""
         self.is_closing = False
@@ -41,26 +42,58 @@ class Hub:
         for channel in channels:
             for event in self._waiting.get(channel, ()):
                 event.set()
+            following = self._followings.get(channel)
+            if following is not None:
+                following.wake()
 
     def close(self) -> None:
         """End all subscriptions."""
         self.is_closing = True
+        for following in list(self._followings.values()):
+            following.close()
         self._wake(list(self._waiting))
 
     def join(self, channel: Channel) -> asyncio.Event:
         """Add a subscriber; its event is set when there is something new."""
         event = asyncio.Event()
-        self._waiting.setdefault(channel, set()).add(event)
+        self.wait(channel, event)
         self.count += 1
         return event
 
     def leave(self, channel: Channel, event: asyncio.Event) -> None:
         """Remove a subscriber."""
+        self._forget(channel, event)
+        self.count -= 1
+
+    def wait(self, channel: Channel, event: asyncio.Event) -> None:
+        """Set an event when there is something new."""
+        self._waiting.setdefault(channel, set()).add(event)
+
+    def _forget(self, channel: Channel, event: asyncio.Event) -> None:
         events = self._waiting.get(channel, set())
         events.discard(event)
-        self.count -= 1
         if not events:
             self._waiting.pop(channel, None)
+
+    def follow(self, channel: Channel, follower: Subscription, event: asyncio.Event) -> None:
+        """Let a subscriber that has all matches follow; `Subscription.leave` ends that."""
+        self._forget(channel, event)
+        event.clear()  # from now on, `leave` alone sets it
+        following = self._followings.get(channel)
+        if following is None:
+            following = Following(self._loop, channel, partial(self._end_following, channel))
+            self._followings[channel] = following
+        following.add(follower)
+        following.wake()
+
+    def _end_following(self, channel: Channel) -> None:
+        del self._followings[channel]
+
+    def unfollow(self, channel: Channel, follower: Subscription) -> None:
+        """Let a subscriber no longer follow."""
+        following = self._followings.get(channel)
+        if following is not None:
+            following.remove(follower)
 
 
 class Format:
@@ -161,17 +194,24 @@ class Subscription:
     ):
         self._hub = hub
         self._channel = channel
-        self._cursor = cursor
+        self.cursor = cursor
+        """The number of the next match."""
         self._left = limit
         self._follows = follow
-        self._noticed = channel.noticed
-        self._shown: Any = None
+        self.noticed = channel.noticed
+        """The number of the next notice."""
+        self.shown: Any = None
+        """The watermark that was reported last."""
         self._shown_at = 0.0
         self._event: asyncio.Event | None = hub.join(channel)
+        self._format: Format | None = None
+        self.outlet: Outlet | None = None
+        """The connection; None: only the task of the answer can write to it."""
 
     def close(self) -> None:
         """Leave the channel; whoever made the subscription calls this."""
         if self._event is not None:
+            self._hub.unfollow(self._channel, self)
             self._hub.leave(self._channel, self._event)
             self._event = None
 
@@ -188,30 +228,30 @@ class Subscription:
                 # In this order: all matches before the watermark are before the end, and a query
                 # that has drained has published its last one before it is removed.
                 is_removed = channel.is_removed
-                watermark, end = topic.watermark, topic.end
+                watermark, end, noticed = topic.watermark, topic.end, channel.noticed
                 if self._left is not None:
-                    end = min(end, self._cursor + self._left)
+                    end = min(end, self.cursor + self._left)
                 try:
-                    while self._cursor < end:
-                        before = self._cursor
-                        lines, self._cursor = topic.read(before, end)
+                    while self.cursor < end:
+                        before = self.cursor
+                        lines, self.cursor = topic.read(before, end)
                         if self._left is not None:
-                            self._left -= self._cursor - before
+                            self._left -= self.cursor - before
                         yield "match", (before, lines)
                 except Gone:
                     yield "error", {"slow": "the subscriber is too slow: matches it has not seen "
                                     "are no longer there"}  # fmt: skip
                     return
-                for kind, says in channel.since(self._noticed):
+                for kind, says in channel.notices_of(self.noticed, noticed):
                     yield kind, says
-                self._noticed = channel.noticed
+                self.noticed = noticed
                 if is_removed or self._left == 0:
                     return
                 wait = HEARTBEAT_SECONDS
-                if watermark != self._shown:
+                if watermark != self.shown:
                     wait = self._shown_at + PROGRESS_SECONDS - time.monotonic()
                     if wait <= 0 or not self._follows:
-                        self._shown, self._shown_at = watermark, time.monotonic()
+                        self.shown, self._shown_at = watermark, time.monotonic()
                         yield "progress", {"watermark": watermark}
                         wait = HEARTBEAT_SECONDS
                 if not self._follows:
@@ -219,6 +259,10 @@ class Subscription:
                 if self._hub.is_closing:
                     yield "error", {"stopping": "the server is stopping"}
                     return
+                if self._left is None and self.outlet is not None and self.outlet.takes_more:
+                    self._hub.follow(self._channel, self, event)
+                    await event.wait()
+                    continue
                 try:
                     async with asyncio.timeout(wait):
                         await event.wait()
@@ -228,8 +272,54 @@ class Subscription:
         finally:
             self.close()
 
-    async def chunks(self, format: Format) -> AsyncIterator[bytes]:
-        """The items in a format."""
+    # ------------------------------------------------------------ following
+
+    @property
+    def place(self) -> Any:
+        """Followers with equal ones get equal blocks."""
+        return self.cursor, self.noticed, self.shown, self._format
+
+    def block(self, end: int, noticed: int, watermark: Any) -> tuple[bytes, int] | None:
+        """What is new, and the number of the next match behind it.
+
+        Args:
+            end: The number behind the last match to take.
+            noticed: The number behind the last notice to take.
+            watermark: The watermark to report if the block has all these matches; None: none.
+
+        Returns:
+            None if the topic does not hold the next match any more.
+        """
+        format, cursor, parts = self._format, self.cursor, []
+        assert format is not None
+        if cursor < end:
+            try:
+                lines, after = self._channel.topic.read(cursor, end)
+            except Gone:
+                return None
+            parts.append(self._formatted(format, cursor, lines))
+            cursor = after
+        parts += [format.notice(*each) for each in self._channel.notices_of(self.noticed, noticed)]
+        if cursor == end and watermark is not None and watermark != self.shown:
+            parts.append(format.notice("progress", {"watermark": watermark}))
+        return b"".join(parts), cursor
+
+    @property
+    def heartbeat(self) -> bytes:
+        """What is sent when there is nothing to send."""
+        return b"" if self._format is None else self._format.heartbeat
+
+    def leave(self) -> None:
+        """Following has ended: go on by the task of the answer."""
+        if self._event is not None:
+            self._hub.wait(self._channel, self._event)
+            self._event.set()
+
+    # ------------------------------------------------------------ formats
+
+    async def chunks(self, format: Format, outlet: Outlet | None = None) -> AsyncIterator[bytes]:
+        """The items in a format; those for followers go directly to the outlet."""
+        self._format, self.outlet = format, outlet
         if format.beginning:
             yield format.beginning
         async for kind, says in self.items():
