@@ -40,6 +40,7 @@ from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
 from spaseq.plan.examine import plan_queries, read_queries
 from spaseq.plan.logical import QueryPlan
+from spaseq.plan.planner import plan_checked
 from spaseq.plan.templates import Template
 from spaseq.rdf.event import Term
 from spaseq.rdf.limits import NO_LIMITS, Limits
@@ -133,9 +134,9 @@ class Program(CompiledQueries):
                 (`error`), by rounding down (`truncate`) or to the nearest microsecond (`round`).
             prune: Whether readers drop the triples that no query can use. False: they keep all, so
                 that queries about any triples can be added to the run.
-            share: Whether queries that differ in constants, or in what they select, are evaluated
-                as one (see `explain`) until some query is replaced, removed or bound. Limits and
-                `entail` are for each query, so with them none are.
+            share: Whether queries that differ in constants, in their last steps, or in what they
+                select, are evaluated as one (see `explain`) until some query is replaced, removed
+                or bound. Limits and `entail` are for each query, so with them none are.
 
         Raises:
             KbError: if the knowledge base cannot be read.
@@ -223,7 +224,9 @@ class Program(CompiledQueries):
         if not chosen:
             return unshared(self)
         names = [self.queries[template.queries[0]].plan.name for template in chosen]
-        compiled = _compile([template.query for template in chosen], names)
+        # Their queries have been checked, and no text can write all that templates have.
+        plans = [plan_checked(t.query, name, ()) for t, name in zip(chosen, names, strict=True)]
+        compiled = _compiled(plans, [template.query for template in chosen], names)
         return assembled(self, chosen, compiled)
 
     def _together(self, entail: str | None) -> SharedProgram | None:
@@ -435,6 +438,12 @@ def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
     plans = plan_queries(parsed, names)
     calls = (node for node in ast.walk(tuple(parsed)) if isinstance(node, ast.FunctionCall))
     check_installed(call.function.value for call in calls)
+    return _compiled(plans, parsed, names)
+
+
+def _compiled(
+    plans: Sequence[QueryPlan], parsed: Sequence[ast.Query], names: Sequence[str]
+) -> Program:
     tasks: list[Pattern] = []
     known: dict[Pattern, int] = {}
     compiled = []

@@ -4,7 +4,8 @@ The events of a stream are spread over `kinds` predicates; a query reads one of 
 one event in so many. `read` is the whole path from a file of N-Quads to matches, as `spaseq run`
 takes it; `encoded` starts from batches that a reader has encoded before. All queries of a run are
 different, except in the row of identical ones; those of a sensor each, of a band of values each, or
-with thresholds differ in constants of their filters only. Each number of matches is checked against
+with thresholds differ in constants of their filters only, those with a prefix in their last steps.
+Each number of matches is checked against
 runs of the queries one by one (`--check`, for small sizes). Times are those of the processor, with
 making the matches; passes of the rows are interleaved, and a ratio is the median of the ratios of
 neighbouring passes.
@@ -111,6 +112,31 @@ def above(least: int, columns: str = "?x ?v ?w") -> str:
     )
 
 
+def with_end(kind: int) -> str:
+    """A high value of a sensor, then one of another kind that is higher yet, then a rare kind."""
+    return (
+        f"PREFIX : <{EX}> SELECT ?x ?v ?w ?u WITHIN 1000 SECONDS FROM STREAM s :s WHERE {{ "
+        f"SEQ(A ; B ; C) DEFINE GPM A ON s {{ ?x :p0 ?v FILTER(?v > 50) }} "
+        f"DEFINE GPM B ON s {{ ?x :p1 ?w FILTER(?w > ?v) }} "
+        f"DEFINE GPM C ON s {{ ?x :p{kind} ?u }} }}"
+    )
+
+
+def rarely(events: int, seed: int, ends: int) -> list[Reading]:
+    """Readings of which one in five is of the first two kinds, and the others of many more."""
+    chance = random.Random(seed)
+    return [
+        Reading(
+            number,
+            "s",
+            chance.choice((0, 1)) if chance.random() < 0.2 else 2 + chance.randrange(ends),
+            chance.randrange(20),
+            chance.randrange(100),
+        )
+        for number in range(events)
+    ]
+
+
 @dataclass
 class Row:
     """A run: its queries, and the events as files or as batches."""
@@ -202,6 +228,7 @@ def rows(events: int, seed: int, count: int) -> list[Row]:
     many = readings(events, count, ("s",), seed)
     pairs = readings(events, 10, ("s", "r"), seed)
     spread = readings(events, 1, ("s",), seed, sensors=count, values=100 * count)
+    rare = rarely(events, seed, count)
     half = 50 * count
     return [
         Row("1 query, wants 1 event in 10", [query(0)], tens),
@@ -249,6 +276,16 @@ def rows(events: int, seed: int, count: int) -> list[Row]:
             [above(90_000 + 10 * n) for n in range(1000)],
             spread,
             base="1 query with a t",
+        ),
+        Row("1 query with a prefix", [with_end(2)], rare),
+        *(
+            Row(
+                f"{some:,} queries with its prefix",
+                [with_end(2 + n) for n in range(some)],
+                rare,
+                base="1 query with a p",
+            )
+            for some in dict.fromkeys((min(100, count), count))
         ),
         Row(
             "1 query over two streams",

@@ -23,7 +23,7 @@ from spaseq.engine.evaluation import Begin, Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.parameters import parameter_terms, variables_of
 from spaseq.engine.part_states import Part
-from spaseq.engine.sharing import SharedProgram, extended
+from spaseq.engine.sharing import extended
 from spaseq.errors import ArgumentError, ChangeError, kind_of
 from spaseq.gpm.pattern import Pattern, canonical
 from spaseq.parser import ast
@@ -380,7 +380,7 @@ class Change:
         shared, unbound = None, [entry.unbound for entry in self._by_text()]
         if self.public is not None:
             places = [*run.shared.places, len(run.public.queries)]
-            shared = SharedProgram(self.public, program, run.shared.templates, places)
+            shared = replace(run.shared, public=self.public, executed=program, places=places)
             unbound = [*run.unbound, self.entries[-1].unbound]
         run.change(program, unbound, self._patterns, self._queries, shared)
         states = zip(self.entries, run.queries, strict=True)

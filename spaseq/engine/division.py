@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from spaseq.engine.branches import Embedding, ends
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.formatting import Make
 from spaseq.engine.instants import QueryRun
@@ -77,10 +78,18 @@ class Division:
         template: The template.
         public: The program that has its queries.
         query: Its state.
+        embeddings: Where its queries lie in it, if it branches.
     """
 
-    def __init__(self, template: Template, public: CompiledQueries, query: QueryRun):
+    def __init__(
+        self,
+        template: Template,
+        public: CompiledQueries,
+        query: QueryRun,
+        embeddings: Mapping[int, Embedding],
+    ):
         self.template = template
+        self._embeddings = embeddings
         self._public, self.query = public, query
         self.matched = dict.fromkeys(template.queries, 0)
         """The number of matches of each query so far."""
@@ -96,10 +105,18 @@ class Division:
         self._columns = len(template.compared)
         self._reached = Reached(template.thresholds, template.compared)
         self._ordered = members[0]
-        self._readers = {
-            _text(number) if template.numbered else None: some
-            for number, some in enumerate(members)
-        }
+        self._readers: dict[bytes | int | None, tuple[tuple[int, Reader], ...]]
+        if template.branches:
+            self._readers = {
+                edge: members[branch]
+                for edge, branch in enumerate(ends(query.compiled, template.branches))
+                if branch is not None
+            }
+        else:
+            self._readers = {
+                _text(number) if template.numbered else None: some
+                for number, some in enumerate(members)
+            }
 
     def write_with(self, make: Make) -> bool:
         """Have makers write the matches from now on; False if the queries have none."""
@@ -115,7 +132,8 @@ class Division:
             return divided_by_thresholds(
                 matches, self._ordered, self._columns, self._reached, self.matched, as_picks
             )
-        return divided(matches, self._readers, self.matched, as_picks)
+        by_edge = bool(self.template.branches)
+        return divided(matches, self._readers, self.matched, as_picks, by_edge)
 
     def written(self, matches: Matches) -> list[tuple[int, MatchMaker | None, list[Any]]]:
         """(number of a query, what writes its matches, which these are), by number."""
@@ -139,6 +157,7 @@ class Division:
                     number if numbered else None,
                     place,
                     self.matched[query],
+                    self._embeddings.get(query),
                 ),
             )
             for number, some in enumerate(self.template.members)

@@ -107,7 +107,9 @@ class Evaluation:
                 else self._query(query)
             )
         self.divisions = {
-            number: Division(template, self.shared.public, self.queries[number])
+            number: Division(
+                template, self.shared.public, self.queries[number], self.shared.embeddings
+            )
             for number, template in self.shared.templates.items()
         }
         """Per query that is a template: what divides its matches among its queries."""

@@ -3,9 +3,11 @@
 Both automata have the same places, edges and guards. The template's has more registers, and its
 rows more columns: those of the constants and of the number of the query. Every group, and so every
 partial match, belongs to one query, whose number is one of the registers of the group. A query with
-thresholds has the partial matches whose rows reach them.
+thresholds has the partial matches whose rows reach them. A query that lies in a template that
+branches has the groups of its own places; it holds the same registers there.
 
-Cost: linear in the state, for all queries together, and in the instants of the window for each.
+Cost: linear in the state, for all queries together, and in the instants of the window for each. In
+branches, what waits in common places counts for each of their queries.
 """
 
 from __future__ import annotations
@@ -17,15 +19,13 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from spaseq.engine.aggregates import RunningAggregates
+from spaseq.engine.branches import Embedding, searching
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.instants import QueryRun
 from spaseq.nfa.automaton import Automaton, Guard
 from spaseq.nfa.native import lazy_join_tables
 from spaseq.nfa.native.conjunction_tables import DATED
 from spaseq.nfa.native.register_tables import bound_by
-from spaseq.nfa.native.tables import tables
-from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.state import (
     NOTHING,
     AutomatonState,
@@ -74,8 +74,7 @@ def corresponds(template: CompiledQuery, query: CompiledQuery, numbered: bool) -
 
 def _stored(query: CompiledQuery) -> tuple[object, ...]:
     """How the members of groups are stored, and whose rows are."""
-    registers = RegisterFile(query.plan, RunningAggregates())
-    search = tables(query.plan, query.automaton, registers).search
+    search = searching(query)
     return [manner & DATED for manner in search.manners], [rows is None for rows in search.kept]
 
 
@@ -104,49 +103,48 @@ class PartStates:
         self._of_gpm: dict[int, int] = {}
         """Label of a buffered row → its GPM."""
 
-    def of(self, number: int | None, place: int, part: CompiledQuery) -> AutomatonState:
-        """The state of one query.
-
-        Args:
-            number: The number of the query; None if the template has no numbers.
-            place: Its place among the queries with this number.
-            part: The query.
-        """
+    def of(self, part: Part) -> AutomatonState:
+        """The state of one query."""
         if self._whole is None:
             self._whole = self._query.state()
-            self._divide(self._whole, is_numbered=number is not None)
-        return _Extraction(self, self._whole, self._query.compiled, part, number, place).state()
+            self._divide(self._whole, part)
+        return _Extraction(self, self._whole, part).state()
 
-    def _divide(self, whole: AutomatonState, *, is_numbered: bool) -> None:
-        """Divide what refers to nodes and rows by the number of the query."""
+    def _divide(self, whole: AutomatonState, part: Part) -> None:
+        """Divide what refers to nodes and rows: by the number of the query, or by where it is."""
         template = self._query.compiled
         places = template.automaton.places
+        is_numbered, branches = part.number is not None, part.embedding is not None
 
         def of_cells(cells: Sequence[Any], registers: Sequence[int]) -> int | None:
             position = _number_at(template, registers) if is_numbered else None
             return None if position is None else _number(whole, cells[position])
 
+        def of_row(names: Sequence[str], row: Sequence[int]) -> int | None:
+            has = is_numbered and NUMBER in names
+            return _number(whole, row[names.index(NUMBER)]) if has else None
+
+        def of_place(place: int, cells: Sequence[Any]) -> int | None:
+            return place if branches else of_cells(cells, places[place].live)
+
         for group in whole.groups:
-            self._groups[of_cells(group.values, places[group.place].live)].append(group)
+            self._groups[of_place(group.place, group.values)].append(group)
         for node in whole.pending:
-            self._pending[of_cells(node.values, places[node.place].live)].append(node)
+            self._pending[of_place(node.place, node.values)].append(node)
         every = range(len(template.plan.registers))
         for node in whole.begun:
             self._begun[of_cells(node.values, every)].append(node)
         for row in whole.kept:
             self._of_gpm[row.label] = row.gpm
             names = template.plan.gpms[row.gpm].variables
-            has = is_numbered and NUMBER in names
-            cell = whole.labels[row.label].row[names.index(NUMBER)] if has else 0
-            self._kept[_number(whole, cell) if has else None].append(row)
+            number = of_row(names, whole.labels[row.label].row)
+            self._kept[row.gpm if branches else number].append(row)
         for position in whole.complete:
             ending = whole.graph[position]
             assert isinstance(ending, NodeState)
             label = whole.labels[ending.label]
-            names = columns_of(template, label.place, label.position)
-            has = is_numbered and NUMBER in names
-            cell = label.row[names.index(NUMBER)] if has else 0
-            self._complete[_number(whole, cell) if has else None].append(position)
+            number = of_row(columns_of(template, label.place, label.position), label.row)
+            self._complete[label.place if branches else number].append(position)
 
 
 def _number(whole: AutomatonState, cell: int) -> int:
@@ -185,27 +183,27 @@ class Part:
     """Its place among the queries with the number."""
     matched: int
     """The number of its matches so far."""
+    embedding: Embedding | None = None
+    """Where it lies in the template, if this branches."""
 
     def state(self) -> AutomatonState:
         """The state of its automaton."""
-        return self.states.of(self.number, self.place, self.compiled)
+        return self.states.of(self)
 
 
 class _Extraction:
     """What one query has of the state of its template."""
 
-    def __init__(
-        self,
-        parts: PartStates,
-        whole: AutomatonState,
-        template: CompiledQuery,
-        part: CompiledQuery,
-        number: int | None,
-        place: int,
-    ):
+    def __init__(self, parts: PartStates, whole: AutomatonState, part: Part):
         self._parts, self._whole = parts, whole
-        self._place = place
-        self._template, self._part, self._number = template, part, number
+        self._place, self._number = part.place, part.number
+        self._template, self._part = part.whole.compiled, part.compiled
+        self._embedding = part.embedding
+        places = range(len(self._part.automaton.places))
+        gpms = range(len(self._part.plan.gpms))
+        lies = self._embedding
+        self._place_of = dict(zip(places if lies is None else lies.places, places, strict=True))
+        self._gpm_of = dict(zip(gpms if lies is None else lies.gpms, gpms, strict=True))
         self._labels: dict[int, int] = {}
         self._graph: dict[int, int] = {NOTHING: NOTHING}
         """Node or union of the template → of the query; `NOTHING` if no member is one of its."""
@@ -223,12 +221,18 @@ class _Extraction:
 
     def state(self) -> AutomatonState:
         parts, state, number = self._parts, self._state, self._number
-        groups, pending = parts._groups[number], parts._pending[number]
-        begun, complete = parts._begun[number], parts._complete[number]
-        kept = parts._kept[number]
-        if number is not None and parts._kept[None]:
+        own: list[int | None] = [number]
+        rows: list[int | None] = list(dict.fromkeys((number, None)))
+        if self._embedding is not None:
+            own, rows = list(self._embedding.places), list(self._embedding.gpms)
+        groups = [group for key in own for group in parts._groups.get(key, ())]
+        pending = [node for key in own for node in parts._pending.get(key, ())]
+        begun = [node for key in own for node in parts._begun.get(key, ())]
+        complete = [node for key in own for node in parts._complete.get(key, ())]
+        kept = [row for key in rows for row in parts._kept.get(key, ())]
+        if len(rows) > 1 and kept:
             positions = {row: n for n, row in enumerate(self._whole.kept)}
-            kept = sorted([*kept, *parts._kept[None]], key=positions.__getitem__)
+            kept.sort(key=positions.__getitem__)
         self._copy(
             [
                 *(group.members for group in groups),
@@ -239,11 +243,17 @@ class _Extraction:
         )
         at = self._graph.__getitem__
         state.kept = [
-            row._replace(label=self._label(row.label)) for row in kept if self._has(row.label)
+            row._replace(gpm=self._gpm_of[row.gpm], label=self._label(row.label))
+            for row in kept
+            if self._has(row.label)
         ]
-        state.groups = [own for group in groups if (own := self._group(group)) is not None]
+        state.groups = [each for group in groups if (each := self._group(group)) is not None]
         state.pending = [
-            each._replace(values=self._cells(each.place, each.values), node=at(each.node))
+            each._replace(
+                place=self._place_of[each.place],
+                values=self._cells(each.place, each.values),
+                node=at(each.node),
+            )
             for each in pending
             if at(each.node) != NOTHING
         ]
@@ -275,12 +285,18 @@ class _Extraction:
                 return None  # all members have been joined
             dates = oldest, floor, joined, joined_in, own
         values = self._cells(group.place, group.values)
-        return group._replace(values=values, members=at[group.members], dates=dates)
+        return group._replace(
+            place=self._place_of[group.place],
+            values=values,
+            members=at[group.members],
+            dates=dates,
+        )
 
     def _cells(self, place: int, values: Sequence[Any]) -> list[Any]:
         whole, part = self._template, self._part
         names = [whole.plan.registers[n].name for n in whole.automaton.places[place].live]
-        own = [part.plan.registers[n].name for n in part.automaton.places[place].live]
+        live = part.automaton.places[self._place_of[place]].live
+        own = [part.plan.registers[n].name for n in live]
         return [values[n] for n in self._where(names, own)]
 
     @staticmethod
@@ -368,13 +384,14 @@ class _Extraction:
         if known is None:
             known = self._labels[position] = len(self._state.labels)
             label = self._whole.labels[position]
-            gpm = self._parts._of_gpm.get(position)
+            gpm, place = self._parts._of_gpm.get(position), label.place
             if gpm is None:
-                where = label.place, label.position
-                names, own = columns_of(self._template, *where), columns_of(self._part, *where)
+                names = columns_of(self._template, place, label.position)
+                place = self._place_of[place]
+                own = columns_of(self._part, place, label.position)
             else:
                 names = self._template.plan.gpms[gpm].variables
-                own = self._part.plan.gpms[gpm].variables
+                own = self._part.plan.gpms[self._gpm_of[gpm]].variables
             row = [label.row[n] for n in self._where(names, own)]
-            self._state.labels.append(label._replace(row=row))
+            self._state.labels.append(label._replace(place=place, row=row))
         return known

@@ -6,24 +6,31 @@ the program.
 
 A query is left out of templates if its results depend on each other (`DISTINCT`, `LIMIT`, `GROUP`,
 `EMIT`, `AFTER MATCH`) or are computed, if it has partitions, deadlines or conjunctions, waits for
-its window, counts events, or reads a knowledge base or registered streams.
+its window, counts events, or reads a knowledge base or registered streams. Constants come first:
+only queries that no template by constants has share their first steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 
+from spaseq.engine import branches
 from spaseq.engine.aggregates import RunningAggregates
+from spaseq.engine.branches import Branches, Embedding
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.native.query_run import projected_registers
 from spaseq.engine.part_states import corresponds
 from spaseq.errors import StateError
+from spaseq.nfa.counters import AutomatonCounters
+from spaseq.nfa.native import lazy_join_tables
 from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
-from spaseq.plan.templates import Template, joined, templates
+from spaseq.plan.logical import QueryPlan
+from spaseq.plan.prefixes import Candidate, branching, prefixes
+from spaseq.plan.templates import Template, joined, may_be_absent, templates
 from spaseq.rules import enabled
 
 
@@ -50,17 +57,18 @@ class SharedProgram:
     """The number of an executed query → the template that it is."""
     places: Sequence[int]
     """Per executed query: the number of the query, or of the first one, in `public`."""
+    embeddings: Mapping[int, Embedding] = field(default_factory=dict)
+    """The number of a query → where it lies in its template, if this branches."""
 
     def tasks(self) -> list[int]:
         """Per graph pattern of a GPM: its number in `executed`, -1 if only templates have it."""
         found = [-1] * len(self.public.tasks)
-        for query, executed in zip(self.public.queries, self.executors, strict=True):
-            if executed in self.templates:
+        for number, executed in enumerate(self.executors):
+            if executed in self.templates and number not in self.embeddings:
                 continue
-            for task, number in zip(
-                query.tasks, self.executed.queries[executed].tasks, strict=True
-            ):
-                found[task] = number
+            own = self.own_tasks(number)
+            for task, other in zip(self.public.queries[number].tasks, own, strict=True):
+                found[task] = other
         return found
 
     def plain(self, like: CompiledQueries) -> tuple[CompiledQueries, Sequence[int]]:
@@ -72,6 +80,46 @@ class SharedProgram:
         )  # fmt: skip
         tasks = self.tasks()
         return program, [tasks[number] for number in numbers[: len(program.tasks)]]
+
+    def embedding(self, number: int) -> Embedding:
+        """Where the parts of a query are in the automaton that evaluates it."""
+        return self.embeddings.get(number) or branches.whole(self.public.queries[number])
+
+    def plan(self, number: int) -> QueryPlan:
+        """The plan by which a query is evaluated, with the parts of the query alone.
+
+        The constants of a template are variables in it.
+        """
+        if number in self.embeddings:
+            return self.public.queries[number].plan
+        return self.executed.queries[self.executors[number]].plan
+
+    def own_tasks(self, number: int) -> list[int]:
+        """Per GPM of a query: the number of its pattern in `executed`."""
+        tasks = self.executed.queries[self.executors[number]].tasks
+        return [tasks[gpm] for gpm in self.embedding(number).gpms]
+
+    def own_counters(self, number: int, whole: AutomatonCounters) -> AutomatonCounters:
+        """The counters of the parts of a query; some count for other queries too.
+
+        Args:
+            number: The query.
+            whole: The counters of the automaton that evaluates it.
+        """
+        lies = self.embeddings.get(number)
+        if lies is None:
+            return whole
+        places = self.public.queries[number].automaton.places
+        return replace(
+            whole,
+            places=[
+                replace(whole.places[there], number=here, place=place)
+                for here, (there, place) in enumerate(zip(lies.places, places, strict=True))
+            ],
+            disagreed=[whole.disagreed[n] for n in lies.occurrences],
+            untrue=[whole.untrue[n] for n in lies.occurrences],
+            errors=[whole.errors[n] for n in lies.occurrences],
+        )
 
     @cached_property
     def executors(self) -> Sequence[int]:
@@ -111,7 +159,14 @@ def templates_of(program: CompiledQueries, least: int | None = None) -> list[Tem
     """The templates of a program's queries; `least` as for `spaseq.plan.templates.templates`."""
     if not enabled("templates"):
         return []
-    return templates(_shareable(program, range(len(program.queries))), least)
+    shareable = _shareable(program, range(len(program.queries)))
+    found = templates(shareable, least)
+    varied = [each for each in found if each.numbered or each.thresholds]
+    covered = {number for each in varied for number in each.queries}
+    left = [number for number in shareable if number not in covered]
+    begun = prefixes(_candidates(program, left), least)
+    covered.update(number for each in begun for number in each.queries)
+    return varied + begun + [each for each in found if covered.isdisjoint(each.queries)]
 
 
 def saved_templates(
@@ -125,7 +180,10 @@ def saved_templates(
     found = []
     for members in shares:
         numbers = [number for some in members for number in some]
-        template = joined(_shareable(program, numbers), members)
+        shareable = _shareable(program, numbers)
+        template = joined(shareable, members)
+        if template is None:
+            template = branching(_candidates(program, list(shareable)), members)
         if template is None:
             raise StateError(
                 "the saved state has queries as one that differ by more than constants"
@@ -148,6 +206,36 @@ def _shareable(
         for number in numbers
         if hindrance(program.queries[number], program.sources[number]) is None
     }
+
+
+def _candidates(program: CompiledQueries, numbers: Iterable[int]) -> dict[int, Candidate]:
+    """Those of some shareable queries that can share their first steps."""
+    return {
+        number: Candidate(
+            program.sources[number],
+            [column.name for column in query.plan.output.columns],
+            branches.traits(query),
+            branches.waiting(query),
+        )
+        for number in numbers
+        for query in [program.queries[number]]
+        if own_steps(query, program.sources[number]) is None
+    }
+
+
+def own_steps(query: CompiledQuery, source: ast.Query) -> str | None:
+    """What keeps a query from sharing its first steps, for `explain`; None if nothing does."""
+    if len(source.sequence.steps) < 2 or may_be_absent(source.sequence.steps[0]):
+        return "its first step is its only one, or may be absent"
+    if any(register.kind == "count" for register in query.plan.registers):
+        return "it counts the events of a step"
+    if branches.names_unbound(query.plan):
+        return "a filter names a variable that no step binds"
+    if lazy_join_tables.weighed(query.plan, query.automaton):
+        return "its steps may be joined lazily"
+    if branches.repeats_searched(query):
+        return "a graph pattern that may be absent stands at several steps"
+    return None
 
 
 def hindrance(query: CompiledQuery, source: ast.Query) -> str | None:
@@ -187,11 +275,16 @@ def assembled(
     first = len(public.patterns)
     order: list[tuple[int, CompiledQuery, Template | None]] = []
     covered: set[int] = set()
+    embeddings: dict[int, Embedding] = {}
     for query, template in zip(compiled.queries, chosen, strict=True):
         numbers = template.queries
-        if corresponds(query, public.queries[numbers[0]], template.numbered) and is_projected(
-            query
-        ):
+        if template.branches:
+            found = _embeddings(public, template, query)
+            fits = found is not None
+            embeddings |= found or {}
+        else:
+            fits = corresponds(query, public.queries[numbers[0]], template.numbered)
+        if fits and is_projected(query):
             covered.update(numbers)
             tasks = tuple(first + number for number in query.tasks)
             order.append((numbers[0], replace(query, tasks=tasks), template))
@@ -214,4 +307,19 @@ def assembled(
         executed,
         {number: each for number, (_, _, each) in enumerate(order) if each is not None},
         [place for place, _, _ in order],
+        {number: each for number, each in embeddings.items() if number in covered},
     )
+
+
+def _embeddings(
+    public: CompiledQueries, template: Template, compiled: CompiledQuery
+) -> dict[int, Embedding] | None:
+    """Where the queries of a template that branches lie in it; None if one does not."""
+    inside, found = Branches(compiled), {}
+    for members, branch in zip(template.members, template.branches, strict=True):
+        for number in members:
+            embedding = inside.embedding(public.queries[number], branch)
+            if embedding is None:
+                return None
+            found[number] = embedding
+    return found

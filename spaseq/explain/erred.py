@@ -20,6 +20,7 @@ from spaseq.explain.cost import conditions
 from spaseq.explain.expression_errors import error_text
 from spaseq.gpm.plan_text import renamed
 from spaseq.gpm.python.entry import Scope
+from spaseq.nfa.counters import AutomatonCounters
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
 from spaseq.plan.logical import GpmPlan
@@ -73,13 +74,18 @@ def _like(text: str, known: Sequence[str]) -> str:
     return next(filter(pattern.fullmatch, known), text)
 
 
-def erred(run: Evaluation, number: int) -> list[Erred]:
-    """The filters and BINDs of query `number` that erred, in the order of the query."""
-    executed = run.shared.executors[number]
-    plan = run.queries[executed].plan
+def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Erred]:
+    """The filters and BINDs of a query that erred, in the order of the query.
+
+    Args:
+        run: The run.
+        number: The query.
+        counters: Those of its parts (`SharedProgram.own_counters`).
+    """
+    plan = run.shared.plan(number)
     # Queries that are evaluated as one have variables in place of constants; these are the query's.
     written = run.public.queries[number].plan
-    tasks = run.program.queries[executed].tasks
+    tasks = run.shared.own_tasks(number)
     prefixes = dict(run.public.sources[run.public.positions[number]].prologue.prefixes)
     scope = Scope(None, run.kb, plan.kb_graphs)
 
@@ -117,7 +123,6 @@ def erred(run: Evaluation, number: int) -> list[Erred]:
                 yield Erred(gpm.name, text, count.count, always, example, local=position)
 
     def of_partial_matches() -> Iterator[Erred]:
-        counters = run.queries[executed].counters()
         for occurrence, counts in zip(plan.occurrences, counters.errors, strict=True):
             own = [text for text, _ in conditions(written.occurrences[occurrence.index])]
             these = [text for text, _ in conditions(occurrence)]

@@ -17,7 +17,7 @@ from spaseq.engine.native.dispatch_keys import Requirement, rarest, requirement_
 from spaseq.engine.native_groups import read_in_python
 from spaseq.engine.place_names import STRATEGIES, Notation, skip_text, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
-from spaseq.engine.sharing import SharedProgram, hindrance
+from spaseq.engine.sharing import SharedProgram, hindrance, own_steps
 from spaseq.explain.applied_rules import applied_rules, rules_text
 from spaseq.explain.cost import conditions, guarantee
 from spaseq.explain.erred import Erred
@@ -30,6 +30,7 @@ from spaseq.parser import ast
 from spaseq.parser.format import expression_line
 from spaseq.plan import templates
 from spaseq.plan.logical import GpmPlan, Grouping, Occurrence, Window
+from spaseq.plan.prefixes import continues
 
 Data = dict[str, Any]
 MOST_NAMES = 8
@@ -79,11 +80,18 @@ def to_dict(
 
 
 def _together(program: CompiledQueries, shared: SharedProgram | None) -> Sequence[Data]:
-    """Per query: how many others are evaluated as one with it, the first ones, or why none is."""
+    """Per query: how many others are evaluated as one with it, the first ones, or why none is.
+
+    `common_steps` is the number of steps that it shares, if it does not share all.
+    """
     names = [query.plan.name for query in program.queries]
-    found: list[Data] = [{"evaluated_with": None, "on_its_own": None} for _ in names]
+    nothing = {"evaluated_with": None, "common_steps": None, "on_its_own": None}
+    found: list[Data] = [dict(nothing) for _ in names]
     for template in {} if shared is None else shared.templates.values():
         numbers = template.queries
+        for some, count in zip(template.members, template.common, strict=False):
+            for number in some:
+                found[number]["common_steps"] = _steps(program.sources[number], count)
         first = numbers[: MOST_NAMES + 1]
         for number in numbers:
             others = [names[n] for n in first if n != number][:MOST_NAMES]
@@ -94,8 +102,29 @@ def _together(program: CompiledQueries, shared: SharedProgram | None) -> Sequenc
             if registers:
                 each["on_its_own"] = "a query registers a stream"
             elif each["evaluated_with"] is None:
-                each["on_its_own"] = hindrance(query, source)
+                each["on_its_own"] = (
+                    hindrance(query, source)
+                    or own_steps(query, source)
+                    or _continued(program, source, shared)
+                )
     return found
+
+
+def _steps(source: ast.Query, occurrences: int) -> int:
+    """The number of steps of a query that its first occurrences of graph patterns stand in."""
+    steps, references = 0, 0
+    for step in source.sequence.steps:
+        references += sum(isinstance(node, ast.GpmRef) for node in ast.walk(step))
+        if references > occurrences:
+            break
+        steps += 1
+    return steps
+
+
+def _continued(program: CompiledQueries, source: ast.Query, shared: SharedProgram) -> str | None:
+    """Whether queries that share steps continue the sequence of another one."""
+    found = any(continues(program.sources[number], source) for number in shared.embeddings)
+    return "queries that share its steps continue them" if found else None
 
 
 def _query(
@@ -330,13 +359,17 @@ def explain_run(run: Evaluation, program: CompiledQueries, tasks: Iterable[int])
         tasks: The numbers of the program's graph patterns in the run.
     """
     matchers, shared = run.rows.matchers, run.shared
+    counters = {number: run.queries[number].counters() for number in set(shared.executors)}
     return explain(
         program,
         [None if task < 0 else matchers.observed(task) for task in tasks],
         widened_patterns(program, {kbs: each.rules for kbs, each in run.entailed.items()}),
         [joined_so_far(run.queries[number].native) for number in shared.executors],
         shared,
-        [erred_of(run, number) for number in range(len(run.public.queries))],
+        [
+            erred_of(run, number, shared.own_counters(number, counters[executed]))
+            for number, executed in enumerate(shared.executors)
+        ],
     )
 
 
@@ -404,7 +437,10 @@ def _clauses(query: Data) -> Iterator[tuple[str, str]]:
         others = query["evaluated_with"]
         rest = others["queries"] - len(others["first"])
         more = f" and {rest:,} more" if rest else ""
-        yield "shares", f"its automaton with {', '.join(others['first'])}{more}"
+        steps = query["common_steps"]
+        counted = "first step" if steps == 1 else f"first {steps} steps"
+        what = "automaton" if steps is None else counted
+        yield "shares", f"its {what} with {', '.join(others['first'])}{more}"
     elif query["on_its_own"] is not None:
         yield "shares", f"no automaton: {query['on_its_own']}"
 

@@ -22,7 +22,7 @@ from spaseq.explain.diagnosis import (
 )
 from spaseq.explain.erred import Erred, erred
 from spaseq.nfa.automaton import Edge
-from spaseq.nfa.counters import PlaceCounters
+from spaseq.nfa.counters import AutomatonCounters, PlaceCounters
 from spaseq.nfa.native.range_tables import deciding_operator
 from spaseq.nfa.native.tables import joins_strictly
 from spaseq.plan.logical import GpmPlan, Occurrence
@@ -46,8 +46,8 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     `result_groups`, the groups with results, and `grouped_results`, the results that they hold. A
     query whose LIMIT has PER or EVERY has `withheld_results`, the results that it withheld. With
     EVERY it has `limited_values`, the values of PER that are counted at present. Queries that are
-    evaluated as one (`explain`) have `evaluated_with`, the number of others: all but `matches` is
-    then of all of them.
+    evaluated as one (`explain`) have `evaluated_with`, the number of others: all but `matches` and
+    what concerns steps of its own is then of all of them.
     """
     counters_of = {query: query.counters() for query in run.distinct}
     holding_of = {query: query.held() for query in run.distinct}
@@ -58,7 +58,8 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     for number, (compiled, executed) in enumerate(
         zip(run.public.queries, run.shared.executors, strict=True)
     ):
-        query, counters, held = run.queries[executed], all_counters[executed], holdings[executed]
+        query, held = run.queries[executed], holdings[executed]
+        counters = run.shared.own_counters(number, all_counters[executed])
         notation = Notation(compiled)
         queries[compiled.plan.name] = {
             "matches": run.matched(number),
@@ -69,7 +70,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
             "waiting_for_closing": counters.waiting,
             "bytes": held.bytes,
             "shed_groups": query.shed,
-            **_errors(run, number),
+            **_errors(run, number, counters),
             **_result_groups(query),
             **_withheld(query),
             "places": {
@@ -98,9 +99,9 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     } | _kb_counters(run)
 
 
-def _errors(run: Evaluation, number: int) -> dict[str, Any]:
+def _errors(run: Evaluation, number: int, counters: AutomatonCounters) -> dict[str, Any]:
     """The filters and BINDs of a query that erred, if any."""
-    found = [each.as_data() for each in erred(run, number)]
+    found = [each.as_data() for each in erred(run, number, counters)]
     return {"errors": found} if found else {}
 
 
@@ -188,10 +189,11 @@ class _Inquiry:
         executed = run.shared.executors[number]
         self.query: QueryRun = run.queries[executed]
         self.others = _others(run, executed).get("evaluated_with", 0)
-        self.tasks = run.program.queries[executed].tasks
-        self.counters = self.query.counters()
+        self.plan = run.shared.plan(number)
+        self.tasks = run.shared.own_tasks(number)
+        self.counters = run.shared.own_counters(number, self.query.counters())
         self.notation = Notation(self.compiled)
-        self.erred = erred(run, number)
+        self.erred = erred(run, number, self.counters)
 
     def report(self) -> Iterator[str]:
         lines = list(self._progress_report())
@@ -272,7 +274,7 @@ class _Inquiry:
     def _awaited(self, state: PlaceCounters) -> list[Occurrence]:
         """What the edges of a place consume."""
         atoms = (self.notation.automaton.atoms[edge.atom] for edge in state.place.edges)
-        return [self.query.plan.occurrences[each] for atom in atoms for each in atom.occurrences]
+        return [self.plan.occurrences[each] for atom in atoms for each in atom.occurrences]
 
     def _counted_together(self) -> str:
         others = _counted(self.others, "other query", "other queries")
@@ -291,7 +293,7 @@ class _Inquiry:
         """The filters across steps that are true for no events of the sample."""
         if self.sample is not None and not self._always_erred(occurrence):
             for line in filter_causes(self.run, self.number, occurrence, self.sample):
-                yield f"{self.query.plan.gpms[occurrence.gpm].name}: {line}"
+                yield f"{self.plan.gpms[occurrence.gpm].name}: {line}"
 
     def _always_erred(self, occurrence: Occurrence) -> list[Erred]:
         """The filters over partial matches, at an occurrence, that only erred."""
@@ -304,8 +306,8 @@ class _Inquiry:
         ]
 
     def _only_erred(self, found: Erred) -> str:
-        occurrence = self.query.plan.occurrences[found.occurrence]
-        own = {*self.query.plan.gpms[occurrence.gpm].variables}
+        occurrence = self.plan.occurrences[found.occurrence]
+        own = {*self.plan.gpms[occurrence.gpm].variables}
         own.update(assignment.variable for assignment in occurrence.assignments)
         reads = next(c.reads for text, c in conditions(occurrence) if text == found.text)
         return f"{found.gpm}: {_always_erred(found, 'solution' if reads <= own else 'pair')}"
@@ -365,7 +367,7 @@ class _Inquiry:
     def _index(self, state: PlaceCounters) -> str:
         edges = range(len(state.place.edges))
         names = [name for edge in edges for name in self.notation.index(state.number, edge)]
-        plan, automaton = self.query.plan, self.notation.automaton
+        plan, automaton = self.plan, self.notation.automaton
         for position, order in enumerate(state.place.orders):
             if order is None:
                 continue
@@ -388,7 +390,7 @@ class _Inquiry:
 
     def _gpm(self, occurrence: Occurrence) -> Iterator[str]:
         """How many solutions its graph pattern had, and how many the local filters rejected."""
-        gpm = self.query.plan.gpms[occurrence.gpm]
+        gpm = self.plan.gpms[occurrence.gpm]
         task = self.tasks[occurrence.gpm]
         silent = [iri for iri in gpm.streams if self.run.clock.per_stream.get(iri) == 0]
         if len(silent) == len(gpm.streams):
@@ -447,14 +449,14 @@ class _Inquiry:
 
     def _unmatched_optionals(self) -> Iterator[str]:
         """What no event has for OPTIONAL and UNION, which matches do not show."""
-        for gpm in self.query.plan.gpms if self.sample is not None else ():
+        for gpm in self.plan.gpms if self.sample is not None else ():
             assert self.sample is not None
             for line in optional_causes(self.run, self.number, gpm, self.sample):
                 yield f"{gpm.name}: in OPTIONAL or UNION, {line}"
 
     def _rejections(self, occurrence: Occurrence) -> Iterator[str]:
         """How often partial matches rejected its rows."""
-        name = self.query.plan.gpms[occurrence.gpm].name
+        name = self.plan.gpms[occurrence.gpm].name
         disagreed = self.counters.disagreed[occurrence.index]
         if disagreed:
             times = _counted(disagreed, "time")
@@ -472,7 +474,7 @@ class _Inquiry:
     def _refusals(self, state: PlaceCounters) -> Iterator[str]:
         """Why accepted rows were not joined."""
         if state.passed_over:
-            strict = joins_strictly(self.query.plan, self.notation.automaton)
+            strict = joins_strictly(self.plan, self.notation.automaton)
             strategy = "EMIT STRICT" if strict else STRATEGIES[state.place.operator]
             yield f"{strategy} rejected {_counted(state.passed_over, 'candidate')}"
         if state.forbidden:
@@ -492,7 +494,7 @@ class _Inquiry:
             yield f"{_counted(state.expired, 'group')} waiting here expired with the window"
 
     def _at_the_end(self, held_up: bool) -> Iterator[str]:
-        plan = self.query.plan
+        plan = self.plan
         if not (held_up or self.query.matched or self.counters.waited or self.counters.waiting):
             clauses = [f"EMIT {plan.emit}"] * (plan.emit != "ALL")
             clauses += [f"AFTER MATCH {skip_text(plan)}"] * (skip_text(plan) != "KEEP ALL")

@@ -9,13 +9,14 @@ together.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
 from spaseq.nfa.automaton import ACCEPT, Automaton
 from spaseq.plan.logical import QueryPlan
 
-_Way = tuple[int, tuple[int, int], int]
-"""(GPM, positions of the edge and the link, target of the link)."""
+_Way = tuple[tuple[int, int], int]
+"""(Positions of the edge and the link, target of the link)."""
 
 
 def ambiguous(automaton: Automaton, plan: QueryPlan) -> bool:
@@ -27,28 +28,49 @@ def ambiguous(automaton: Automaton, plan: QueryPlan) -> bool:
     seen = set(todo)
     while todo:
         one, other, parted = todo.pop()
-        for (gpm, taken, target), (gpm2, taken2, target2) in product(ways[one], ways[other]):
-            if gpm != gpm2:
-                continue
-            apart = parted or taken != taken2
-            if target == target2 == ACCEPT and apart:
-                return True
-            pair = (target, target2, apart)
-            if min(target, target2) >= 0 and pair not in seen:
-                seen.add(pair)
-                todo.append(pair)
+        for gpm in ways[one].keys() & ways[other].keys():
+            mine, others = ways[one][gpm], _Others(ways[other][gpm], ways)
+            for taken, target in mine:
+                for taken2, target2 in others.beside(target):
+                    apart = parted or taken != taken2
+                    if target == ACCEPT and apart:
+                        return True
+                    pair = (target, target2, apart)
+                    if target >= 0 and pair not in seen:
+                        seen.add(pair)
+                        todo.append(pair)
     return False
 
 
-def _ways(automaton: Automaton, plan: QueryPlan, number: int) -> list[_Way]:
-    found = []
+class _Others:
+    """The ways of a run over a GPM, by what the run can go on with."""
+
+    def __init__(self, some: list[_Way], ways: list[dict[int, list[_Way]]]):
+        self._ways = ways
+        self._accepting = [way for way in some if way[1] == ACCEPT]
+        self._by_gpm: dict[int, list[_Way]] = {}
+        for way in some:
+            for gpm in ways[way[1]] if way[1] >= 0 else ():
+                self._by_gpm.setdefault(gpm, []).append(way)
+
+    def beside(self, target: int) -> Iterable[_Way]:
+        """Those that can go on with the same GPMs as a run that has reached a target."""
+        if target < 0:
+            return self._accepting if target == ACCEPT else ()
+        return {way for gpm in self._ways[target] for way in self._by_gpm.get(gpm, ())}
+
+
+def _ways(automaton: Automaton, plan: QueryPlan, number: int) -> dict[int, list[_Way]]:
+    """The ways from a place, by their GPMs."""
+    found: dict[int, list[_Way]] = {}
     for position, edge in enumerate(automaton.places[number].edges):
         atom = automaton.atoms[edge.atom]
         if atom.kind == "deadline":
             continue
         gpm = plan.occurrences[atom.occurrences[0]].gpm
         targets = [t for link in atom.links for t in _reached(automaton, link.target)]
-        found += [(gpm, (position, n), target) for n, target in enumerate(targets)]
+        ways = [((position, n), target) for n, target in enumerate(targets)]
+        found.setdefault(gpm, []).extend(ways)
     return found
 
 

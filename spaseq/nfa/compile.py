@@ -128,6 +128,7 @@ class _Builder:
     def __init__(self, plan: QueryPlan) -> None:
         self._plan = plan
         self.places: list[Place] = []
+        self._numbers: dict[Place, int] = {}
         self.atoms: list[Atom] = []
         self.links: list[list[Link]] = []
         self.guards: list[Guard] = []
@@ -144,10 +145,10 @@ class _Builder:
         """The atoms of the deadlines at the end of the pattern, by their time."""
 
     def place(self, place: Place) -> int:
-        if place in self.places:
-            return self.places.index(place)
-        self.places.append(place)
-        return len(self.places) - 1
+        number = self._numbers.setdefault(place, len(self.places))
+        if number == len(self.places):
+            self.places.append(place)
+        return number
 
     def sequence(self, sequence: ast.Sequence, reach: Operator | None) -> _Ways:
         """The ways of a sequence; `reach` is the operator on its left, also through parentheses."""
@@ -288,6 +289,7 @@ class _Builder:
         return self._atoms([Atom("any-order", operands)])
 
     def _disjunction(self, unit: ast.Disjunction, reach: Operator | None) -> _Ways:
+        """The ways of a disjunction. The branches of a template have operators of their own."""
         together: list[Edge] = []
         apart: list[_Arrival] = []
         exits: list[_Exit] = []
@@ -299,7 +301,8 @@ class _Builder:
                 else:
                     apart.append(arrival)
             exits += ways_out
-        return [_Arrival(None, (), tuple(together)), *apart], exits
+        whole = [_Arrival(None, (), tuple(together))] if together else []
+        return [*whole, *apart], exits
 
     def _atoms(self, atoms: list[Atom]) -> _Ways:
         first = len(self.atoms)

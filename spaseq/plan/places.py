@@ -212,7 +212,13 @@ def _bare_step(step: ast.Step) -> ast.Step:
 
 
 def _is_bare(step: ast.Step) -> bool:
-    return step.quantifier is None and step.bound is None and not step.negated
+    """Whether a step is nothing but its unit; one with an operator begins a template's branch."""
+    return (
+        step.operator is None
+        and step.quantifier is None
+        and step.bound is None
+        and not step.negated
+    )
 
 
 def _bare_unit(unit: ast.Unit) -> ast.Unit:

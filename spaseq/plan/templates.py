@@ -22,6 +22,7 @@ number: the template is the least strict of them, and selects the compared varia
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
@@ -53,6 +54,11 @@ Parameter: TypeAlias = ast.Iri | ast.Literal
 def is_hidden(variable: str) -> bool:
     """Whether a variable is one of a template, which results do not show."""
     return variable.startswith(".")
+
+
+def shown_name(gpm: str) -> str:
+    """The name of a GPM without what a template has put in front of it."""
+    return gpm.split(".", 2)[2] if gpm.startswith(".") else gpm
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +103,21 @@ class Template:
     thresholds: tuple[Threshold, ...] = ()
     """Comparisons with a constant of each query, in the order of `members[0]`. The query selects
     their variables first."""
+    branches: tuple[tuple[int, ...], ...] = ()
+    """Per place in `members`: the occurrences of the query's steps among those of the template, if
+    the queries share only their first steps (`spaseq.plan.prefixes`). Then a match belongs to the
+    queries in whose branch it ends."""
 
     @property
     def queries(self) -> list[int]:
         """The positions of all queries."""
         return sorted(number for some in self.members for number in some)
+
+    @property
+    def common(self) -> list[int]:
+        """Per branch: how many of its first occurrences are also in another branch."""
+        counts = Counter(occurrence for branch in self.branches for occurrence in branch)
+        return [sum(counts[occurrence] > 1 for occurrence in branch) for branch in self.branches]
 
     @property
     def compared(self) -> list[str]:
@@ -249,7 +265,7 @@ def shape_of(query: ast.Query) -> Shape | None:
         not isinstance(step.unit, ast.GpmRef) or step.bound is not None for step in steps
     ):
         return None
-    if _may_be_absent(steps[0]) or steps[0].quantifier is not None or _may_be_absent(steps[-1]):
+    if may_be_absent(steps[0]) or steps[0].quantifier is not None or may_be_absent(steps[-1]):
         return None
     sites: list[Site] = []
     constants: list[Parameter] = []
@@ -272,7 +288,8 @@ def shape_of(query: ast.Query) -> Shape | None:
     )
 
 
-def _may_be_absent(step: ast.Step) -> bool:
+def may_be_absent(step: ast.Step) -> bool:
+    """Whether a match may lack a step."""
     quantifier = step.quantifier
     return step.negated or (quantifier is not None and quantifier.least == 0)
 

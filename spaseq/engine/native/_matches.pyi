@@ -14,9 +14,10 @@ from spaseq.results import Match
 def copies(matches: list[Match], query: str) -> list[Match]: ...
 def divided(
     matches: Iterable[Match],
-    readers: Mapping[bytes | None, Sequence[tuple[int, Any]]],
+    readers: Mapping[bytes | int | None, Sequence[tuple[int, Any]]],
     made: MutableMapping[int, int],
     as_picks: bool = False,
+    by_edge: bool = False,
 ) -> list[tuple[int, list[Any]]]: ...
 def divided_by_thresholds(
     matches: Iterable[Match],

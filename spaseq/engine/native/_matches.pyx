@@ -132,13 +132,16 @@ cdef int add_copies(list matches, str query, list found) except -1:
     return 0
 
 
-def divided(matches, dict readers not None, made, bint as_picks=False) -> list:
+def divided(
+    matches, dict readers not None, made, bint as_picks=False, bint by_edge=False,
+) -> list:
     """The matches of an automaton of several queries, by query.
 
     Args:
         matches: its matches, as a `MatchMaker` makes them.
         readers: the text of a match's first column → the places of the queries that it belongs to,
-            with their readers; or None → those that all matches belong to.
+            with their readers; or None → those that all matches belong to. If `by_edge`, the number
+            of the edge of a match's last step stands in place of the text.
         made: counts the matches of each place.
         as_picks: whether to return where the matches are, for `Matches.picked`, in place of them.
 
@@ -150,7 +153,9 @@ def divided(matches, dict readers not None, made, bint as_picks=False) -> list:
     cdef tuple some, everywhere = readers.get(None)
     for found in matches:
         some = everywhere
-        if some is None:
+        if by_edge:
+            some = readers[(<DecodedStep>found.steps[len(found.steps) - 1]).edge]
+        elif some is None:
             some = readers.get(found.reading.first_text(found.steps), ())
         parts.give(found, some, len(some))
     return sorted(parts.parts.items())

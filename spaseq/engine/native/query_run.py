@@ -40,7 +40,7 @@ from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.window import WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
-from spaseq.plan.templates import is_hidden
+from spaseq.plan.templates import is_hidden, shown_name
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._window_terms import WindowTerms
@@ -427,7 +427,7 @@ class NativeRun:
         ]
         steps = [
             (
-                plan.gpms[o.gpm].name,
+                shown_name(plan.gpms[o.gpm].name),
                 tuple(None if is_hidden(bound) else bound for bound in bound_by(plan, o)),
             )
             for o in occurrences

@@ -9,7 +9,7 @@ Invariant: the effects equal those of `RegisterFile` on an environment, in the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from spaseq.nfa.automaton import Action, Automaton
@@ -102,24 +102,42 @@ class NativeRegisters:
 
         A variable that a single step binds is exempt, as long as expressions read only its value.
         """
-        read = {
-            name
-            for occurrence in self._plan.occurrences
-            if occurrence.gpm == gpm
-            for condition in occurrence.conditions
-            for name in identified(condition.expression)
-        }
+        read = self._identified.get(gpm, ())
         for column, name in enumerate(self._plan.gpms[gpm].variables):
-            followers = {number for number, other in self._numbered() if other.variable == name} | {
-                self._registers.number[name]
-            }
+            followers = {*self._followers.get(name, ()), self._registers.number[name]}
             joins = followers & self._live and not self._bound_once(name)
             if joins or any(self._plan.registers[n].name in read for n in followers):
                 yield column
 
+    @cached_property
+    def _identified(self) -> Mapping[int, set[str]]:
+        """Per GPM: the variables whose terms the conditions of its steps identify."""
+        found: dict[int, set[str]] = {}
+        for occurrence in self._plan.occurrences:
+            for condition in occurrence.conditions:
+                found.setdefault(occurrence.gpm, set()).update(identified(condition.expression))
+        return found
+
+    @cached_property
+    def _followers(self) -> Mapping[str, list[int]]:
+        """Variable → its registers."""
+        found: dict[str, list[int]] = {}
+        for number, register in self._numbered():
+            found.setdefault(register.variable, []).append(number)
+        return found
+
+    @cached_property
+    def _binding(self) -> Mapping[str, list[Occurrence]]:
+        """Variable → the steps that bind it."""
+        found: dict[str, list[Occurrence]] = {}
+        for occurrence in self._plan.occurrences:
+            for name in dict.fromkeys(bound_by(self._plan, occurrence)):
+                found.setdefault(name, []).append(occurrence)
+        return found
+
     def _bound_once(self, name: str) -> bool:
         """Whether a single step that does not iterate binds a variable."""
-        binding = [o for o in self._plan.occurrences if name in bound_by(self._plan, o)]
+        binding = self._binding.get(name, ())
         return len(binding) == 1 and not binding[0].units
 
     def _numbered(self) -> Iterator[tuple[int, Register]]:

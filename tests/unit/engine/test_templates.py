@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 
 import pyoxigraph as ox
 import pytest
@@ -155,19 +156,29 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + EXAMPLES))
 def test_queries_as_one_have_the_matches_of_runs_of_one_query(seed: int) -> None:
-    _check_against_runs_of_one_query(seed, SHAPES)
+    _check_shapes(seed, SHAPES)
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + EXAMPLES))
 def test_thresholds_have_the_matches_of_runs_of_one_query(seed: int) -> None:
-    _check_against_runs_of_one_query(seed, THRESHOLDS)
+    _check_shapes(seed, THRESHOLDS)
 
 
-def _check_against_runs_of_one_query(seed: int, of: tuple[str, ...]) -> None:
+def _check_shapes(seed: int, of: tuple[str, ...]) -> None:
     draw = random.Random(seed)
-    stream = events(draw, 40)
     shapes = draw.sample(of, draw.randrange(1, 3))
-    made = [of_shape(draw.choice(shapes), draw) for _ in range(draw.randrange(2, 8))]
+    check_against_runs_of_one_query(draw, lambda: of_shape(draw.choice(shapes), draw))
+
+
+def check_against_runs_of_one_query(draw: random.Random, another: Callable[[], str]) -> None:
+    """Compare a run of drawn queries with runs of one query each, while the queries change.
+
+    Args:
+        draw: Draws everything.
+        another: Draws a query.
+    """
+    stream = events(draw, 40)
+    made = [another() for _ in range(draw.randrange(2, 8))]
     made += draw.sample(POOL, draw.randrange(2))
     draw.shuffle(made)
     texts = {f"q{n}": text for n, text in enumerate(made)}
@@ -212,7 +223,7 @@ def _check_against_runs_of_one_query(seed: int, of: tuple[str, ...]) -> None:
                 fed.run.divide()
                 assert not fed.run.evaluation.divisions
             elif kind == "add":
-                name, text = f"q{number}", of_shape(draw.choice(shapes), draw)
+                name, text = f"q{number}", another()
                 number += 1
                 fed.run.add(name, spaseq.compile(text, names=[name]), new_streams=True)
                 alone[name], texts[name] = Alone(text), text
@@ -221,7 +232,7 @@ def _check_against_runs_of_one_query(seed: int, of: tuple[str, ...]) -> None:
                 fed.run.remove(name)
                 ended.append(alone.pop(name))
             elif kind == "replace":
-                name, text = draw.choice(list(alone)), of_shape(draw.choice(shapes), draw)
+                name, text = draw.choice(list(alone)), another()
                 fed.run.replace(name, spaseq.compile(text, names=[name]), new_streams=True)
                 ended.append(alone[name])
                 alone[name], texts[name] = Alone(text), text
