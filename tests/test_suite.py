@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -184,8 +185,14 @@ def save_and_resume(case: Case, tmp_path: Path) -> list[Result]:
 
 
 def _program(case: Case) -> spaseq.Program:
-    names = [f"q{number}" for number in range(1, len(case.queries) + 1)]
-    return spaseq.compile(list(case.queries), names=names)
+    return _compiled(case.queries)
+
+
+@cache
+def _compiled(queries: tuple[str, ...]) -> spaseq.Program:
+    """A program does not change when it runs, so all adapters can share one."""
+    names = [f"q{number}" for number in range(1, len(queries) + 1)]
+    return spaseq.compile(list(queries), names=names)
 
 
 def _knowledge(case: Case) -> dict[str, list[ox.Triple]]:
