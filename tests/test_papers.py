@@ -120,7 +120,9 @@ def test_the_rules_of_the_lazy_figures_save_evaluations(report: ModuleType, sequ
     assert lazy.groups <= eager.groups
 
 
-@pytest.mark.parametrize("name", ["duckdb", "polars", "pyoxigraph", "siddhi", "flink", "comunica"])
+@pytest.mark.parametrize(
+    "name", ["duckdb", "polars", "pyoxigraph", "siddhi", "flink", "comunica", "rsp-js"]
+)
 def test_a_driver_answers_as_documented(report: ModuleType, name: str) -> None:
     """Every question it can ask, twice, over events that it has not seen before."""
     import counts
@@ -128,7 +130,7 @@ def test_a_driver_answers_as_documented(report: ModuleType, name: str) -> None:
     from driving import KNOWN, Driver, Unable
 
     steps = ["A1", "A2", "A3"]
-    sizes = {"comunica": 12, "pyoxigraph": 60}
+    sizes = {"comunica": 12, "rsp-js": 9, "pyoxigraph": 60}
     some, keyed = streams.steps(3, sizes.get(name, 300)), streams.keyed(3, sizes.get(name, 300))
     asked = [
         ("next", 20, steps, some, counts.nearest(some, steps, 20)),
@@ -173,7 +175,7 @@ def test_a_driver_of_its_own_that_miscounts_is_refused(tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
     assert "mine, next: 7 matches where 214 are" in asked(f"mine={sys.executable} {driver}").stderr
-    assert "rsp: no such peer" in asked("rsp").stderr
+    assert "core: no such peer" in asked("core").stderr
 
 
 def test_ratios_are_compared_with_the_newest_record(report: ModuleType, tmp_path: Path) -> None:

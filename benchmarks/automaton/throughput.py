@@ -7,8 +7,8 @@ of matches; the script fails if one differs. All times are processor times. Pass
 are interleaved, so that other load affects all of them.
 
 `x nothing` is the time per event relative to a pattern of one step that matches no event. The block
-`event by event` shows the distribution of the time of one event. `--peers` names a folder of
-drivers for other engines, which process the streams W1, W2 and W4 in the same run.
+`event by event` shows the distribution of the time of one event. Other engines on the same streams
+are in `benchmarks/papers/peers`.
 
     python benchmarks/automaton/throughput.py --events 200000
     python benchmarks/automaton/throughput.py --only W1 W2
@@ -28,7 +28,6 @@ from functools import partial
 from pathlib import Path
 
 import feeding
-import peers
 import workloads
 from feeding import Fed, Feeding
 from workloads import Workload
@@ -260,33 +259,12 @@ def slowest(only: Sequence[str], events: int, show: Callable[[str], None]) -> No
         )
 
 
-def beside(options: argparse.Namespace, show: Callable[[str], None]) -> None:
-    """Other engines on the same streams."""
-    if options.peers is None:
-        show("other engines: left out, --peers is not given")
-        return
-    pythons = {"siddhi": options.python_siddhi, "flinkcep": options.python_flink}
-    show(
-        f"{'beside others':22}{'events':>9}{'engine':>10}{'CPU s':>9}{'min–max':>15}"
-        f"{'events/s':>12}{'spaseq is':>11}{'matches':>11}"
-    )
-    for workload in workloads.TALLIED:
-        if workload.peer is None or not chosen(options.only, workload):
-            continue
-        for row in peers.compared(workload, options.events, options.peers, pythons, options.repeat):
-            show(row)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="The compiled automaton over encoded events.")
     parser.add_argument("--events", type=int, default=200_000, help="at most, of each stream")
     parser.add_argument("--sample", type=int, default=20_000, help="events for the objects")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--only", nargs="*", default=(), help="workloads that begin so")
-    parser.add_argument("--peers", type=Path, help="folder of the drivers of other engines")
-    parser.add_argument("--python-siddhi", help="a Python that has PySiddhi")
-    parser.add_argument("--python-flink", help="a Python that has apache-flink")
-    parser.add_argument("--peers-only", action="store_true")
     parser.add_argument("--record", type=Path, help="write the first table as JSON and end")
     options = parser.parse_args()
     show = partial(print, flush=True)
@@ -295,13 +273,11 @@ def main() -> None:
         rows = table(options.only, options.events, options.sample, options.repeat, show)
         options.record.write_text(json.dumps(recorded(rows), indent=1) + "\n", "utf-8")
         return
-    if not options.peers_only:
-        table(options.only, options.events, options.sample, options.repeat, show)
-        enumerated(options.only, options.events, options.repeat, show)
-        ways(options.only, options.events, options.sample, options.repeat, show)
-        lazily(options.only, options.events, options.repeat, show)
-        slowest(options.only, options.events, show)
-    beside(options, show)
+    table(options.only, options.events, options.sample, options.repeat, show)
+    enumerated(options.only, options.events, options.repeat, show)
+    ways(options.only, options.events, options.sample, options.repeat, show)
+    lazily(options.only, options.events, options.repeat, show)
+    slowest(options.only, options.events, show)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ class Workload:
         events: the first so many events of the stream.
         count: the number of matches in events.
         most: more events than these say no more, or take too long.
-        peer: its name and policy for the engines beside.
     """
 
     name: str
@@ -32,7 +31,6 @@ class Workload:
     events: Callable[[int], Events]
     count: Callable[[Events], int]
     most: int = 10**9
-    peer: tuple[str, str] | None = None
 
 
 def query(
@@ -78,9 +76,8 @@ def _steps() -> list[Workload]:
             if policy == "next":
                 count = partial(counts.nearest, kinds=kinds, window=100)
             text = kinds_only(kinds, OPERATORS[policy], 100, SKIP * (policy == "skip"))
-            peer = (f"w1_{length}", policy) if length == 3 and policy != "skip" else None
             events = partial(streams.steps, length)
-            found.append(Workload(f"W1 n={length} {policy}", text, events, count, peer=peer))
+            found.append(Workload(f"W1 n={length} {policy}", text, events, count))
     return found
 
 
@@ -92,7 +89,6 @@ def _unfinished() -> list[Workload]:
             kinds_only(kinds, OPERATORS[policy], window),
             streams.unfinished,
             _endings(kinds, window),
-            peer=(f"w2_{window}", policy) if window in (100, 10_000) else None,
         )
         for policy, windows in (("all", (100, 1000, 10_000, 100_000)), ("next", (100, 10_000)))
         for window in windows
@@ -122,7 +118,6 @@ def _dips(policy: str, names: int, parts: bool = False, window: int | None = Non
         query(f" {OPERATORS[policy]} ".join("ABC"), patterns, window),
         partial(streams.dealing_in_parts if parts else streams.dealing, names),
         partial(counts.dips, window=window, nearest_only=policy == "next"),
-        peer=("w4v", policy) if names == 10 and not parts else None,
     )
 
 

@@ -35,19 +35,33 @@ def _python(name: str) -> list[str]:
     return [sys.executable, str(FOLDER / f"{name}_driver.py")]
 
 
+def _node(name: str) -> list[str]:
+    script = FOLDER / f"{name.replace('-', '_')}_driver.mjs"
+    return ["node", str(script), str(INSTALLED / name)]
+
+
 KNOWN = {
     peer.name: peer
     for peer in (
         Peer("polars", _python("polars")),
         Peer("duckdb", _python("duckdb")),
-        Peer("siddhi", [*_python("java"), "siddhi"], {"next": 100_000, "key": 10_000}),
-        Peer("flink", [*_python("java"), "flink"], {"next": 20_000, "all": 5_000, "key": 20_000}),
-        Peer("pyoxigraph", _python("pyoxigraph"), {"next": 1_000, "all": 5_000, "key": 2_000}),
         Peer(
-            "comunica",
-            ["node", str(FOLDER / "comunica_driver.mjs"), str(INSTALLED / "comunica")],
-            {"next": 60, "all": 200, "key": 200},
+            "siddhi",
+            [*_python("java"), "siddhi"],
+            {"next": 100_000, "key": 10_000, "never": 20_000},
         ),
+        Peer(
+            "flink",
+            [*_python("java"), "flink"],
+            {"next": 20_000, "all": 5_000, "key": 20_000, "never": 2_000},
+        ),
+        Peer(
+            "pyoxigraph",
+            _python("pyoxigraph"),
+            {"next": 1_000, "all": 5_000, "key": 2_000, "never": 20_000},
+        ),
+        Peer("comunica", _node("comunica"), {"next": 60, "all": 200, "key": 200, "never": 2_000}),
+        Peer("rsp-js", _node("rsp-js"), {"next": 60, "all": 60}),
     )
 }
 """The engines that have a driver here. The numbers of events take each some seconds."""

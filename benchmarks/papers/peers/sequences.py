@@ -1,9 +1,9 @@
 """Other engines beside this one: the same questions over the same events, in one run.
 
-Three questions. `next`: A1 ; A2 ; A3, from each A1 the next of each. `all`: A1 : A2 : A3, every
-combination. `key`: A : B, every pair of one key. An engine that is too slow for all events gets
-fewer of them, and this engine then the same fewer ones. All numbers of matches are compared with an
-independent count.
+`next`: A1 ; A2 ; A3, from each A1 the next of each. `all`: A1 : A2 : A3, every combination. `key`:
+A : B, every pair of one key. `never`: as `next`, in a window a hundred times as long, where no A3
+comes. An engine that is too slow for all events gets fewer of them, and this engine then the same
+fewer ones. All numbers of matches are compared with an independent count.
 
     python benchmarks/papers/peers/sequences.py --peers duckdb polars
 """
@@ -41,9 +41,15 @@ FEWEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, with this engine's query and an independent count."""
+    """A question, with this engine's query and an independent count.
+
+    Args:
+        name: Of the case, for `Peer.most`.
+        question: Of the protocol.
+    """
 
     name: str
+    question: str
     title: str
     window: int
     kinds: Sequence[str]
@@ -54,17 +60,21 @@ class Asked:
 
 QUESTIONS = [
     Asked(
-        "next", "A1 ; A2 ; A3, next of each", 100, STEPS, kinds_only(STEPS, ";", 100),
+        "next", "next", "A1 ; A2 ; A3, next of each", 100, STEPS, kinds_only(STEPS, ";", 100),
         partial(streams.steps, 3), partial(counts.nearest, kinds=STEPS, window=100),
     ),
     Asked(
-        "all", "A1 : A2 : A3, all", 100, STEPS, kinds_only(STEPS, ":", 100),
+        "all", "all", "A1 : A2 : A3, all", 100, STEPS, kinds_only(STEPS, ":", 100),
         partial(streams.steps, 3), lambda events: sum(counts.endings(events, STEPS, 100)),
     ),
     Asked(
-        "key", "A : B of one key, all", LONG, "AB",
+        "key", "key", "A : B of one key, all", LONG, "AB",
         query("A : B", {"A": "?k :A []", "B": "?k :B []"}, LONG),
         partial(streams.keyed, KEYS), partial(counts.joined, window=LONG),
+    ),
+    Asked(
+        "never", "next", "A1 ; A2 ; A3, no A3", LONG, STEPS, kinds_only(STEPS, ";", LONG),
+        streams.unfinished, partial(counts.nearest, kinds=STEPS, window=LONG),
     ),
 ]  # fmt: skip
 
@@ -86,7 +96,7 @@ def compared(place: int, asked: Asked, driver: Driver, count: int, passes: int) 
     expected = asked.count(events)
     program = spaseq.compile(asked.query)
     lines = [f"{time},{kind},{key}" for time, (kind, key, _) in enumerate(events)]
-    driver.ask(asked.name, asked.window, asked.kinds, lines)
+    driver.ask(asked.question, asked.window, asked.kinds, lines)
     point = Point(place, [])
     rates = []
     for number in range(passes + 1):
@@ -136,13 +146,13 @@ def figure(short: bool, peers: Sequence[Peer]) -> Figure:
         question="How do other engines fare on the same events?",
         source="Engines that install by name from PyPI and npm; peers/README.md",
         data=f"up to {SHORT if short else EVENTS:,} events, fewer for slower engines, encoded "
-        f"before; a window of 100 events, of {LONG:,} for pairs of {KEYS:,} keys. Each number of "
-        "matches is that of an independent count."
+        f"before; a window of 100 events, of {LONG:,} for pairs of {KEYS:,} keys and where no A3 "
+        "comes. Each number of matches is that of an independent count."
         + (f" Left out: {'; '.join(dict.fromkeys(missing))}." if missing else ""),
         query=QUESTIONS[0].query,
         others="polars and DuckDB get whole tables and join them at once. The others take one "
         "event after the other, as this engine does. pyoxigraph and Comunica ask a SPARQL query of "
-        "the window at each event that may end a match.",
+        "the window at each event that may end a match, rsp-js an RSP-QL query at every event.",
         x=Axis("", places=tuple(asked.title for asked in QUESTIONS)),
         y=Axis("processor time, as a multiple of ours", log=True, base=1.0),
         lines=lines,
