@@ -153,6 +153,7 @@ def test_a_server_under_kills(monkeypatch: pytest.MonkeyPatch) -> None:
         ("ingest.py", ("--events", "2000", "--body", "500"), "the engine alone"),
         ("subscribers.py", ("--subscribers", "3", "--rate", "50", "--seconds", "1"),
          "each got 50 to 50"),
+        ("flood.py", ("--connections", "20", "--seconds", "1.2"), "each with its match"),
     ],
 )  # fmt: skip
 def test_servers(

@@ -226,7 +226,7 @@ def check(
     there = {one["name"]: one["text"] for one in queries.json()["items"]}
     wrong = [name for name, text in known.items() if there.get(name) != text]
     unseen = [number for number in list(seen)[:-1] if number not in each]
-    gaps = [number for number in pushed[: max(seen, default=0) - 1] if not seen[number]]
+    gaps = [number for number in pushed[: max(seen, default=1) - 1] if not seen[number]]
     doubled = [number for number in seen if seen[number] > each[number]]
     for what, some in (
         ("events without a match", missing), ("events without their successor", unpaired),

@@ -4,7 +4,7 @@ Matches name their events by stream, graph and time; readers want to see the tri
 does not keep events for that: the bodies are in the journal until no checkpoint needs them, and
 often much longer. A search looks through the bytes of all bodies for the parts of the graph's name
 and of the time, and parses the most likely ones, so it costs about as much as reading the journal
-twice.
+twice. Only pushed events are found: a part of a file is no document, and messages have no name.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import threading
@@ -70,6 +71,11 @@ class Listener(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if threading.current_thread() is threading.main_thread():
+            # `serve` has disabled collections: they need not visit what the first queries are
+            # made of, neither now nor later.
+            gc.freeze()
+            gc.enable()
         if not sockets or self.should_exit:
             return
         scheme = "http" if self._options.certificate is None else "https"

@@ -129,7 +129,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "/v1/streams/{name}"): Operation("Show a stream", {200: "The stream"}),
     ("GET", "/v1/streams/{name}/events"): Operation(
         "Show the triples of an event that a match names",
-        {200: "The triples", 404: "The journal does not have the event any more"},
+        {200: "The triples", 404: "The journal does not have the event, or it was not pushed"},
         query={"graph": "the IRI of its graph", "time": "its time, as in the match"},
         gives=("application/n-triples",),
     ),

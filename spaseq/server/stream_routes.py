@@ -60,7 +60,14 @@ async def event(request: Request) -> Response:
         raise Problem(400, "graph and time: those of the event, as in the match", "parameter")
     async with server.searching:
         await server.do(server.engine.flush_journal)
-        found = await asyncio.to_thread(server.engine.find_event, stream, graph, time)
+        try:
+            found = await asyncio.to_thread(server.engine.find_event, stream, graph, time)
+        except Problem as problem:
+            feeds = list(server.engine.machine.feeds.values())
+            if any(feed.settings.stream == stream for feed in feeds):
+                detail = f"{problem.detail}, or it was not pushed: those of sources are not found"
+                raise Problem(404, detail, "not-found") from None
+            raise
     return Response(found, media_type="application/n-triples")
 
 

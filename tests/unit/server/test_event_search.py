@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from served import TRIG, Served, served
+from served import TRIG, Served, served, trade
 
 
 @pytest.fixture
@@ -54,3 +54,15 @@ def test_an_event_that_never_was(server: Served) -> None:
     assert triples(server, "http://example.org/t1", "2").status_code == 404
     assert server.http.get("/v1/streams/trades/events").status_code == 400
     assert server.http.get("/v1/streams/none/events?graph=a&time=1").status_code == 404
+
+
+def test_an_event_of_a_source_is_not_found(tmp_path: Path) -> None:
+    (tmp_path / "trades.trig").write_bytes(trade(1, 10))
+    sources = {"trades": [str(tmp_path / "trades.trig")]}
+    with served(tmp_path / "state", sources=sources) as server:
+        server.put("rise")
+        server.push((2, 12))
+        answer = triples(server, "http://example.org/t1", "1")
+        assert answer.status_code == 404
+        assert "those of sources are not found" in answer.json()["detail"]
+        assert '"12"' in triples(server, "http://example.org/t2", "2").text
