@@ -58,8 +58,11 @@ function stream(one) {
     lag: dated ? (Date.now() - Date.parse(one.watermark)) / 1000 : null };
 }
 
+/** By name, with numbers in their order: q2 before q10. */
+const inOrder = new Intl.Collator("en", { numeric: true }).compare;
+
 export const queries = {
-  list: () => all("v1/queries"),
+  list: async () => (await all("v1/queries")).sort((one, other) => inOrder(one.name, other.name)),
   async get(name) {
     const response = await send("GET", `v1/queries/${named(name)}`);
     return { ...(await response.json()), etag: response.headers.get("ETag") };

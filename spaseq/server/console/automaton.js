@@ -8,6 +8,7 @@ import { compact, fill, h } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_TOKENS = 9;
+const STROKE = 1.6; // the width of an arrow, as in the style sheet
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 function svg(name, attributes) {
@@ -63,6 +64,13 @@ export function automaton(parent, picture, chosen) {
       if (event.key === "Enter" || event.key === " ") { event.preventDefault(); chosen(number); }
     });
     places.set(number, { group, tokens, badge, x, y: y + height });
+  }
+  // Arrowheads keep their size when their line is lit.
+  for (const marker of root.querySelectorAll("marker")) {
+    marker.setAttribute("markerUnits", "userSpaceOnUse");
+    for (const name of ["markerWidth", "markerHeight"]) {
+      marker.setAttribute(name, STROKE * Number(marker.getAttribute(name) || 3));
+    }
   }
   fill(parent, root);
 

@@ -80,7 +80,7 @@ function vitals() {
     h(`span.state.${ready ? "good" : "warn"}`, { title: (shared.ready?.not_ready || []).join("\n") }, ready ? "ready" : "not ready"),
     figure("events/s", rate(shared.rates.now("events"))),
     figure("matches/s", rate(shared.rates.now(""))),
-    figure("queries", compact(shared.queries.length)),
+    figure(shared.queries.length === 1 ? "query" : "queries", compact(shared.queries.length)),
     lag > 0 ? figure("behind", duration(lag), "The greatest lag of a stream's watermark behind the clock") : null);
 }
 

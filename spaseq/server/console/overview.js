@@ -1,8 +1,13 @@
-// All queries at a glance, for a wall.
+// All queries at a glance, for a wall: few of them at work, many as figures.
 
 import { compact, fill, h, rate, renew } from "./dom.js";
+import { liveCard } from "./live_card.js";
 import { chart } from "./rates.js";
 import { health } from "./sidebar.js";
+
+/** As many queries are drawn at work, and as many of them are followed: browsers open six connections. */
+const MOST_DRAWN = 6;
+const MOST_FOLLOWED = 3;
 
 export function overview(main, shared) {
   const cards = h("div.cards");
@@ -15,12 +20,29 @@ export function overview(main, shared) {
     { name: "events", label: "events", colour: "--soft" },
     { name: "", label: "matches", colour: "--accent" },
   ]);
+  let live = new Map();
+  let names = "";
+  const leave = () => { live.forEach((one) => one.destroy()); live = new Map(); };
   const draw = () => {
     drawn.update();
-    renew(cards, shared.queries.length ? shared.queries.map((query) => card(shared, query)) : empty());
+    const { queries } = shared;
+    const few = queries.length > 0 && queries.length <= MOST_DRAWN;
+    const wanted = few ? queries.map(({ name }) => name).join(" ") : "";
+    if (wanted !== names) {
+      leave();
+      names = wanted;
+      fill(cards);
+      cards.className = few ? `cards few n${queries.length}` : "cards";
+      if (few) {
+        queries.forEach(({ name }) => live.set(name, liveCard(shared, name, queries.length <= MOST_FOLLOWED)));
+        fill(cards, [...live.values()].map(({ element }) => element));
+      }
+    }
+    if (few) queries.forEach((query) => live.get(query.name).update(query));
+    else renew(cards, queries.length ? queries.map((query) => card(shared, query)) : empty());
   };
   draw();
-  return { tick: draw, destroy: () => drawn.destroy() };
+  return { tick: draw, destroy: () => { leave(); drawn.destroy(); } };
 }
 
 function card(shared, query) {

@@ -64,6 +64,9 @@ function css(name) {
   return colour;
 }
 
+/** The height of a chart: more on a wall. */
+const tall = () => Math.min(Math.max(innerHeight / 6, 150), 260);
+
 /** A chart in `parent`: `lines` are `{name, label, colour}` of `rates`. Returns `{update, destroy}`. */
 export function chart(parent, rates, lines) {
   let plot = null;
@@ -72,7 +75,7 @@ export function chart(parent, rates, lines) {
     const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { show: false },
       font: "11px system-ui, sans-serif" };
     plot = new uPlot({
-      width: Math.max(parent.clientWidth, 200), height: 150, cursor: { y: false, points: { size: 6 } },
+      width: Math.max(parent.clientWidth, 200), height: tall(), cursor: { y: false, points: { size: 6 } },
       legend: { show: lines.length > 1 }, padding: [8, 8, 0, 0],
       axes: [{ ...axis, size: 26, values: (_, times) => times.map(clock), space: 90 },
         ...lines.map((line, number) => ({ ...axis, scale: line.name, size: 52, side: number ? 1 : 3,
@@ -89,7 +92,7 @@ export function chart(parent, rates, lines) {
     }, data(), parent);
   };
   const data = () => [rates.times, ...lines.map(({ name }) => rates.series(name))];
-  const resized = new ResizeObserver(() => plot && plot.setSize({ width: parent.clientWidth, height: 150 }));
+  const resized = new ResizeObserver(() => plot && plot.setSize({ width: parent.clientWidth, height: tall() }));
   draw();
   resized.observe(parent);
   addEventListener("themechange", draw);
