@@ -153,9 +153,14 @@ def parsed_json(data: bytes) -> Any:
         raise ValueError(f"{constant} is no JSON")
 
     try:
-        return json.loads(data, parse_constant=refuse)
+        found = json.loads(data, parse_constant=refuse)
+        # Python's reader accepts half of a surrogate pair, which no text in UTF-8 can have.
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise Problem(400, "the body has half of a surrogate pair", "json") from error
     except (ValueError, RecursionError) as error:
         raise Problem(400, f"the body is no JSON: {error}", "json") from error
+    return found
 
 
 def text_of(data: bytes) -> str:

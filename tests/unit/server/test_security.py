@@ -518,6 +518,7 @@ def test_a_slow_subscriber_is_cut_off_and_slows_nobody(
     "body",
     [
         b"[" * 100_000, b'{"text": ' + b'{"a":' * 50_000, b"\xff\xfe", b'{"text": NaN}', b"null",
+        b'{"text": "\\ud800"}', b'{"text": "SELECT", "bind": {"\\udfff": 1}}',
         b'{"text": 1}', b'{"text": "", "x": 1}', b'{"text": "", "bind": {"a b": 1}}',
         b'{"text": "", "limits": {"a": 1}}', b'{"text": "SELECT", "paused": 1}',
     ],
