@@ -121,7 +121,7 @@ InputUnit: TypeAlias = Literal["line", "frame", "row"]
 
 
 class InputError(SpaseqError):
-    """A source cannot be read further; names the file, the line and the problem.
+    """A source cannot be read; the error names the file, the line and the problem.
 
     `line` counts in the unit `unit`, since binary formats have frames instead of lines.
     """

@@ -221,7 +221,7 @@ def _options(options: ReadOptions | None, **given: Any) -> ReadOptions:
 
     Raises:
         ArgumentError: for a keyword with a value that it does not accept.
-        SpaseqError: for keywords that exclude each other.
+        SpaseqError: for keywords that cannot be used together.
     """
     if options is not None and not isinstance(options, ReadOptions):
         raise ArgumentError(f"options: ReadOptions are needed, not {kind_of(options)}")

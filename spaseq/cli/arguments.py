@@ -50,7 +50,7 @@ def byte_size(text: str) -> int:
     """
     match = _BYTES.fullmatch(text.strip())
     if match is None or int(match[1]) < 1:
-        raise click.BadParameter(f"{text!r} is no number of bytes, such as 65536, 512M or 2G")
+        raise click.BadParameter(f"{text!r} is not a number of bytes, such as 65536, 512M or 2G")
     return int(match[1]) << 10 * " KMGT".index((match[2] or " ").upper())
 
 
@@ -64,7 +64,7 @@ def workers(text: str) -> int:
         usable = getattr(os, "sched_getaffinity", None)  # only some systems have it
         return len(usable(0)) if usable is not None else os.cpu_count() or 1
     if not text.isdecimal() or int(text) < 1:
-        raise click.BadParameter(f"{text!r} is no number of threads: use 1, 2, ... or auto")
+        raise click.BadParameter(f"{text!r} is not a number of threads: use 1, 2, ... or auto")
     return int(text)
 
 
@@ -81,7 +81,7 @@ def match_columns(given: str | tuple[str, ...]) -> tuple[str, ...]:
     names = tuple(name.strip() for name in given.split(",")) if given else ()
     for name in names:
         if name not in MATCH_COLUMNS:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(MATCH_COLUMNS)}")
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(MATCH_COLUMNS)}")
         if names.count(name) > 1:
             raise click.BadParameter(f"{name} is given twice")
     return names
@@ -300,7 +300,7 @@ def load_functions(paths: Iterable[str]) -> None:
         name = os.path.splitext(os.path.basename(path))[0]
         spec = spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
-            raise click.UsageError(f"{path}: is no Python module (named by --functions)")
+            raise click.UsageError(f"{path}: is not a Python module (named by --functions)")
         module = module_from_spec(spec)
         try:
             spec.loader.exec_module(module)

@@ -47,7 +47,7 @@ INPUT = {*READING, "streams", "maps", "time_column", "kbs", "entail", "bound", "
     type=click.Choice(tuple(SINKS)),
     default="jsonl",
     show_default=True,
-    help="The format in which matches are written, to nowhere.",
+    help="The format in which matches are written and discarded.",
 )
 @click.option(
     "--repeat",
@@ -72,10 +72,10 @@ def bench(
     bound: Sequence[str],
     **reading: Any,
 ) -> None:
-    """Measure how fast queries run over files, and how much of the time reading takes.
+    """Measure the speed of queries over files.
 
     The files are read alone, then read, matched and written, in turn. Times are processor times of
-    all threads, and elapsed times; each line has the median with the least and the greatest.
+    all threads, and elapsed times; each line has the median, the minimum and the maximum.
     """
     arguments.load_functions(functions)
     options = read_options(**reading)

@@ -36,7 +36,7 @@ def check(queries: Sequence[str], texts: Sequence[str], functions: Sequence[str]
 @query_arguments
 @click.option("--dot", is_flag=True, help="Print the automaton in Graphviz's DOT language.")
 @click.option("--svg", is_flag=True, help="Print the automaton as an SVG image.")
-@click.option("--mermaid", is_flag=True, help="Print the automaton as a flow chart of Mermaid.")
+@click.option("--mermaid", is_flag=True, help="Print the automaton as a Mermaid flow chart.")
 @click.option(
     "--kb",
     "kbs",
@@ -61,7 +61,7 @@ def explain(
     The report covers graph patterns, places, registers, indexes and costs.
     """
     if dot + svg + mermaid > 1:
-        raise click.UsageError("--dot, --svg and --mermaid exclude each other")
+        raise click.UsageError("--dot, --svg and --mermaid cannot be used together")
     arguments.load_functions(functions)
     program = compiled(arguments.read_queries(queries, texts))
     graphs = arguments.kb_files(kbs, program)

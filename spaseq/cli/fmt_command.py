@@ -1,4 +1,4 @@
-"""The command `fmt`: lay query files out."""
+"""The command `fmt`: format query files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spaseq.cli import arguments, reports
 from spaseq.cli.groups import CommandWithExamples
 
 DIFFERENT = 1
-"""The exit status of `--check` if a file is laid out differently."""
+"""The exit status of `--check` if a file is formatted differently."""
 
 
 @click.command(
@@ -24,14 +24,15 @@ DIFFERENT = 1
 @click.option(
     "--check",
     is_flag=True,
-    help="Change no file; name those that would change, and exit with status 1 if there are any.",
+    help="Change no file. List the files that would change, and exit with status 1 if there are "
+    "any.",
 )
 def fmt(files: Sequence[str], check: bool) -> int | None:
-    """Lay out query files in place.
+    """Format query files in place.
 
     The file name - reads standard input and writes standard output. Each clause and definition
-    begins a line, braces indent by two spaces, and keywords are in capitals. Comments, other line
-    breaks and the order of everything stay. Mappings of rows can be laid out, too.
+    begins a line, braces indent by two spaces, and keywords are in capitals. The command keeps
+    comments, other line breaks and the order of all parts. It also formats mappings of rows.
     """
     from spaseq.parser.layout import laid_out
 
@@ -41,7 +42,7 @@ def fmt(files: Sequence[str], check: bool) -> int | None:
     changed = [query.path for query, text in laid if text != query.text]
     if check:
         for path in changed:
-            reports.log(f"{path} would be laid out differently", prefix="")
+            reports.log(f"{path} would be reformatted", prefix="")
         return DIFFERENT if changed else None
     for path, (query, text) in zip(files, laid, strict=True):
         if path == arguments.STDIN:

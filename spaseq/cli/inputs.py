@@ -60,9 +60,9 @@ def read_options(
     from spaseq.rdf.time import duration_micros
 
     if time_predicate is not None and arrival_time:
-        raise click.UsageError("--time-predicate and --arrival-time exclude each other")
+        raise click.UsageError("--time-predicate and --arrival-time cannot be used together")
     if time_column is not None and arrival_time:
-        raise click.UsageError("--time-column and --arrival-time exclude each other")
+        raise click.UsageError("--time-column and --arrival-time cannot be used together")
     try:
         cut = Framing.parse(framing)
         late = None if lateness is None else duration_micros(lateness)

@@ -175,7 +175,7 @@ def run_live(
     clock = None if wanted.clock is None else seconds(wanted.clock, "--clock")
     if clock is not None and quiet is None:
         raise click.UsageError(
-            "--clock would overtake the open graph: --graph-quiet never excludes it"
+            "--clock would overtake the open graph, so it cannot be used with --graph-quiet never"
         )
     every = seconds(wanted.checkpoint_every, "--checkpoint-every")
     output = None if shown.output == arguments.STDIN else shown.output

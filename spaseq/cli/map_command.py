@@ -1,4 +1,4 @@
-"""The command `spaseq map`: the events that a mapping makes of rows, or a first mapping."""
+"""The command `spaseq map`: the events that a mapping creates from rows, or a first mapping."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def map_command(
     limit: int | None,
     functions: Sequence[str],
 ) -> None:
-    """Print the events that a mapping makes of rows.
+    """Print the events that a mapping creates from rows.
 
     With --suggest, print a mapping for the columns of the file. FILE is CSV or TSV with a header,
     JSON lines, Parquet or Arrow. The output is a stream: every event is a named graph with a
@@ -96,7 +96,7 @@ def map_command(
     if len(files) < 2:
         raise click.UsageError("name a mapping and a file, or use --suggest FILE")
     if time_column is not None and arrival_time:
-        raise click.UsageError("--time-column and --arrival-time exclude each other")
+        raise click.UsageError("--time-column and --arrival-time cannot be used together")
     from spaseq.io.read_options import ReadOptions
     from spaseq.io.rows.source import RowSource
 

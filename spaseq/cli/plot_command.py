@@ -30,8 +30,8 @@ MOST = 500  # repeated here, because importing the drawing would slow down `--he
 def plot(file: str, output: str | None, limit: int) -> None:
     """Draw a time line of matches as an SVG image.
 
-    MATCHES.jsonl has matches as `spaseq run --format jsonl` writes them; - is standard input. A bar
-    is a match, and the dots on it are its events.
+    MATCHES.jsonl is the output of `spaseq run --format jsonl`; - is standard input. Each bar is a
+    match, and the dots on it are its events.
     """
     from spaseq.explain.timeline import plot as drawn
     from spaseq.explain.timeline import read_matches

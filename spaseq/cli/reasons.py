@@ -55,7 +55,9 @@ def shown_on_signal(run: Run | None) -> Iterator[Observer | None]:
         nonlocal asked
         asked = False
         if run is None:
-            reports.log("several threads match: --workers 1 reports how far the patterns got")
+            reports.log(
+                "several threads matched the events: --workers 1 reports how far the patterns got"
+            )
         else:
             reports.log(run.why_not().rstrip("\n"), prefix="")
 

@@ -73,15 +73,15 @@ def remote() -> None:
 
 @remote.command()
 @click.argument("files", nargs=-1, required=True, metavar="QUERY.rq...")
-@click.option("--name", help="The name of the query. The default is that of the file.")
+@click.option("--name", help="The name of the query. The default is the name of the file.")
 @click.option(
     "--replace",
     "state",
     type=click.Choice(("fresh", "keep", "drain")),
     default="fresh",
     show_default=True,
-    help="What to do with the partial matches of the query that is replaced: drop them (fresh), or "
-    "keep them if they fit.",
+    help="What to do with the partial matches of the query that is replaced: drop them (fresh), "
+    "keep them if they fit (keep), or let the old version finish them (drain).",
 )
 @click.option(
     "--bind",
@@ -136,7 +136,7 @@ def add(
     entail: Any,
     **limits: Any,
 ) -> None:
-    """Register queries, or replace those with the same names."""
+    """Register queries, or replace queries with the same names."""
     if name is not None and len(files) > 1:
         raise click.UsageError("--name is for one query")
     if name is None and STDIN in files:
@@ -185,7 +185,7 @@ def list_queries(client: Client, as_json: bool) -> None:
 @remote.command("rm")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--drain", is_flag=False, flag_value="", metavar="[DURATION]",
-              help="Finish their partial matches first, for so long at most.")  # fmt: skip
+              help="First finish their partial matches, for at most this duration.")  # fmt: skip
 @_at_server
 def remove(client: Client, names: Sequence[str], drain: str | None) -> None:
     """Remove queries with their partial matches."""
@@ -286,10 +286,10 @@ def watch(
     "--event", metavar="FILE", help="Explain one event: a file with its graph in Turtle, or -."
 )
 @click.option("--at", metavar="TIME", help="The time of that event.")
-@click.option("--stream", help="The stream of that event, where the query reads several.")
+@click.option("--stream", help="The stream of that event, if the query reads several.")
 @_at_server
 def why(client: Client, name: str, event: str | None, at: str | None, stream: str | None) -> None:
-    """Say how far a query got and what stopped it, or why one event fits or not."""
+    """Show how far a query got and what stopped it, or explain one event."""
     if event is None:
         click.echo(client.why(name), nl=False)
         return

@@ -31,7 +31,7 @@ MEANINGS = {
     "triples": "triples of these events",
     "matches": "matches found; --limit and --at-end open write fewer",
     "groups": "groups of partial matches that wait at the end",
-    "nodes": "nodes of the shared structure that holds their events",
+    "nodes": "nodes of the shared structure that stores their events",
     "buffered_rows": "solutions kept for negations and conjunctions",
     "bytes": "estimated memory of all these",
     "late_events": "late events that reached the queries",
@@ -41,7 +41,7 @@ MEANINGS = {
 """Counter of `--stats` → what it counts."""
 _READ_LEGEND = (
     "skipped: malformed lines and events (--on-error skip); late: events that arrived too late; "
-    "unused triples: triples outside of events, and those that no query can use"
+    "unused triples: triples outside of events, and triples that no query can use"
 )
 
 
@@ -163,7 +163,7 @@ def report_left_out(sources: Sequence[Source], shed: int = 0, late_file: str | N
     empty = sum(source.counters.empty for source in sources)
     if empty:
         were = "messages without a time were" if empty > 1 else "message without a time was"
-        log(f"{empty:,} empty {were} left out (--arrival-time gives them the time of the clock)")
+        log(f"{empty:,} empty {were} skipped (--arrival-time gives them their arrival time)")
     if skipped:
         log(f"{skipped} error{'s' if skipped > 1 else ''} skipped (--on-error skip)")
     if late:
@@ -188,7 +188,7 @@ def report_closed(number: int) -> None:
         were = "matches were" if number > 1 else "match was"
         log(
             f"{number:,} {were} certain only because "
-            "the input ended (closedByEnd); --at-end open leaves them out"
+            "the input ended (closedByEnd); --at-end open omits them"
         )
 
 

@@ -53,8 +53,8 @@ ENTAIL = "Also match triples entailed by the schema of the knowledge base."
     "maps",
     multiple=True,
     metavar="NAME=MAPPING.rq",
-    help="How the rows of a stream (CSV, TSV, JSON lines, Parquet, Arrow) become events: a SPARQL "
-    "CONSTRUCT over the columns. `spaseq map --suggest` writes a first one.",
+    help="A mapping from the rows of a stream (CSV, TSV, JSON lines, Parquet, Arrow) to events: a "
+    "SPARQL CONSTRUCT over the columns. `spaseq map --suggest` writes a first mapping.",
 )
 @click.option(
     "--time-column",
@@ -146,7 +146,7 @@ ENTAIL = "Also match triples entailed by the schema of the knowledge base."
     multiple=True,
     metavar="[URL=]FILE",
     help="The file to use for the remote JSON-LD context at URL; without a URL, for all contexts "
-    "that have no file of their own. Contexts are never fetched.",
+    "that have no file. Contexts are never fetched.",
 )
 @click.option(
     "--bind",
@@ -166,7 +166,7 @@ ENTAIL = "Also match triples entailed by the schema of the knowledge base."
     "--lateness",
     metavar="DURATION",
     help="Reorder events that are late by at most this duration (10s, 500ms, PT1M). Events that "
-    "are even later are dropped, counted and reported.",
+    "are later are dropped, counted and reported.",
 )
 @click.option(
     "--at-end",
@@ -174,7 +174,7 @@ ENTAIL = "Also match triples entailed by the schema of the knowledge base."
     default="close",
     show_default=True,
     help="What happens at the end of all streams. close: every window closes; a match that needs "
-    'this has "closedByEnd": true in JSON. open: a match whose window is still open is left out.',
+    'this has "closedByEnd": true in JSON. open: a match whose window is still open is omitted.',
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N matches.")
 @click.option(
@@ -195,7 +195,8 @@ ENTAIL = "Also match triples entailed by the schema of the knowledge base."
     type=arguments.byte_size,
     metavar="SIZE",
     help="The maximum memory (bytes, or 512M, 2G) for the rows of one event in a graph pattern, "
-    "and for what --events member and dataset hold; dataset sorts the rest on disk.",
+    "and for the statements that --events member and dataset store; dataset sorts the rest on "
+    "disk.",
 )
 @click.option(
     "--on-limit",

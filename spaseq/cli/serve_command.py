@@ -19,7 +19,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option("--listen", default="127.0.0.1:8642", show_default=True, metavar="HOST:PORT",
-                 help="The address to listen at; :PORT listens at 127.0.0.1. Any address beyond "
+                 help="The address to listen on; :PORT listens on 127.0.0.1. Any address beyond "
                  "loopback needs tokens and TLS."),
     click.option(
         "--queries",
@@ -32,9 +32,10 @@ _OPTIONS = (
     click.option("--manage", is_flag=True,
                  help="Allow clients to change queries and the knowledge base."),
     click.option("--stream", "streams", multiple=True, metavar="NAME=SOURCE",
-                 help="Feed a stream from a file, folder or URL; again for several files."),
+                 help="Feed a stream from a file, folder or URL. Repeat the option for more "
+                 "files."),
     click.option("--sink", "sinks", multiple=True, metavar="NAME=URL",
-                 help="A place that queries can send their matches to, by its name."),
+                 help="A named sink to which queries can send their matches."),
     click.option("--queries-sink", "folder_sinks", multiple=True, metavar="NAME",
                  help="Send the matches of the queries in --queries to this sink."),
     click.option("--kb", "kbs", multiple=True, metavar="IRI=FILE|URL",
@@ -53,12 +54,12 @@ _OPTIONS = (
     click.option("--on-error", type=click.Choice(("stop", "skip")), default="stop",
                  show_default=True,
                  help="What to do with malformed data of --stream: stop reading the source, or "
-                 "leave it out. Clients say it themselves."),
+                 "skip the data. Clients choose this in each request."),
     click.option("--checkpoint-every", default="10s", show_default=True, metavar="DURATION",
                  help="The time between two checkpoints."),
     click.option("--tokens", metavar="FILE",
-                 help="A file with lines NAME ROLE[,ROLE] TOKEN; also the environment variable "
-                 "SPASEQ_TOKENS. Roles: read, ingest, manage."),
+                 help="A file with lines NAME ROLE[,ROLE] TOKEN. The roles are read, ingest and "
+                 "manage. The environment variable SPASEQ_TOKENS can contain the lines instead."),
     click.option("--tls-cert", metavar="FILE", help="The certificate, in PEM."),
     click.option("--tls-key", metavar="FILE", help="The key of the certificate, in PEM."),
     click.option("--insecure", is_flag=True,
@@ -86,7 +87,7 @@ _OPTIONS = (
                  metavar="N", help="The maximum number of simultaneous subscribers."),
     click.option("--replay", type=click.IntRange(1), default=10_000, show_default=True,
                  metavar="N",
-                 help="How many matches of each query are kept for subscribers to read again."),
+                 help="The number of matches per query that subscribers can read again."),
 )  # fmt: skip
 
 

@@ -446,7 +446,7 @@ def bound_program(
         ArgumentError: for anything but a program.
     """
     if not isinstance(program, CompiledQueries):
-        raise ArgumentError(f"{kind_of(program)} is no program: spaseq.compile makes one")
+        raise ArgumentError(f"{kind_of(program)} is not a program: spaseq.compile makes one")
     (source, *_) = program.sources
     used = variables_of(program.sources)
     values = {name: term for name, term in evaluation.bound.items() if name in used}

@@ -46,7 +46,7 @@ def unseal(blob: bytes) -> Any:
         StateError: if it is damaged, or of another version.
     """
     if blob[: len(MAGIC)] != MAGIC:
-        raise StateError("this is no saved state of a run")
+        raise StateError("this is not the saved state of a run")
     version = int.from_bytes(blob[len(MAGIC) : _HEAD], "big")
     if version != VERSION:
         raise StateError(

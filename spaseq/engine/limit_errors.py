@@ -30,19 +30,18 @@ Held = Iterable[tuple[int, Sequence[object]]]
 _FEWER = (
     "groups grow with the values of their registers in the window: shorten WITHIN, compare fewer "
     "of them across steps, or raise --max-groups (max_groups=); with --on-limit shed "
-    '(on_limit="shed") the oldest groups go instead'
+    '(on_limit="shed") the run drops the oldest groups instead'
 )
 _CHEAPER = (
-    "a variable that steps share, or an = between them, is an index, by which an event meets the "
-    "groups that agree with it only: `spaseq explain` tells what an event can cost; or raise "
-    "--max-steps (max_steps=)"
+    "with a variable that steps share, or an = between them, an index finds the groups that fit an "
+    "event; `spaseq explain` shows what an event can cost; or raise --max-steps (max_steps=)"
 )
 _FEWER_ROWS = (
     "the triples of this graph pattern join in too many ways within one event: connect them by a "
     "shared variable, or compare their variables with = instead of another operator; or raise "
 )
 _UNLISTED = (
-    "EMIT, LIMIT, DISTINCT and AFTER MATCH choose among all matches of an instant: ask for fewer, "
+    "EMIT, LIMIT, DISTINCT and AFTER MATCH select among all matches of an instant: select fewer, "
     "shorten WITHIN, or raise --max-steps (max_steps=)"
 )
 
@@ -76,9 +75,9 @@ def check_limits(program: CompiledQueries, limits: Limits) -> None:
     for query in program.queries:
         if looks_back(query.automaton):
             raise LimitExceeded(
-                f"the query {query.plan.name} has conjunctions, or guards that look back: there, "
-                "groups can be shed when they are too many (max_groups), but not when an event "
-                "takes too many steps (max_steps); leave out one of max_steps and on_limit"
+                f"the query {query.plan.name} has conjunctions, or negations that look back: it "
+                "can shed groups when there are too many (max_groups), but not when an event takes "
+                "too many steps (max_steps); omit max_steps or on_limit"
             )
 
 
@@ -96,24 +95,23 @@ def exceeded(
         return _pattern_exceeded(reached, limits, notation, at)
     if reached.kind == "groups":
         place, where = _crowded(notation, *waiting)
-        message = (
-            f"more than {limits.most_groups:,} groups of partial matches wait{at} "
-            f"(--max-groups): {where}"
-        )
+        one = limits.most_groups == 1
+        groups = f"group{'s' * (not one)} of partial matches wait{'s' * one}"
+        message = f"more than {limits.most_groups:,} {groups}{at} (--max-groups): {where}"
         hint = _FEWER
     elif reached.kind == "matches":
         message = (
             f"more than {limits.most_steps:,} matches are complete{at}, "
-            "and all are to be listed (--max-steps)"
+            "and all must be listed (--max-steps)"
         )
         hint = _UNLISTED
     else:
         message = f"an event{at} takes more than {limits.most_steps:,} steps (--max-steps): " + (
-            "candidates that conjunctions and guards try"
+            "candidates that conjunctions and negations try"
             if place < 0
             else f"groups it is compared with in place {notation.title(place)}"
             if place in notation.numbers
-            else "matches that wait for their window to close, and may be forbidden"
+            else "matches that wait for their window to close, which a negation may reject"
         )
         hint = _CHEAPER
     span = _span(notation, place)
@@ -176,5 +174,5 @@ def _crowded(notation: Notation, groups: Held, matches: int) -> tuple[int, str]:
     )
     at_least = "at least " if examined > EXAMINED_MAX_GROUPS else ""
     shown = ", ".join(f"{name} ({at_least}{len(seen):,} values)" for name, seen in apart)
-    kept = f", kept apart by {shown}" if shown else ""
+    kept = f", distinguished by {shown}" if shown else ""
     return place, f"{number:,} of them in place {notation.title(place)}{kept}"

@@ -92,7 +92,7 @@ def _term(value: object) -> Parameter:
         return _term(_parsed(n3()))
     if isinstance(value, str):
         return ox.Literal(value)
-    raise ValueError(f"{value!r} is no term that a variable can be fixed to")
+    raise ValueError(f"{value!r} is not a term that a variable can be bound to")
 
 
 def _parsed(text: str) -> object:

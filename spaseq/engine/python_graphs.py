@@ -39,7 +39,7 @@ def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
         items = graph
     else:
         raise EventError(
-            f"{graph!r} is no graph: give an rdflib graph, an iterable of triples, or "
+            f"{graph!r} is not a graph: give an rdflib graph, an iterable of triples, or "
             "N-Triples or N-Quads as bytes"
         )
     facts: dict[Fact, None] = {}
@@ -61,7 +61,7 @@ def _parts(item: Any) -> tuple[Any, Any, Any]:
     try:
         return item[0], item[1], item[2]
     except (TypeError, IndexError, KeyError):
-        raise EventError(f"{item!r} is no triple: give rdflib or pyoxigraph triples") from None
+        raise EventError(f"{item!r} is not a triple: give rdflib or pyoxigraph triples") from None
 
 
 def _term(part: Any, blanks: dict[Any, ox.BlankNode], scope: str) -> Term:
@@ -106,7 +106,7 @@ def term_of(part: Any) -> Term:
     try:
         return _term(part, {}, "")
     except ValueError as error:
-        raise EventError(f"{part!r} is no term of RDF: {error}") from error
+        raise EventError(f"{part!r} is not an RDF term: {error}") from error
 
 
 def name_of(name: Any) -> ox.NamedNode | ox.BlankNode | None:

@@ -98,7 +98,7 @@ def sampled(
             named, timestamp, graph, *_ = item
         except (TypeError, ValueError):
             raise EventError(
-                f"{item!r} is no event; use an Event or (stream, timestamp, graph)"
+                f"{item!r} is not an event; use an Event or (stream, timestamp, graph)"
             ) from None
         stream = iri_of(named)
         if stream not in clock.streams:

@@ -98,7 +98,7 @@ def read_matches(lines: Iterable[str], name: str) -> Iterator[Mapping[str, Any]]
         except ValueError as error:
             raise InputError(f"{name}, line {number}: is no JSON: {error}") from error
         if not isinstance(match, dict) or "query" not in match or "end" not in match:
-            raise InputError(f"{name}, line {number}: is no match in the format jsonl")
+            raise InputError(f"{name}, line {number}: is not a match in the format jsonl")
         yield match
 
 
@@ -112,7 +112,7 @@ def _bar(match: Match | Mapping[str, Any]) -> _Bar:
         )
         query = str(data["query"])
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"this is no match: {str(data)[:80]}") from error
+        raise InputError(f"this is not a match: {str(data)[:80]}") from error
     bindings = data.get("bindings") or {}
     lines = [f"{query}: {data.get('start', data['end'])} to {data['end']}"]
     lines += [f"?{name} = {_shown(term)}" for name, term in bindings.items()]

@@ -227,7 +227,7 @@ class Questions:
         last = _shown(last_stamp, last_micros, domain)
         self.report(
             f"time runs backwards: {now} after {last} in the same stream "
-            "(--lateness DURATION puts events in order that come late)",
+            "(--lateness DURATION reorders late events)",
             line,
         )
 

@@ -80,7 +80,7 @@ def _term(term: object) -> object:
         return generic.BlankNode(term.value)
     if isinstance(term, ox.Literal):
         if term.direction is not None:
-            raise SpaseqError(f"Jelly cannot hold the base direction of {term}; use messages")
+            raise SpaseqError(f"Jelly cannot express the base direction of {term}; use messages")
         if term.language:
             return generic.Literal(term.value, term.language)
         return generic.Literal(term.value, None, term.datatype.value)

@@ -150,7 +150,7 @@ def _read_context(path: str) -> Any:
     except ValueError as error:
         raise InputError(f"not a JSON-LD context: {error}", path) from error
     if not isinstance(content, dict):
-        raise InputError("not a JSON-LD context: it is no object", path)
+        raise InputError("not a JSON-LD context: it is not an object", path)
     return content.get("@context", content)
 
 

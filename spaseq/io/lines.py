@@ -319,7 +319,7 @@ class Lines:
 
     def _failed(self, error: Exception) -> InputError:
         reason = getattr(error, "strerror", None) or error
-        return InputError(f"cannot be read on: {reason}", self.name, self.number or None, self.unit)
+        return InputError(f"cannot be read: {reason}", self.name, self.number or None, self.unit)
 
 
 def _has_end(file: IO[bytes]) -> bool:

@@ -168,7 +168,8 @@ def _nodes(facts: Iterable[Fact]) -> list[dict[str, Any]]:
 def _json_ld_id(term: Term) -> str:
     if isinstance(term, ox.Triple):
         raise SpaseqError(
-            f"JSON-LD cannot hold the triple term {n_triples(term)}; use TriG, N-Quads or messages"
+            f"JSON-LD cannot express the triple term {n_triples(term)}; "
+            "use TriG, N-Quads or messages"
         )
     return str(term) if isinstance(term, ox.BlankNode) else term.value
 

@@ -53,7 +53,7 @@ class Framing:
         triples = _TRIPLES.fullmatch(text)
         if triples is None:
             raise ValueError(
-                f"{text!r} is no framing of events: "
+                f"{text!r} is not a framing of events: "
                 f"use {', '.join(_NAMED_FRAMINGS)} or triples:N (N at least 1)"
             )
         return Framing("triples", int(triples[1]))
@@ -137,8 +137,8 @@ class ReadOptions:
                 object.__setattr__(self, "time_predicate", path[0][0])
         if self.reuse_graph_names and self.event_metadata:
             raise SpaseqError(
-                "--reuse-graph-names and --event-metadata exclude each other: a statement about a "
-                "name would not show which of its events it is about"
+                "--reuse-graph-names and --event-metadata cannot be used together: a statement "
+                "about a name would not show which of its events it is about"
             )
         if self.reuse_graph_names and kind not in ("auto", "graph"):
             raise SpaseqError(f"--reuse-graph-names is for --events graph, not for {kind}")
@@ -244,4 +244,4 @@ class Troubles:
     def late(self, message: str, file: str, line: int | None) -> None:
         """Count and log an event that is behind the watermark."""
         self.counters.late += 1
-        self.log(f"late event left out: {InputError(message, file, line, self.unit)}")
+        self.log(f"late event dropped: {InputError(message, file, line, self.unit)}")

@@ -139,9 +139,9 @@ def _fallback(head: bytes, path: str) -> StreamSyntax:
     other = next((what for form, what in _OTHERS if form.match(text)), "")
     known = one_of([known.syntax.title for known in STREAM_SYNTAXES.values()])
     packed = one_of(list(COMPRESSIONS))
-    reason = f"its content looks like {other}" if other else "its content is none of them"
+    reason = f" (its content looks like {other})" if other else ""
     raise InputError(
-        f"neither the extension nor the content tells the RDF syntax, and {reason}; known are "
-        f"{known}, also compressed by {packed} (--input-format names one)",
+        f"neither the extension nor the content shows an RDF syntax{reason}; known are "
+        f"{known}, also compressed with {packed} (--input-format names one)",
         path,
     )

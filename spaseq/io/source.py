@@ -635,7 +635,7 @@ def _reordered(
                 stamp = batch.time(index)
                 closed = time.from_micros(watermark, stamp.domain).term.value
                 troubles.late(
-                    f"its time is {stamp.term.value}, and all before {closed} is closed",
+                    f"its time is {stamp.term.value}, but all times before {closed} are closed",
                     batch.file,
                     batch.line(index),
                 )

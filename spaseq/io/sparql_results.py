@@ -170,7 +170,7 @@ def _xml_text(text: str) -> str:
     """
     if (bad := _NOT_XML.search(text)) is not None:
         raise SpaseqError(
-            f"srx cannot hold U+{ord(bad[0]):04X}, a control character, in {text[:40]!r}; "
+            f"srx cannot contain U+{ord(bad[0]):04X}, a control character, in {text[:40]!r}; "
             "use --format srj"
         )
     return _XML_MARKUP.sub(lambda found: _REFERENCES[found[0]], text)

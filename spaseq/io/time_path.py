@@ -47,7 +47,7 @@ def time_path(text: str) -> tuple[Step, ...]:
     while True:
         found = _STEP.match(text, position)
         if found is None:
-            raise ValueError(f"{text!r} is no path of predicates: at {text[position:]!r}")
+            raise ValueError(f"{text!r} is not a path of predicates: at {text[position:]!r}")
         inverse, iri, prefix, local = found.groups()
         if iri is None:
             if prefix not in PREFIXES:
@@ -61,7 +61,7 @@ def time_path(text: str) -> tuple[Step, ...]:
         if position == len(text):
             break
         if text[position] != "/":
-            raise ValueError(f"{text!r} is no path of predicates: at {text[position:]!r}")
+            raise ValueError(f"{text!r} is not a path of predicates: at {text[position:]!r}")
         position += 1
     if len(steps) > MOST_STEPS:
         raise ValueError(f"{text!r} has more than {MOST_STEPS} steps")

@@ -75,7 +75,7 @@ def as_type(column: NativeColumn, wanted: pa.DataType, name: str) -> pa.Array:
         return found.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SpaseqError(
-            f"the column {name} has values that are no {wanted} ({error}): name a type that "
+            f"the column {name} has values that are not {wanted} ({error}): name a type that "
             f"represents all values, as in types={{{name!r}: pyarrow.string()}}; without one, "
             "batches have the types of the first batch"
         ) from error

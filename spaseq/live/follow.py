@@ -227,7 +227,7 @@ class FollowedFiles:
         try:
             data = os.pread(self._file, READ_BYTES, self._offset)
         except OSError as error:
-            raise InputError(f"cannot be read on: {error.strerror or error}", self._name) from error
+            raise InputError(f"cannot be read: {error.strerror or error}", self._name) from error
         if data and len(self._head) < HEAD_BYTES:
             self._head = os.pread(self._file, HEAD_BYTES, 0)
         self._offset += len(data)
@@ -360,7 +360,7 @@ class Pipe:
         except OSError as error:
             if error.errno == errno.EAGAIN:
                 return ()
-            raise InputError(f"cannot be read on: {error.strerror or error}", self._name) from error
+            raise InputError(f"cannot be read: {error.strerror or error}", self._name) from error
         if not data:
             if not self._begun and self._path != "-":
                 time.sleep(timeout)  # no process has opened the named pipe for writing yet

@@ -119,7 +119,7 @@ class KafkaSource:
         if len(partitions) > 1:
             self._log(
                 f"{shown}: the topic has {len(partitions)} partitions, whose messages may come out "
-                "of order: --lateness puts their events in order"
+                "of order: --lateness sorts their events"
             )
         self._fresh = self._is_open = True
         self._since = self._looked = time.monotonic()

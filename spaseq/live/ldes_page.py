@@ -98,7 +98,7 @@ def read_page(data: bytes, media_type: str, url: str, path: str | None) -> Page:
             predicate = quad.predicate.value
             if predicate == f"{_LDES}timestampPath":
                 if not isinstance(quad.object, ox.NamedNode):
-                    raise InputError("the ldes:timestampPath is no predicate", url)
+                    raise InputError("the ldes:timestampPath is not a predicate", url)
                 page.timestamp_path = quad.object.value
             elif predicate == f"{_TREE}view" and isinstance(quad.object, ox.NamedNode):
                 page.views.append(quad.object.value)

@@ -67,5 +67,5 @@ def host_and_port(found: Address) -> tuple[str, int]:
     if not colon or port.endswith("]"):
         host, port = found.hosts, "8883" if found.scheme == "mqtts" else "1883"
     if not port.isdigit():
-        raise SpaseqError(f"{found.shown}: the port is no number")
+        raise SpaseqError(f"{found.shown}: the port is not a number")
     return host.strip("[]"), int(port)

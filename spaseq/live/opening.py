@@ -26,7 +26,7 @@ def opened_source(
         follows: Whether files and folders may grow.
 
     Raises:
-        SpaseqError: if the source cannot be opened, or several exclude each other.
+        SpaseqError: if the source cannot be opened, or several cannot be used together.
     """
     special = [url for url in urls if _is_special(url)]
     if special and len(urls) > 1:

@@ -47,7 +47,7 @@ def _client(found: Address, database: int) -> Any:
     if not colon or port.endswith("]"):
         host, port = found.hosts, "6379"
     if not port.isdigit():
-        raise SpaseqError(f"{found.shown}: the port is no number")
+        raise SpaseqError(f"{found.shown}: the port is not a number")
     trusted(found)  # the client reads the file itself
     # Sources and sinks try again themselves, and report it. The client repeats a call once, for
     # connections that the server has closed because they were idle.

@@ -45,7 +45,7 @@ class RemoteFile:
             data = self._file.read(most)
         except OSError as error:
             raise InputError(
-                f"cannot be read on: {error.strerror or error}", redacted(self._url)
+                f"cannot be read: {error.strerror or error}", redacted(self._url)
             ) from error
         self._read += len(data)
         return data

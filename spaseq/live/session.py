@@ -103,7 +103,7 @@ class Session:
         log: Reports what happens to sources and state.
 
     Raises:
-        SpaseqError: if something cannot be opened, or the options exclude each other.
+        SpaseqError: if something cannot be opened, or the options cannot be used together.
         StateError: if the state belongs to another run.
     """
 
@@ -298,7 +298,7 @@ class Session:
             return
         batch, index, _, watermark = late
         self._log(
-            f"late event left out: {batch.file}, line {batch.line(index)}: it is "
+            f"late event dropped: {batch.file}, line {batch.line(index)}: it is "
             f"{(watermark - batch.micros(index)) / 1e6:g} s behind the watermark"
         )
 
@@ -427,4 +427,4 @@ def _check(reading: ReadOptions, options: LiveOptions) -> None:
     if kind in (*COLLECTED, "subject"):
         raise SpaseqError(f"--events {kind} is for finished files, not for --follow or --state")
     if options.state is not None and options.limit is not None:
-        raise SpaseqError("--limit and --state exclude each other")
+        raise SpaseqError("--limit and --state cannot be used together")

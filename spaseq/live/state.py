@@ -144,7 +144,7 @@ class StateFolder:
         with open(self._path(number), "rb") as file:
             data = file.read()
         if data[: len(MAGIC)] != MAGIC:
-            raise StateError("it is no checkpoint")
+            raise StateError("it is not a checkpoint")
         version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 2], "big")
         if version != VERSION:
             raise StateError(f"it has format version {version}, this spaseq reads {VERSION}")

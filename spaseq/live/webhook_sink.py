@@ -211,4 +211,4 @@ def _key(text: str, shown: str) -> bytes:
     try:
         return base64.b64decode(text.removeprefix("whsec_"), validate=True)
     except ValueError as error:
-        raise SpaseqError(f"{shown}: the secret is no base64 after whsec_") from error
+        raise SpaseqError(f"{shown}: the secret is not base64 after whsec_") from error

@@ -90,7 +90,7 @@ class QueryBuilder(PatternBuilder):
             self.source.report(
                 f"{token.text} is not a known version of SPARQL",
                 self.span(token),
-                f"the versions are {', '.join(_VERSIONS)}; the declaration may be left out",
+                f"the versions are {', '.join(_VERSIONS)}; the declaration may be omitted",
             )
         return version
 

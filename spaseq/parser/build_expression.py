@@ -306,7 +306,7 @@ class ExpressionBuilder:
         known = BUILTINS[name]
         if not known.accepts(len(arguments)):
             self.source.report(
-                f"{name} takes {known.arity}, here it has {len(arguments)}",
+                f"{name} takes {known.arity}, but has {len(arguments)}",
                 self.span(tree),
                 f"write {known.call}",
             )

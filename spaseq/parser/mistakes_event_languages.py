@@ -137,7 +137,7 @@ def _window(context: ErrorContext) -> Mistake | None:
     if named is not None:
         clauses = f"FROM STREAM {_local(named[1])} {named[2]} {_within(named[3] or '')}"
         return Mistake(
-            "a window is not declared by FROM",
+            "FROM does not declare a window",
             f"write {clauses}; a match is reported as soon as it is certain, so there is no STEP",
             context.span(context.start, context.start + named.end()),
         )
@@ -145,7 +145,7 @@ def _window(context: ErrorContext) -> Mistake | None:
     if brackets is None or context.open is not None or "WITHIN" not in context.expected:
         return None
     return Mistake(
-        "a window is a clause of its own",
+        "a window is a separate clause",
         f"write {_within(brackets[0])}",
         context.span(context.start, context.start + brackets.end()),
     )
@@ -160,7 +160,7 @@ def _window_as_pattern(context: ErrorContext) -> Mistake | None:
     if kind[1].upper() == "STREAM":
         declared = f"declare FROM STREAM {name} {kind[2]} {_within(kind[3] or '')}, and "
     return Mistake(
-        f"a graph pattern over a stream is not {kind[1].upper()}",
+        f"{kind[1].upper()} does not begin a graph pattern",
         f"{declared}write SEQ(A) DEFINE GPM A ON {name} {{ … }}",
     )
 
@@ -181,6 +181,14 @@ _SQL_CLAUSES = {
         "SUBSET is not a clause",
         "use one variable in both graph patterns, and join them in SEQ by |: (A | B)",
     ),
+    **{
+        word: (
+            f"{word} is not a clause",
+            "remove it: a match is reported as soon as it is certain; WITHIN TUMBLING divides time "
+            "into windows, and GROUP BY ?k OVER 5 MINUTES aggregates results",
+        )
+        for word in ("SLIDE", "STEP", "HOP")
+    },
     "INSERT": (
         "INSERT INTO is not a clause",
         "to create events of another stream, begin with REGISTER STREAM <…> AS CONSTRUCT { … }",
@@ -221,7 +229,7 @@ def _pattern(context: ErrorContext) -> Mistake | None:
     direct, later = ", ".join(names), " ; ".join(names)
     inside = "" if context.open is not None else "WHERE { "
     return Mistake(
-        "the order of the events is not PATTERN",
+        "PATTERN is not a clause",
         f"write {inside}SEQ({direct}) for events in direct succession, or {inside}SEQ({later}) "
         "if others may come in between",
     )
@@ -243,7 +251,7 @@ def _table(context: ErrorContext) -> Mistake | None:
 
 def _beginning(context: ErrorContext) -> Mistake | None:
     """`from every e1=Trade …`, `define stream …`, `create …`, `insert …`."""
-    words = ("FROM", "DEFINE", "CREATE", "INSERT", "EVENT")
+    words = ("FROM", "DEFINE", "CREATE", "INSERT", "EVENT", "EVERY")
     if context.text.upper() not in words or "SELECT" not in context.expected:
         return None
     return Mistake(f"a query does not begin with {context.text}", _SHAPE)
@@ -266,7 +274,7 @@ def _misplaced_clause(context: ErrorContext) -> Mistake | None:
     clauses = ("WITHIN", "PARTITION", "EMIT", "AFTER", "FROM", "GROUP", "LIMIT")
     if context.kind not in clauses or not {"DEFINE", "RBRACE"} <= context.expected:
         return None
-    where = "behind" if context.kind in ("GROUP", "LIMIT") else "in front of WHERE, or behind"
+    where = "after" if context.kind in ("GROUP", "LIMIT") else "before WHERE, or after"
     return Mistake(
         f"{context.text} inside the braces of WHERE", f"move it {where} the closing brace"
     )
@@ -328,7 +336,8 @@ def _step(context: ErrorContext) -> Mistake | None:
     if words is not None and context.kind == "NAME" and "SEMICOLON" in context.expected:
         return Mistake(
             f"no operator before {words[2]}",
-            f"write ; {words[2]} for an event at any later time, or , {words[2]} for the very next",
+            f"write ; {words[2]} for the next matching event, or , {words[2]} for the very next "
+            "event",
             context.span(context.start, context.start + words.start(2) - 1),
         )
     if previous == "PERMUTE" and context.kind == "LPAR":

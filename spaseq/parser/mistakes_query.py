@@ -57,7 +57,7 @@ def _select(context: ErrorContext) -> Mistake | None:
     if "AS" in context.expected and context.kind == "RPAR":
         return Mistake("an expression needs a name here", "write ( … AS ?name)")
     if "AS" in context.expected and context.kind in ("VAR", "COMMA"):
-        return Mistake("AS is missing", "name an expression by ( … AS ?name)")
+        return Mistake("AS is missing", "name the expression: ( … AS ?name)")
     if last == "SELECT" and context.kind in ("INTEGER", "DECIMAL", "DOUBLE", "SIGNED", "STRING"):
         return Mistake("an expression in SELECT without parentheses", "write ( … AS ?name)")
     if last == "SELECT" and context.kind not in ("NAME", "RPAR"):
@@ -90,7 +90,7 @@ def _groups(context: ErrorContext) -> Mistake | None:
             )
         if (not inside and "DEFINE" in context.expected) or "SEQ" in context.expected:
             return Mistake(
-                f"{word} in front of the patterns", "GROUP comes after the last }, before LIMIT"
+                f"{word} before the patterns", "GROUP comes after the last }, before LIMIT"
             )
         return Mistake(f"{word} is out of place", f"the order is {_GROUP_ORDER}")
     if not inside or "SELECT" in {token.kind for token in context.before if context.open}:
@@ -98,7 +98,7 @@ def _groups(context: ErrorContext) -> Mistake | None:
     if context.previous == "GROUP" and context.kind in ("VAR", "LPAR"):
         return Mistake("BY is missing", f"write GROUP BY {context.text}")
     if context.kind == "COMMA" and "VAR" in context.expected:
-        return Mistake("a comma between keys", "separate them by blanks: GROUP BY ?a ?b")
+        return Mistake("a comma between keys", "separate them by spaces: GROUP BY ?a ?b")
     by_name = context.previous == "BY" or "OVER" in context.expected
     if by_name and context.kind in ("AGGREGATE", "BUILTIN", "IRIREF", "PNAME_LN"):
         return Mistake(
@@ -112,14 +112,14 @@ def _groups(context: ErrorContext) -> Mistake | None:
             f"write ({context.before[-1].text} {context.text} … AS ?name)",
         )
     if "AS" in context.expected and context.kind == "RPAR":
-        what = "what LET binds" if context.inside("LET") else "a key that is an expression"
+        what = "a value of LET" if context.inside("LET") else "a key that is an expression"
         return Mistake(f"{what} needs a name", "write ( … AS ?name)")
     if context.previous == "LET" and "LPAR" in context.expected:
         return Mistake("LET without parentheses", "write LET (AVG(?v) AS ?mean)")
     if context.inside("OVER") and context.kind in ("EVENTS", "UNBOUNDED"):
         return Mistake(
             f"OVER takes a length of time, not {context.text.upper()}",
-            "write how far back a group reaches, such as OVER 5 MINUTES",
+            "write the length of a group, such as OVER 5 MINUTES",
         )
     if context.inside("OVER") and "TIME_UNIT" in context.expected:
         return Mistake(
@@ -143,7 +143,7 @@ def _limit(context: ErrorContext) -> Mistake | None:
         if context.kind in ("PER", "EVERY") and "$END" in context.expected:
             return Mistake(
                 f"{context.text.upper()} without LIMIT",
-                f"write LIMIT and a number in front of it: {_LIMIT_ORDER}",
+                f"write LIMIT and a number before it: {_LIMIT_ORDER}",
             )
         return None
     if context.previous == "LIMIT" and context.kind in ("PER", "EVERY", "VAR", "$END"):
@@ -156,16 +156,16 @@ def _limit(context: ErrorContext) -> Mistake | None:
                 "PER takes variables, not a length of time",
                 "write EVERY for a length of time: LIMIT 3 EVERY 10 MINUTES",
             )
-        return Mistake("PER without a variable", "name what the limit holds for: LIMIT 3 PER ?k")
+        return Mistake("PER without a variable", "name the variable to count by: LIMIT 3 PER ?k")
     if context.kind == "COMMA" and "VAR" in context.expected:
-        return Mistake("a comma between variables", "separate them by blanks: PER ?a ?b")
+        return Mistake("a comma between variables", "separate them by spaces: PER ?a ?b")
     if context.kind in ("PER", "EVERY"):
         return Mistake(f"{context.text.upper()} is out of place", f"the order is {_LIMIT_ORDER}")
     if context.inside("EVERY"):
         if context.kind in ("EVENTS", "UNBOUNDED", "TUMBLING"):
             return Mistake(
                 f"EVERY takes a length of time, not {context.text.upper()}",
-                "write for how long the limit holds, such as EVERY 10 MINUTES",
+                "write how long the limit applies, such as EVERY 10 MINUTES",
             )
         if "TIME_UNIT" in context.expected:
             return Mistake(
@@ -175,7 +175,7 @@ def _limit(context: ErrorContext) -> Mistake | None:
         if context.previous == "EVERY":
             return Mistake(
                 "EVERY without a length of time",
-                "write for how long the limit holds, such as EVERY 10 MINUTES",
+                "write how long the limit applies, such as EVERY 10 MINUTES",
             )
     return None
 
@@ -192,8 +192,8 @@ def _bound(context: ErrorContext) -> Mistake | None:
         return Mistake("a bound has no sign", f"write WITHIN {context.text[1:]}")
     if context.kind in ("EVENTS", "UNBOUNDED", "TUMBLING"):
         return Mistake(
-            f"a bound of a step takes a length of time, not {context.text.upper()}",
-            "write how long after the step before it may come, such as B WITHIN 5 SECONDS",
+            f"the bound of a step takes a length of time, not {context.text.upper()}",
+            "write the longest time after the previous step, such as B WITHIN 5 SECONDS",
         )
     if "TIME_UNIT" in context.expected:
         return Mistake(
@@ -236,7 +236,7 @@ def _clauses(context: ErrorContext) -> Mistake | None:
         return Mistake(f"{context.text} after LIMIT", "LIMIT comes last: move it to the end")
     if context.open is None and context.inside("GROUP") and context.kind in clauses:
         return Mistake(
-            f"{context.text} after GROUP", "move it in front of WHERE, or directly after the last }"
+            f"{context.text} after GROUP", "move it before WHERE, or directly after the last }"
         )
     return None
 

@@ -219,7 +219,7 @@ class _Rules:
                 self._report(
                     f"{inner.name} inside {node.name}",
                     inner.span,
-                    "aggregates do not nest; a sub-query can compute the inner one",
+                    "aggregates cannot be nested; a sub-query can compute the inner one",
                     node.span,
                     "the outer one",
                 )

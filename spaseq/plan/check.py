@@ -91,9 +91,9 @@ def _after_match(query: ast.Query, places: SequencePlaces) -> Iterator[Diagnosti
         return
     negated = any(place.name == after.name for place in places.occurrences)
     yield Diagnostic(
-        f"{quoted(after.name)} occurs in SEQ only in negations, so no match takes an event for it"
+        f"{quoted(after.name)} occurs in SEQ only in negations, so no match contains an event of it"
         if negated
-        else f"AFTER MATCH {after.mode} names {quoted(after.name)}, which is no GPM of SEQ",
+        else f"AFTER MATCH {after.mode} names {quoted(after.name)}, which is not a GPM of SEQ",
         after.span,
         question_or(
             did_you_mean(after.name, places.positive_names()),
@@ -113,13 +113,13 @@ def _window(query: ast.Query) -> Iterator[Diagnostic]:
         return
     if within.kind == "tumbling" and within.microseconds == 0:
         yield Diagnostic(
-            "a tumbling window of length 0 holds no event",
+            "a tumbling window of length 0 contains no event",
             within.span,
             "set a length, such as `WITHIN TUMBLING 10 MINUTES`",
         )
     elif within.kind == "events" and within.events == 0:
         yield Diagnostic(
-            "a window of 0 events holds no match",
+            "a window of 0 events contains no match",
             within.span,
             "write how many events a match may span, such as `WITHIN 100 EVENTS`",
         )

@@ -45,8 +45,7 @@ def check_functions(query: ast.Query | ast.Mapping) -> Iterator[Diagnostic]:
             yield _unknown(part.function)
         elif known is not None and not known.accepts(len(part.arguments)):
             yield Diagnostic(
-                f"{quoted(shown(known.name))} takes {known.arity}, here it has "
-                f"{len(part.arguments)}",
+                f"{quoted(shown(known.name))} takes {known.arity}, but has {len(part.arguments)}",
                 part.span,
                 f"write `{known.call}`",
             )
@@ -98,7 +97,7 @@ def _unknown(function: ast.Iri) -> Diagnostic:
         hint = f"the {kind} are {names}"
     else:
         hint = (
-            "register a function of your own with spaseq.function (on the command line: "
+            "register your own function with spaseq.function (on the command line: "
             "--functions MODULE.py), or use a built-in function"
         )
     return Diagnostic(

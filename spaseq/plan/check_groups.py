@@ -47,9 +47,9 @@ def _over(query: ast.Query, groups: ast.GroupResults) -> Iterator[Diagnostic]:
     if over is not None:
         if over.microseconds == 0:
             yield Diagnostic(
-                "OVER 0 holds no result",
+                "OVER 0 contains no result",
                 over.span,
-                "write how far back a group reaches, such as `OVER 5 MINUTES`",
+                "write the length of a group, such as `OVER 5 MINUTES`",
             )
         return
     if within is None:
@@ -57,7 +57,7 @@ def _over(query: ast.Query, groups: ast.GroupResults) -> Iterator[Diagnostic]:
     if within.kind in ("events", "unbounded"):
         clause = "a window of events" if within.kind == "events" else "WITHIN UNBOUNDED"
         yield Diagnostic(
-            f"under {clause} nothing says how far back a group of results reaches",
+            f"under {clause} a group of results has no length",
             groups.word_span,
             "add OVER after the keys, such as `GROUP BY ?k OVER 5 MINUTES`",
             within.span,
@@ -65,7 +65,7 @@ def _over(query: ast.Query, groups: ast.GroupResults) -> Iterator[Diagnostic]:
         )
     elif within.kind == "span" and within.microseconds == 0:
         yield Diagnostic(
-            "under WITHIN 0 nothing says how far back a group of results reaches",
+            "under WITHIN 0 a group of results has no length",
             groups.word_span,
             "add OVER after the keys, such as `GROUP BY ?k OVER 5 MINUTES`",
             within.span,
@@ -261,11 +261,11 @@ class _OverGroups:
         if name.name in later:
             hint = "move the item that defines it to the front"
         elif clause in ("the template", "LET") and name.name in self._aliases:
-            hint = f"bind it by LET: `LET (… AS ?{name.name})`"
+            hint = f"bind it with LET: `LET (… AS ?{name.name})`"
         else:
             hint = question_or(
                 did_you_mean(name.name, self._known, "?"),
-                f"name a key, an aggregate or what LET binds in {clause}",
+                f"name a key, an aggregate or a variable of LET in {clause}",
             )
         return Diagnostic(f"nothing binds {quoted('?' + name.name)}", name.span, hint)
 

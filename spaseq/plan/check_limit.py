@@ -28,13 +28,13 @@ def check_limit(context: Context) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "EVERY 0 spans no time",
             limit.every.span,
-            "write for how long the limit holds, such as `EVERY 10 MINUTES`, or delete EVERY",
+            "write how long the limit applies, such as `EVERY 10 MINUTES`, or delete EVERY",
         )
     if not limit.per:
         return
     if isinstance(context.query.form, ast.Ask):
         yield Diagnostic(
-            "an ASK has no PER: it gives one answer at an instant, without variables",
+            "an ASK has no PER: it returns one answer per instant, without variables",
             limit.per_span,
             "delete PER; EVERY limits how often it answers",
             context.query.form.span,
@@ -94,7 +94,7 @@ class _Per:
             )
         hint = question_or(
             did_you_mean(name.name, self._known, "?"),
-            "name a key, an alias of SELECT or what LET binds",
+            "name a key, an alias of SELECT or a variable of LET",
         )
         return Diagnostic(f"nothing binds {variable(name.name)}", name.span, hint)
 

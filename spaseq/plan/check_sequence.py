@@ -87,7 +87,7 @@ class _Shape:
         if self._steps(sequence, None):
             if all(step.negated for step in sequence.steps):
                 self._error(
-                    "SEQ holds no step but negations, so no event can match it",
+                    "SEQ contains only negations, so no event can match it",
                     sequence.span,
                     "add a step that an event matches: `!N; A` matches A without an N before it, "
                     "`A; !N` A without an N after it",
@@ -145,7 +145,7 @@ class _Shape:
             self._error(
                 "an operand of `|` cannot start with a negation",
                 step.span,
-                f"move the negation of {what} in front of the disjunction, where it holds for "
+                f"move the negation of {what} in front of the disjunction, where it applies to "
                 "both sides: `!N; (A | B)`, or write out the step before it: "
                 "`(A; !N WITHIN 5 SECONDS) | (A; B)`",
             )

@@ -88,7 +88,7 @@ def _own_node(
         if is_negated
         else f"all events of {quoted(first)} and {quoted(second)} must have the same {same}",
         subject.span,
-        f"if each event has a node of its own, write [] in place of ?{subject.name} in both",
+        f"if each event has its own node, write [] in place of ?{subject.name} in both",
         severity="warning",
     )
 

@@ -195,7 +195,7 @@ class Journal:
             at = first
             with open(self._path(first), "rb") as file:
                 if file.read(len(MAGIC)) != MAGIC:
-                    raise StateError(f"{self._path(first)} is no journal of this version")
+                    raise StateError(f"{self._path(first)} is not a journal of this version")
                 for (says, body), _ in _records(file):
                     if at >= number and at < end:
                         yield Record(at, says, body)

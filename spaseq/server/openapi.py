@@ -79,7 +79,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
             202: "It drains, and is removed then",
             204: "Removed",
             409: "Another query reads it, or it cannot drain",
-            422: "drain is no duration",
+            422: "drain is not a duration",
             **_ETAG,
         },
         "manage",

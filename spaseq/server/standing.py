@@ -234,7 +234,7 @@ def bindings_of(data: Any) -> dict[str, Any]:
         return {}
     _check(isinstance(data, dict), "bind: an object whose keys are variables")
     for name, value in data.items():
-        _check(_VARIABLE.fullmatch(name) is not None, f"bind: {name!r} is no variable")
+        _check(_VARIABLE.fullmatch(name) is not None, f"bind: {name!r} is not a variable")
         term_of(name, value)
     return {name.lstrip("?$"): value for name, value in data.items()}
 

@@ -187,7 +187,7 @@ def test_the_option(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert json.loads(out)["closedByEnd"] is True
     assert err == (
         "spaseq: 1 match was certain only because the input ended (closedByEnd); "
-        "--at-end open leaves them out\n"
+        "--at-end open omits them\n"
     )
     assert main([*command, "--at-end", "open"]) == 0
     out, err = capfd.readouterr()

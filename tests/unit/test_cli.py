@@ -217,7 +217,10 @@ def test_output_onto_an_input_is_refused(shell: Shell, tmp_path: Path) -> None:
         (["q.rq", "--stream", "s=s.nq", "--events", "triples:0"], "triples:N"),
         (["q.rq", "--stream", "s=s.nq", "--lateness", "soon"], "is not a duration"),
         (["q.rq", "--stream", "s=s.nq", "--time-predicate", "a b"], "is not an IRI"),
-        (["q.rq", "--stream", "s=s.nq", "--time-predicate", "e:t", "--arrival-time"], "exclude"),
+        (
+            ["q.rq", "--stream", "s=s.nq", "--time-predicate", "e:t", "--arrival-time"],
+            "cannot be used together",
+        ),
         (["q.rq", "--stream", "s=s.nq", "--kb", "e:kb=http://a:b@c.org/"], "contains credentials"),
         (["q.rq", "--stream", "s=s.nq", "--context", "none.json"], "none.json: there is no such"),
         (["q.rq", "--stream", "s=s.nq", "--context", "http://a.org/"], "the form [URL=]FILE"),
@@ -276,7 +279,7 @@ def test_lateness(shell: Shell) -> None:
     assert json.loads(shell.out)["bindings"]["y"]["value"] == "0"
     assert shell("run", "q.rq", "--stream", "s=s.nq", "--lateness", "1000ms") == 0
     assert shell.out == ""
-    assert "late event left out: s.nq:3" in shell.err
+    assert "late event dropped: s.nq:3" in shell.err
     assert "1 event arrived too late and was dropped (--lateness)\n" in shell.err
 
 
@@ -582,8 +585,8 @@ def test_bounds_stop_a_run_or_shed(shell: Shell) -> None:
     shell.file("q.rq", query)
     shell.file("s.nq", one("1", 0, "a", "1") + one("2", 1, "a", "2") + one("3", 4, "b", "3"))
     assert shell(*bounded) == 1
-    assert shell.err.startswith("q:3:10: error: more than 1 groups of partial matches wait at 1 ")
-    assert "kept apart by ?x (2 values)" in shell.err
+    assert shell.err.startswith("q:3:10: error: more than 1 group of partial matches waits at 1 ")
+    assert "distinguished by ?x (2 values)" in shell.err
     assert shell(*bounded, "--on-limit", "shed", "--stats") == 0
     assert shell.out.count("\n") == 1
     assert "1 group was shed (--on-limit shed): matches may be missing" in shell.err
@@ -602,7 +605,7 @@ def test_memory_for_the_rows_of_an_event_is_bounded(shell: Shell) -> None:
     assert shell(*bounded, "64 MiB") == 0
     for wrong in ("0", "64X", "much", "-1"):
         assert shell(*bounded, wrong) == 2
-        assert "is no number of bytes, such as 65536, 512M or 2G" in shell.err
+        assert "is not a number of bytes, such as 65536, 512M or 2G" in shell.err
 
 
 def test_a_run_imports_no_http_client_bar_or_report_that_it_does_not_use(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_fmt_lays_files_out(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (folder / "untidy.rq").read_text() == TIDY
     assert cli.main(["fmt", "--check", "untidy.rq"]) == 0
     assert capsys.readouterr().err.splitlines() == [
-        "untidy.rq would be laid out differently",
+        "untidy.rq would be reformatted",
         "untidy.rq changed",
     ]
 
@@ -136,7 +136,7 @@ def test_rows_of_live_runs_begin_with_columns_of_the_match(
 @pytest.mark.parametrize(
     ("columns", "options", "said"),
     [
-        ("begin", [], "'begin' is none of start, end, query"),
+        ("begin", [], "'begin' is not one of start, end, query"),
         ("end,end", [], "end is given twice"),
         ("end", ["--format", "jsonl"], "--match-columns is for --format table, csv or tsv"),
         ("end", ["-q", QUERY.replace("?x", "?end")], "projects ?end, so the column end"),

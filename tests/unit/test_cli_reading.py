@@ -20,7 +20,7 @@ def test_a_file_is_recognised_by_its_content(shell: Shell) -> None:  # noqa: F81
     assert shell.out == FIRST
     shell.file("data.bin", b"\0\1\2")
     assert run(shell, "data.bin") == 2
-    assert "data.bin: neither the extension nor the content tells the RDF syntax" in shell.err
+    assert "data.bin: neither the extension nor the content shows an RDF syntax" in shell.err
 
 
 def test_contexts(shell: Shell) -> None:  # noqa: F811
@@ -56,7 +56,7 @@ def test_data_sets_and_the_other_framings(shell: Shell) -> None:  # noqa: F811
     assert run(shell, "again.nq", "--reuse-graph-names") == 0
     assert shell.out == FIRST
     assert run(shell, "s.nq", "--reuse-graph-names", "--event-metadata") == 2
-    assert "exclude each other" in shell.err
+    assert "cannot be used together" in shell.err
     assert run(shell, "s.nq", "--events", "sets") == 2
     assert "use auto, graph, message, subject, dataset, member or triples:N" in shell.err
 
@@ -83,4 +83,4 @@ def test_workers(shell: Shell) -> None:  # noqa: F811
         assert (shell.out, shell.err) == (FIRST, "")
     for number in ("0", "-1", "many"):
         assert run(shell, "s.nq", "--workers", number) == 2
-        assert "is no number of threads: use 1, 2, ... or auto" in shell.err
+        assert "is not a number of threads: use 1, 2, ... or auto" in shell.err

@@ -88,7 +88,7 @@ def test_arity_follows_from_the_signature() -> None:
     found = registered(F)
     assert found is not None
     assert (found.entry.least, found.entry.most) == (1, None)
-    with pytest.raises(spaseq.QueryError, match="takes at least 1 argument, here it has 0"):
+    with pytest.raises(spaseq.QueryError, match="takes at least 1 argument, but has 0"):
         spaseq.compile(query("t:f()"))
     assert len(pushed(query("t:f(?v, 1, 2) = 5"), integers(1, 2, 3))[0]) == 1
 

@@ -366,7 +366,7 @@ def test_arguments_of_programs_and_runs() -> None:
     ]:
         with pytest.raises(ArgumentError, match=message):
             call()
-    with pytest.raises(SpaseqError, match="framing: 'x' is no framing of events"):
+    with pytest.raises(SpaseqError, match="framing: 'x' is not a framing of events"):
         found([], framing="x")
     with pytest.raises(SpaseqError, match="is no URL of a finished file"):
         found("https://example.org/stream")
@@ -412,7 +412,7 @@ def test_what_dir_shows() -> None:
     ("text", "wanted"),
     [
         ("leave out --lateness", "leave out lateness"),
-        ("(--lateness DURATION puts events in order)", "(lateness puts events in order)"),
+        ("(--lateness DURATION reorders late events)", "(lateness reorders late events)"),
         ("--max-groups (max_groups=); with --on-limit shed", 'max_groups; with on_limit="shed"'),
         ("--time-column NAME (time_column= in Python), or use --arrival-time",
          "time_column, or use arrival_time"),
@@ -434,7 +434,7 @@ def test_messages_name_arguments(text: str, wanted: str) -> None:
 def test_errors_of_a_run_name_arguments(tmp_path: Path) -> None:
     path = tmp_path / "events.nq"
     path.write_bytes(text(2, 1))
-    with pytest.raises(InputError, match=r"\(lateness puts events in order") as failure:
+    with pytest.raises(InputError, match=r"\(lateness reorders late events") as failure:
         found(str(path))
     assert "--" not in failure.value.message
     with pytest.raises(SpaseqError, match="workers 0: a run has at least one thread"):

@@ -195,12 +195,12 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     ),
     "fields": (
         {"time": [1, 2], "at": [{"x": 1, "l": [1]}] * 2},
-        [":at_x ?at_x", "# The column 'at.l' holds lists: left out."],
+        [":at_x ?at_x", "# The column 'at.l' holds lists: omitted."],
         [],
     ),
     "names that are alike": (
         {"time": [1, 2], "a b": [1, 1], "a.b": [1, 1]},
-        ["# The column 'a b' shares ?a_b: left out."],
+        ["# The column 'a b' shares ?a_b: omitted."],
         [],
     ),
     "names that are taken": (
@@ -266,7 +266,7 @@ def test_suggestions_for_tables_without_rows(text: str, shell: Shell) -> None:
         ("map trades.rq none.csv", "none.csv: there is no such file"),
         ("map none.rq trades.csv", "the mapping none.rq cannot be read: No such file"),
         ("map trades.rq trades.csv", "trades.csv: its rows have no time: BIND ?_time"),
-        ("map trades.rq trades.csv --time-column x --arrival-time", "exclude each other"),
+        ("map trades.rq trades.csv --time-column x --arrival-time", "cannot be used together"),
         ("map rise.rq trades.csv", "rise.rq:2:1: error: unexpected SELECT"),
         (
             "run rise.rq --stream trades=trades.csv",

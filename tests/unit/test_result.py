@@ -238,7 +238,7 @@ def test_a_batch_that_does_not_fit_the_first_one() -> None:
     terms = [literal("1", "integer"), literal("2", "integer"), literal("2.5", "decimal")]
     batches = spaseq.run(ONE, {"s": values(*terms)}).to_batches(2)
     assert next(batches).column("v").to_pylist() == [1, 2]
-    with pytest.raises(SpaseqError, match="the column v has values that are no int64"):
+    with pytest.raises(SpaseqError, match="the column v has values that are not int64"):
         next(batches)
     decimal = pa.decimal128(38, 3)
     given = spaseq.run(ONE, {"s": values(*terms)}).to_batches(2, types={"v": decimal})
@@ -262,7 +262,7 @@ def test_types_that_are_given(kind: pa.DataType, wanted: list[Any]) -> None:
 
 
 def test_text_is_never_taken_for_a_number() -> None:
-    with pytest.raises(SpaseqError, match="the column v has values that are no int64"):
+    with pytest.raises(SpaseqError, match="the column v has values that are not int64"):
         spaseq.run(ONE, {"s": values(literal("7"))}).to_arrow(types={"v": pa.int64()})
 
 

@@ -160,7 +160,7 @@ def test_events_to_examine_are_checked() -> None:
     run = spaseq.compile(query(PRICE)).start()
     with pytest.raises(spaseq.EventError, match="no query reads the stream"):
         run.why_not(events=[("http://example.org/other", 0, b"")])
-    with pytest.raises(spaseq.EventError, match="is no event"):
+    with pytest.raises(spaseq.EventError, match="is not an event"):
         run.why_not(events=[7])
 
 
@@ -274,7 +274,7 @@ def test_queries_that_differ_in_a_threshold_are_explained_one_by_one(
 def test_statistics_say_what_they_count(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "q.rq", "--stream", "s=s.nq", "--stats", "--why"]) == 0
     shown = " ".join(capsys.readouterr().err.split())
-    assert "unused triples: triples outside of events, and those that no query can use" in shown
+    assert "unused triples: triples outside of events, and triples that no query can use" in shown
     counters = json_statistics(folder, capsys)
     named = [name for name, value in counters.items() if isinstance(value, int)]
     assert set(named) < set(MEANINGS)

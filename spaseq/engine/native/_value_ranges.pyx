@@ -51,7 +51,7 @@ cdef void ranges_free(Ranges* of) noexcept nogil:
 cdef list nodes_within(const Ranges* of, double low, double high):
     """The nodes of an interval: none if it is empty.
 
-    Where an end is none of the set, the interval reaches to the next ones outside it.
+    Where an end is not one of the set, the interval reaches to the next ones outside it.
     """
     cdef uint32_t first = of.leaves + (leaf_of(of, low) if low > -INFINITY else 0)
     cdef uint32_t end = of.leaves + (leaf_of(of, high) if high < INFINITY else 2 * of.count) + 1

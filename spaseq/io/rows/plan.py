@@ -151,7 +151,7 @@ def _unknown(part: ast.Var, named: dict[str, list[Column]]) -> Diagnostic:
     others = f"the columns are {shown}{', …' if len(named) > _SHOWN_COLUMNS else ''}"
     question = did_you_mean(part.name, named, "?")
     return Diagnostic(
-        f"?{part.name} is no column, and no BIND assigns it",
+        f"?{part.name} is not a column, and no BIND assigns it",
         part.span,
         question_or(question, others + "; COALESCE or BOUND around it allows that it is absent")
         if named

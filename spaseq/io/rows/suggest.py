@@ -145,9 +145,9 @@ class _Suggestion:
             yield f"  # No column looks like a time: BIND ?{TIME}, or use --arrival-time."
         for column in self._all:
             if column.unsupported:
-                yield f"  # The column {column.name!r} holds {column.unsupported}: left out."
+                yield f"  # The column {column.name!r} holds {column.unsupported}: omitted."
             elif column not in self._usable:
-                yield f"  # The column {column.name!r} shares ?{column.variable}: left out."
+                yield f"  # The column {column.name!r} shares ?{column.variable}: omitted."
         yield "}"
 
     def _new(self, name: str) -> str:

@@ -294,7 +294,7 @@ class _Csv(_Text):
 
         def opened(file: Any) -> tuple[Any, Sequence[Any]]:
             def skip(row: Any) -> str:
-                found = f"{row.actual_columns} cells in place of {row.expected_columns}"
+                found = f"{row.actual_columns} cells instead of {row.expected_columns}"
                 malformed.append((row.number - 1, found))  # the header is a row as well
                 return "skip"
 

@@ -71,7 +71,7 @@ def test_too_many_groups_stop_the_run_and_say_what_keeps_them_apart(start: Start
     text = str(caught.value)
     assert re.match("query:1:[0-9]+: error: ", text)
     assert "more than 3 groups of partial matches wait at 3 (--max-groups)" in text
-    assert "4 of them in place 2: A : B, kept apart by ?k (4 values)" in text
+    assert "4 of them in place 2: A : B, distinguished by ?k (4 values)" in text
     assert re.search("hint: .*--on-limit shed", text)
     diagnostic = caught.value.diagnostic
     assert diagnostic is not None
@@ -129,7 +129,7 @@ def test_candidates_of_guards_are_steps(start: Start) -> None:
     push(run, 0, "k a 1")
     for time in range(1, 20):
         push(run, time / 10, "k b 1, k c 1")
-    with pytest.raises(LimitExceeded, match=r"at 3 .*conjunctions and guards"):
+    with pytest.raises(LimitExceeded, match=r"at 3 .*conjunctions and negations"):
         push(run, 3, "k d 1")
     assert run.stats["queries"]["query"]["shed_groups"] == 0
     assert run.why_not()
@@ -140,7 +140,7 @@ def test_candidates_of_conjunctions_are_steps(start: Start) -> None:
     run = start(CONJOINED, Limits(steps=30))
     push(run, 0, "k a 1")
     push(run, 1, ", ".join(f"k b {value}" for value in range(10)))
-    with pytest.raises(LimitExceeded, match="conjunctions and guards"):
+    with pytest.raises(LimitExceeded, match="conjunctions and negations"):
         push(run, 1, ", ".join(f"k c {value}" for value in range(10)))
 
 
@@ -168,7 +168,7 @@ def test_a_run_that_has_failed_says_so_ever_after(start: Start) -> None:
         lambda: list(run.push_batch([Event(S, timestamp(3_000_000, NUMBER), 0, ())])),
     ]
     for call in calls:
-        with pytest.raises(RunFailed, match=r"the run has failed.*\n?.*more than 1 groups"):
+        with pytest.raises(RunFailed, match=r"the run has failed.*\n?.*more than 1 group of"):
             call()
     assert run.stats["events"] == 2
     assert "SEQ" in run.why_not()
@@ -321,7 +321,7 @@ def test_an_event_of_one_triple_is_taken_back_in_the_midst_of_a_batch() -> None:
 
 
 def test_what_cannot_take_an_event_back_refuses_to_shed_for_steps() -> None:
-    with pytest.raises(LimitExceeded, match="has conjunctions, or guards that look back"):
+    with pytest.raises(LimitExceeded, match="has conjunctions, or negations that look back"):
         CONJOINED.start(max_steps=5, on_limit="shed")
     CONJOINED.start(max_steps=5)
     CONJOINED.start(max_groups=5, on_limit="shed")

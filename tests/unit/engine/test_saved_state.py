@@ -155,8 +155,8 @@ def blob() -> bytes:
 @pytest.mark.parametrize(
     ("damaged", "says"),
     [
-        (lambda good: b"", "no saved state"),
-        (lambda good: b"something else", "no saved state"),
+        (lambda good: b"", "not the saved state"),
+        (lambda good: b"something else", "not the saved state"),
         (lambda good: good[:-7], "damaged"),
         (lambda good: good[: len(MAGIC) + 2], "damaged"),
         (lambda good: good[:40] + bytes([good[40] ^ 1]) + good[41:], "damaged"),

@@ -107,7 +107,7 @@ def test_matches_of_a_run(tmp_path: Path) -> None:
     "wrong", [{"query": "q"}, {"query": "q", "end": []}, {"query": "q", "end": "x"}]
 )
 def test_objects_that_are_no_matches(wrong: dict[str, object]) -> None:
-    with pytest.raises(InputError, match="this is no match"):
+    with pytest.raises(InputError, match="this is not a match"):
         spaseq.plot([wrong])
 
 

@@ -416,7 +416,7 @@ def _in_order(arrivals: Iterator[_Timed], troubles: Troubles) -> Iterator[_Timed
         if last is not None and timed.time.micros < last.micros:
             troubles.report(
                 f"time runs backwards: {timed.time.term.value} after {last.term.value} in the "
-                "same stream (--lateness DURATION puts events in order that come late)",
+                "same stream (--lateness DURATION reorders late events)",
                 timed.file,
                 timed.raw.line,
             )
@@ -446,7 +446,7 @@ def _reordered(arrivals: Iterator[_Timed], lateness: int, troubles: Troubles) ->
         if watermark is not None and micros < watermark:
             closed = time.from_micros(watermark, timed.time.domain).term.value
             troubles.late(
-                f"its time is {timed.time.term.value}, and all before {closed} is closed",
+                f"its time is {timed.time.term.value}, but all times before {closed} are closed",
                 timed.file,
                 timed.raw.line,
             )

@@ -418,8 +418,8 @@ def test_the_text_of_a_path(text: str, steps: list[tuple[str, bool]]) -> None:
     ("text", "said"),
     [
         ("a b", "is not an IRI"),
-        ("<e:a>/", "is no path of predicates: at ''"),
-        ("<e:a>|<e:b>", "is no path of predicates: at '|<e:b>'"),
+        ("<e:a>/", "is not a path of predicates: at ''"),
+        ("<e:a>|<e:b>", "is not a path of predicates: at '|<e:b>'"),
         ("^foo:a", "the prefix foo: is not known"),
         ("/".join(["<e:a>"] * 9), "more than 8 steps"),
     ],
@@ -548,7 +548,7 @@ def test_metadata_across_blocks_and_pruned(tmp_path: Path, monkeypatch: pytest.M
 
 def test_options_that_exclude_each_other() -> None:
     for given, said in (
-        ({"reuse_graph_names": True, "event_metadata": True}, "exclude each other"),
+        ({"reuse_graph_names": True, "event_metadata": True}, "cannot be used together"),
         ({"events": "subject", "reuse_graph_names": True}, "is for --events graph"),
         ({"events": "message", "event_metadata": True}, "is for --events graph and dataset"),
         ({"events": "dataset", "lateness": 1}, "leave out --lateness"),

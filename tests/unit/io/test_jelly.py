@@ -142,7 +142,7 @@ def test_compressed(tmp_path: Path) -> None:
     path = tmp_path / "torn.jelly.gz"
     path.write_bytes(gzip.compress(data)[:-30])
     with pytest.raises(
-        InputError, match=r"torn\.jelly\.gz: cannot be read on: the gzip data ends before"
+        InputError, match=r"torn\.jelly\.gz: cannot be read: the gzip data ends before"
     ):
         list(Source(STREAM, [str(path)]))
 

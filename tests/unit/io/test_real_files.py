@@ -63,7 +63,7 @@ FILES = [
     # The instants are strings that look like literals with a datatype.
     File(CSR + "data_00.ttl", "message", error="is not a timestamp",
          given={"time_predicate": "om-owl:samplingTime/time:inXSDDateTime"}),
-    File(CSR + "srbench-queries.properties", "graph", error="its content is none of them"),
+    File(CSR + "srbench-queries.properties", "graph", error="its content is not one of them"),
     File(CSR + "answers/cqels-answer-1.json", "graph", error="no member of it has an IRI"),
     File(TRAFFIC + "background/SensorRepository.n3.gz", "message", 1, 44_213, EPOCH, EPOCH,
          given=CLOCK),
@@ -76,7 +76,7 @@ FILES = [
     File(TRAFFIC + "ontology/city.n3", "message", 1, 52, EPOCH, EPOCH, given=CLOCK),
     File("spaseq/data.nt", "triples:3", 66, 198, "0", "65"),
     File("spaseq/tests-jar/credit-card/card10k.n3.gz", "triples:2", 20_001, 40_002, "0", "20000"),
-    File("stocks/NASDAQ_MEDIUM.txt", "graph", error="its content is none of them"),
+    File("stocks/NASDAQ_MEDIUM.txt", "graph", error="its content is not one of them"),
     File("vocab/sosa.ttl", "graph", error="it has no named graphs"),
     File("vocab/saref.ttl", "message", 1, 908, EPOCH, EPOCH, given=CLOCK),
 ]  # fmt: skip

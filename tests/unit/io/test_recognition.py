@@ -242,17 +242,17 @@ def test_content_overrules_an_extension_that_it_contradicts(tmp_path: Path) -> N
     [
         (b"<!DOCTYPE html>\n<html>", "its content looks like HTML"),
         (b"PK\x03\x04zip", "its content looks like a zip archive"),
-        (b"time,price\n1,2\n", "its content is none of them"),
-        (b"2026 1 2 3\n", "its content is none of them"),
+        (b"time,price\n1,2\n", "RDF syntax; known are"),
+        (b"2026 1 2 3\n", "RDF syntax; known are"),
         (b"\x00\x01\x02", "its content looks like binary data"),
     ],
 )
 def test_what_is_no_rdf_is_refused_by_name(tmp_path: Path, data: bytes, said: str) -> None:
     read = Reading(tmp_path, data, "s.data")
-    assert read.error.startswith("FILE: neither the extension nor the content tells the RDF syntax")
+    assert read.error.startswith("FILE: neither the extension nor the content shows an RDF syntax")
     assert said in read.error
     assert "N-Quads, " in read.error
-    assert "also compressed by gzip, zstd, bzip2 or xz" in read.error
+    assert "also compressed with gzip, zstd, bzip2 or xz" in read.error
 
 
 @pytest.mark.parametrize("name", ["s.trig", "s.dat"])

@@ -211,7 +211,7 @@ def test_a_row_without_all_cells_ends_the_run_after_the_events_before(tmp_path: 
     path = file(tmp_path, "rows.csv", MALFORMED)
     source = iter(RowSource(EX, [path], ReadOptions(time_column="t"), mapping=parsed(PAIR)))
     assert shown(next(source)) == '1: "x" "1"'
-    with pytest.raises(InputError, match=r"rows.csv, row 2: malformed: 2 cells in place of 3$"):
+    with pytest.raises(InputError, match=r"rows.csv, row 2: malformed: 2 cells instead of 3$"):
         next(source)
 
 
@@ -222,9 +222,9 @@ def test_malformed_rows_are_skipped_and_numbers_go_on(tmp_path: Path) -> None:
     found = read(path, mapping=mapping, on_error="skip", log=said.append)
     assert found == ['1: "1"', '3: "3"', '5: "5"']
     assert [text.partition("rows.csv, ")[2] for text in said] == [
-        "row 2: malformed: 2 cells in place of 3",
-        "row 4: malformed: 4 cells in place of 3",
-        "row 6: malformed: 1 cells in place of 3",
+        "row 2: malformed: 2 cells instead of 3",
+        "row 4: malformed: 4 cells instead of 3",
+        "row 6: malformed: 1 cells instead of 3",
     ]
 
 
@@ -468,7 +468,7 @@ def test_order_and_lateness() -> None:
     found = read(table, lateness=5_000_000, log=said.append)
     assert [text[0] for text in found] == ["1", "2", "3", "9"]
     assert said == [
-        "late event left out: <Table>, row 5: its time is 1, and all before 4 is closed"
+        "late event dropped: <Table>, row 5: its time is 1, but all times before 4 are closed"
     ]
 
 
@@ -509,14 +509,14 @@ def test_times_of_two_domains() -> None:
 @pytest.mark.parametrize(
     ("mapping", "message", "hint"),
     [
-        ("{ :s :p ?pricee } WHERE { }", "?pricee is no column", "did you mean `?price`?"),
-        ("{ :s :p ?zzz } WHERE { }", "?zzz is no column", "the columns are ?t, ?price, ?n_x, "),
+        ("{ :s :p ?pricee } WHERE { }", "?pricee is not a column", "did you mean `?price`?"),
+        ("{ :s :p ?zzz } WHERE { }", "?zzz is not a column", "the columns are ?t, ?price, ?n_x, "),
         ("{ :s :p ?n } WHERE { }", "the column n has fields", "its fields are ?n_x and ?n_y"),
         ("{ :s :p ?l } WHERE { }", "the column l holds lists, not one value", "one row for each"),
         ("{ :s :p ?m } WHERE { }", "the column m holds maps, not one value", "one row for each"),
         ("{ } WHERE { BIND(1 AS ?price) }", "BIND assigns ?price, which is already a column", ""),
         ("{ :s :p ?d_d } WHERE { }", "the columns d d and d.d are both ?d_d", "rename one"),
-        ("{ } WHERE { FILTER(?pric > 1) }", "?pric is no column", "did you mean `?price`?"),
+        ("{ } WHERE { FILTER(?pric > 1) }", "?pric is not a column", "did you mean `?price`?"),
     ],
 )
 def test_mappings_that_do_not_fit_the_columns(mapping: str, message: str, hint: str) -> None:

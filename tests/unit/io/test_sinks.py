@@ -205,7 +205,7 @@ def test_results_xml_is_read_by_others() -> None:
 @pytest.mark.parametrize("letter", ["\0", "\x1f", "\ufffe"])
 def test_results_xml_refuses_what_xml_cannot_hold(letter: str) -> None:
     with pytest.raises(
-        SpaseqError, match=f"srx cannot hold U\\+{ord(letter):04X}.*use --format srj"
+        SpaseqError, match=f"srx cannot contain U\\+{ord(letter):04X}.*use --format srj"
     ):
         written("srx", [match(bindings={"p1": ox.Literal("a" + letter)})])
 
@@ -252,7 +252,7 @@ def test_messages_and_frames_are_a_stream_again(tmp_path: Path, format: str, suf
 
 def test_jelly_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
     with (
-        pytest.raises(SpaseqError, match="Jelly cannot hold the base direction"),
+        pytest.raises(SpaseqError, match="Jelly cannot express the base direction"),
         open_sink("jelly", [Shape("q", "select")], str(tmp_path / "a.jelly")) as sink,
     ):
         sink.write(match(bindings=DIRECTED))

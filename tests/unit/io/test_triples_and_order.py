@@ -79,8 +79,8 @@ def test_late_events_are_counted_and_logged(tmp_path: Path) -> None:
     assert shown(read.events) == ["s@3.0", "s@5.0", "s@9.0"]
     assert read.source.counters.late == 2
     assert [line.replace(read.path, "FILE") for line in read.log] == [
-        "late event left out: FILE:3: its time is 2, and all before 3 is closed",
-        "late event left out: FILE:9: its time is 6, and all before 7 is closed",
+        "late event dropped: FILE:3: its time is 2, but all times before 3 are closed",
+        "late event dropped: FILE:9: its time is 6, but all times before 7 are closed",
     ]
 
 

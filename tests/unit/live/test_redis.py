@@ -242,7 +242,7 @@ def test_a_server_that_refuses(tmp_path: Path, server: Server) -> None:
     [
         ("redis://h", "write redis://HOST:PORT/"),
         ("redis://h/x/y", "write redis://HOST:PORT/"),
-        ("redis://h:p/y", "the port is no number"),
+        ("redis://h:p/y", "the port is not a number"),
         ("redis://h/y?start=0", "start is earliest or latest"),
     ],
 )

@@ -300,7 +300,7 @@ def test_the_command_refuses_what_excludes_itself(tmp_path: Path) -> None:
         assert done.returncode == 2, done.stderr
         return done.stderr
 
-    assert "--limit and --state exclude" in said("--state", "state", "--limit", "1")
+    assert "--limit and --state cannot be used together" in said("--state", "state", "--limit", "1")
     assert "for finished files" in said("--follow", "--events", "dataset")
     assert "must be positive" in said("--follow", "--idle", "0")
     assert "--checkpoint-every: " in said("--state", "state", "--checkpoint-every", "often")

@@ -25,7 +25,7 @@ MISTAKES = [
     ("SELECT ?k", WITHIN, "A; B", "GROUP BY ?k HAVING ?k > 1", 6, 20, "parentheses", "HAVING ("),
     ("SELECT ?k", WITHIN, "A; B", "GROUP BY ?k OVER 5 EVENTS", 6, 20, "not EVENTS", "MINUTES"),
     ("SELECT ?k", WITHIN, "A; B", "GROUP BY ?k OVER 0 DAYS", 6, 13, "OVER 0", "OVER 5 MINUTES"),
-    ("SELECT ?k", "WITHIN 9 EVENTS", "A; B", "GROUP BY ?k", 6, 1, "how far back", "add OVER"),
+    ("SELECT ?k", "WITHIN 9 EVENTS", "A; B", "GROUP BY ?k", 6, 1, "has no length", "add OVER"),
     ("SELECT ?k", WITHIN, "A; B", "GROUP ?k", 6, 7, "BY is missing", "GROUP BY ?k"),
     ("SELECT ?k", WITHIN, "A; B", "GROUP BY ?v + 1", 6, 13, "needs a name", "(?v + … AS ?name)"),
     ("SELECT ?k", WITHIN, "A; B", "GROUP BY AVG(?v)", 6, 10, "needs a name", "AS ?name"),
