@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from spaseq.async_runs import AsyncRun
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.changes import unregistered
-from spaseq.engine.checkpoint import SavedState
+from spaseq.engine.checkpoint import SavedState, without_collection
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order, in_short
 from spaseq.engine.entailment import Entailment, widened_patterns
 from spaseq.engine.limit_errors import OnLimit, limits_of
@@ -146,10 +146,12 @@ class Program(CompiledQueries):
             >>> run = program.start(kb={"http://example.org/house": "house.ttl"})
         """
         limits = limits_of(max_groups, max_steps, max_memory, on_limit)
-        program, shared = self.bind(bind or {}), None
-        if share and _can_share(limits) and entail is None:
-            shared = program._shared(templates_of(program))
-        run = Run(program, kb, parameter_terms(bind or {}), entail, limits, prune, shared=shared)
+        with without_collection():
+            program, shared = self.bind(bind or {}), None
+            if share and _can_share(limits) and entail is None:
+                shared = program._shared(templates_of(program))
+            terms = parameter_terms(bind or {})
+            run = Run(program, kb, terms, entail, limits, prune, shared=shared)
         run.evaluation.unbound = list(self.sources)
         run.clock.time_precision = time_precision
         for text in unread_warnings(self.sources, run.kb.graphs):
@@ -357,10 +359,11 @@ def compile_queries(
         raise SpaseqError(f"names has {len(names)} names for {len(listed)} queries")
     elif not all(isinstance(name, str) and name.strip() for name in names):
         raise ArgumentError(f"names: names that are not empty are needed, not {list(names)!r}")
-    parsed = read_queries(listed, names)
-    if bind:
-        parsed = bind_parameters(parsed, bind)
-    return _compile(parsed, tuple(names))
+    with without_collection():
+        parsed = read_queries(listed, names)
+        if bind:
+            parsed = bind_parameters(parsed, bind)
+        return _compile(parsed, tuple(names))
 
 
 def compile_each(

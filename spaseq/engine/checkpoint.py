@@ -89,7 +89,7 @@ def save(run: Evaluation) -> bytes:
 def without_collection() -> Iterator[None]:
     """No cyclic garbage collection meanwhile: it would visit all of the many new objects.
 
-    That takes a third of the time of saving and of loading.
+    That takes a third of the time of saving and of loading, and of starting many queries.
     """
     was_enabled = gc.isenabled()
     gc.disable()

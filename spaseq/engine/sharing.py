@@ -29,7 +29,7 @@ from spaseq.nfa.native import lazy_join_tables
 from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
-from spaseq.plan.prefixes import Candidate, branching, prefixes
+from spaseq.plan.prefixes import Candidate, alike, branching, prefixes
 from spaseq.plan.templates import Template, joined, may_be_absent, templates
 from spaseq.rules import enabled
 
@@ -163,8 +163,8 @@ def templates_of(program: CompiledQueries, least: int | None = None) -> list[Tem
     found = templates(shareable, least)
     varied = [each for each in found if each.numbered or each.thresholds]
     covered = {number for each in varied for number in each.queries}
-    left = [number for number in shareable if number not in covered]
-    begun = prefixes(_candidates(program, left), least)
+    left = {n: query for n, (query, _) in shareable.items() if n not in covered}
+    begun = prefixes(_candidates(program, alike(left, least)), least)
     covered.update(number for each in begun for number in each.queries)
     return varied + begun + [each for each in found if covered.isdisjoint(each.queries)]
 

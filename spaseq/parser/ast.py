@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
@@ -337,18 +337,42 @@ def _parts(kind: type) -> tuple[str, ...] | None:
     return _PARTS[kind]
 
 
+_Reader: TypeAlias = "Callable[[Any], tuple[Any, ...]]"
+
+_READERS: dict[type, _Reader | bool] = {}
+"""The results of `_reader`."""
+
+
+def _reader(kind: type) -> _Reader | bool:
+    """A function that returns the parts of a node of a class, the last one first.
+
+    True for nodes without parts, False for what is no node.
+    """
+    parts = _parts(kind)
+    if not parts:
+        return parts is not None
+    if len(parts) == 1:
+        return lambda node: (getattr(node, parts[0]),)
+    reader: _Reader = attrgetter(*reversed(parts))
+    return reader
+
+
 def walk(node: Node) -> Iterator[Node]:
     """Yield every dataclass node of a tree in preorder, which is text order."""
     pending = [node]
     while pending:
         one = pending.pop()
-        if isinstance(one, tuple):
-            pending += one[::-1]
+        kind = type(one)
+        if kind is tuple:
+            pending += one[::-1]  # type: ignore[index]
             continue
-        parts = _parts(type(one))
-        if parts is not None:
+        if kind not in _READERS:
+            _READERS[kind] = _reader(kind)
+        reader = _READERS[kind]
+        if reader is not False:
             yield one
-            pending += [getattr(one, part) for part in reversed(parts)]
+            if reader is not True:
+                pending += reader(one)
 
 
 def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:

@@ -150,10 +150,12 @@ class Automaton:
 
     def feed(self, token: Token) -> None:
         """Shift a token, or raise `Unexpected` and leave the stack unchanged."""
-        if not self.accepts(token.kind):
+        action = self._states[self._stack[-1]].get(token.kind)
+        if action is None or (action < 0 and not self.accepts(token.kind)):
             raise Unexpected(token)
-        while (action := self._states[self._stack[-1]][token.kind]) < 0:
+        while action < 0:
             self._reduce(self._rules[-1 - action])
+            action = self._states[self._stack[-1]][token.kind]
         self._stack.append(action)
         self.parts.append(token)
 

@@ -81,6 +81,20 @@ def prefixes(queries: Mapping[int, Candidate], least: int | None = None) -> list
     return found
 
 
+def alike(queries: Mapping[int, ast.Query], least: int | None = None) -> list[int]:
+    """The positions of queries that may be in a template: enough others have their first step.
+
+    Args:
+        queries: Queries by position.
+        least: As for `prefixes`.
+    """
+    first: dict[Hashable, list[int]] = {}
+    for number, query in queries.items():
+        first.setdefault((_frame(query), _key(query, query.sequence.steps[0])), []).append(number)
+    least = max(LEAST if least is None else least, 2)
+    return [number for some in first.values() if len(some) >= least for number in some]
+
+
 def branching(
     queries: Mapping[int, Candidate], members: Sequence[Sequence[int]]
 ) -> Template | None:
@@ -143,11 +157,12 @@ def _insert(root: _Node, number: int, candidate: Candidate) -> None:
 
 def _keys(query: ast.Query) -> list[tuple[ast.Step, tuple[ast.Define, ...]]]:
     """The steps of a query, with their graph patterns."""
-    found = []
-    for step in query.sequence.steps:
-        names = {one.name for one in _references(step)}
-        found.append((step, tuple(define for define in query.defines if define.name in names)))
-    return found
+    return [_key(query, step) for step in query.sequence.steps]
+
+
+def _key(query: ast.Query, step: ast.Step) -> tuple[ast.Step, tuple[ast.Define, ...]]:
+    names = {one.name for one in _references(step)}
+    return step, tuple([define for define in query.defines if define.name in names])
 
 
 def _references(step: ast.Step) -> list[ast.GpmRef]:
