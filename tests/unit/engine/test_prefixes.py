@@ -11,7 +11,8 @@ import random
 
 import pyoxigraph as ox
 import pytest
-from test_changes import query
+from oracle import comparable, difference, evaluate
+from test_changes import events, query
 from test_templates import EX, S, alerts, check_against_runs_of_one_query, gpm, triple
 
 import spaseq
@@ -80,6 +81,30 @@ def test_queries_that_begin_alike_have_the_matches_of_runs_of_one_query(seed: in
     some = draw.sample(BEGINNINGS, draw.randrange(1, 3))
     window = draw.choice(("WITHIN 8 SECONDS", "WITHIN TUMBLING 9 SECONDS", "WITHIN UNBOUNDED"))
     check_against_runs_of_one_query(draw, lambda: continued(draw, draw.choice(some), window))
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + EXAMPLES // 2))
+def test_queries_that_begin_alike_have_the_matches_of_the_reference(seed: int) -> None:
+    """Also if the run is saved and resumed after each event."""
+    draw = random.Random(seed)
+    first, window = draw.choice(BEGINNINGS), draw.choice(("WITHIN 8 SECONDS", "WITHIN UNBOUNDED"))
+    texts = [continued(draw, first, window) for _ in range(6)]
+    names = [f"q{n}" for n in range(len(texts))]
+    stream = [event for event in events(draw, 20) if event.stream == S]
+    program = spaseq.compile(texts, names=names)
+    run, found = program.start(), []
+    for event in stream:
+        facts = [ox.Triple(*fact) for fact in event.facts]
+        found += run.push(S, event.time, facts, event.name)
+        if seed % 2:
+            run = program.resume(run.save())
+    found += run.finish()
+    wanted = [
+        m
+        for text, name in zip(texts, names, strict=True)
+        for m in evaluate(text, {S: stream}, name=name)
+    ]
+    assert difference(comparable(wanted), comparable(found)) == ""
 
 
 # ------------------------------------------------------------------ single cases
