@@ -2,8 +2,9 @@
 
 A batch reads and writes the state of the groups that its keys belong to. The script fills the state
 with one waiting partial match for each key, and then runs batches of events of few keys, as the
-workers of `match_stream` do, without Spark. Times are processor times of one process: of a batch on
-a worker that keeps its runs between batches, and of one that does not.
+workers of `match_stream` do, without Spark. Times are processor times of one process, the median of
+several batches: on a worker that processes one batch after another and keeps the runs it saved
+last, and on one that reads the state of each group.
 
     python benchmarks/spark/state.py --keys 100000 --touched 100
 """
@@ -25,7 +26,7 @@ from spaseq.spark.division import Division
 from spaseq.spark.stateful import Saved, advance
 from spaseq.spark.tasks import Divider, Job
 
-PARTS = (4, 16, 64, 256, 1024)
+GROUPS = (4, 16, 64, 256, 1024)
 QUERY = """
 PREFIX : <http://example.org/>
 SELECT ?k ?a ?b WITHIN 1 HOUR PARTITION BY ?k FROM STREAM s :s
@@ -82,20 +83,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keys", type=int, default=20_000)
     parser.add_argument("--touched", type=int, default=100)
+    parser.add_argument("--groups", type=int, nargs="+", default=GROUPS)
     parser.add_argument("--batches", type=int, default=3)
     given = parser.parse_args()
     print(f"{given.keys:,} keys wait; a batch has events of {given.touched}; ms of processor time")
     print(
         f"{'groups':>7} {'touched':>8} {'kept':>8} {'read':>8} {'MB of state':>12} {'matches':>8}"
     )
-    for parts in PARTS:
+    for parts in given.groups:
         chance, query = Random(1), Query(parts)
         query.batch(events(list(range(given.keys)), 1, START))
         size = sum(len(saved.run) for saved in query.states.values() if saved is not None)
         spent: dict[bool, list[float]] = {True: [], False: []}
         found = groups = 0
         for number in range(2 * given.batches):
-            kept = number % 2 == 0
+            kept = number < given.batches
             if not kept:
                 stateful._CACHED_RUNS.clear()
             some = sorted(chance.sample(range(given.keys), given.touched))

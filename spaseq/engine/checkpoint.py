@@ -31,7 +31,7 @@ from spaseq.engine.sharing import originals, saved_templates
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import ArgumentError, StateError, kind_of
 from spaseq.nfa import state as automata
-from spaseq.parser import format_query
+from spaseq.parser import ast, format_query
 from spaseq.plan.templates import Template
 from spaseq.rdf.checked import (
     GREATEST,
@@ -61,14 +61,34 @@ _OF_QUERY = (
 )  # fmt: skip
 
 
+_MAX_DIGESTS = 1024
+_DIGESTS: dict[int, tuple[ast.Query, str]] = {}
+"""The digests of queries by their identity, which an entry keeps alive. A lookup by value would
+hash the tree of the query, for a third of the cost of its digest.
+"""
+
+
 def fingerprints(program: CompiledQueries) -> list[tuple[str, str]]:
-    """The name and a digest of each query; equal iff two programs have the same queries."""
+    """The name and a digest of each query; equal iff two programs have the same queries.
+
+    Cost: each query is formatted once, whatever the number of calls.
+    """
+    return [
+        (name, _digest(query)) for query, name in zip(program.sources, program.names, strict=True)
+    ]
+
+
+def _digest(query: ast.Query) -> str:
+    known = _DIGESTS.get(id(query))
+    if known is not None:
+        return known[1]
     from hashlib import sha256  # imported here, since it loads OpenSSL
 
-    return [
-        (name, sha256(format_query(query).encode()).hexdigest())
-        for query, name in zip(program.sources, program.names, strict=True)
-    ]
+    digest = sha256(format_query(query).encode()).hexdigest()
+    if len(_DIGESTS) >= _MAX_DIGESTS:
+        _DIGESTS.clear()
+    _DIGESTS[id(query)] = query, digest
+    return digest
 
 
 # ------------------------------------------------------------------ saving

@@ -31,9 +31,16 @@ from spaseq.spark.part_run import Feeder
 from spaseq.spark.tasks import Job
 
 _FORMAT = 3
-_MAX_CACHED_RUNS = 16
-_CACHED_RUNS: OrderedDict[bytes, Run] = OrderedDict()
-"""The runs that this process saved last, by a digest of job, task and saved bytes."""
+_MAX_CACHED_RUNS = 128
+_MAX_CACHED_BYTES = 1 << 20
+"""The saved bytes of all cached runs beyond the last `_LARGE_RUNS`. A run takes about 250 kB of
+memory, and up to a hundred times its saved bytes, which are compressed.
+"""
+_LARGE_RUNS = 16
+_CACHED_RUNS: OrderedDict[bytes, tuple[Run, int]] = OrderedDict()
+"""The runs that this process saved last, with the number of their saved bytes, by a digest of job,
+task and saved bytes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,7 @@ def _resumed(job: Job, task: int, saved: Saved | None) -> Run:
     check(job, saved.header)
     cached = _CACHED_RUNS.pop(_cache_key(job, task, saved.run), None)
     if cached is not None:
-        return cached
+        return cached[0]
     try:
         return job.program.resume(saved.run, job.kb, share=False)
     except StateError as error:
@@ -140,9 +147,13 @@ def _resumed(job: Job, task: int, saved: Saved | None) -> Run:
 
 
 def _cache(job: Job, task: int, blob: bytes, run: Run) -> None:
-    _CACHED_RUNS[_cache_key(job, task, blob)] = run
-    while len(_CACHED_RUNS) > _MAX_CACHED_RUNS:
-        _CACHED_RUNS.popitem(last=False)
+    _CACHED_RUNS[_cache_key(job, task, blob)] = run, len(blob)
+    size = sum(one for _, one in _CACHED_RUNS.values())
+    while len(_CACHED_RUNS) > _MAX_CACHED_RUNS or (
+        len(_CACHED_RUNS) > _LARGE_RUNS and size > _MAX_CACHED_BYTES
+    ):
+        _, (_, one) = _CACHED_RUNS.popitem(last=False)
+        size -= one
 
 
 def _cache_key(job: Job, task: int, blob: bytes) -> bytes:
