@@ -12,25 +12,16 @@ from pathlib import Path
 
 import pytest
 from oracle import evaluate, timestamp
+from scripts import ROOT, printed, printed_alone
 
 from spaseq.generate import write
 from spaseq.io.source import Source
 from spaseq.rdf.event import NUMBER, Event
 
-ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks" / "query"
 MICRO = ROOT / "benchmarks" / "micro"
 KB = ROOT / "benchmarks" / "kb"
 AUTOMATON = ROOT / "benchmarks" / "automaton"
-
-
-def printed(script: Path, *options: str) -> str:
-    """What a benchmark prints."""
-    command = [sys.executable, str(script), *options]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        command, capture_output=True, text=True, check=True, env=environment
-    ).stdout
 
 
 def test_three_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +202,7 @@ def test_keys_on_threads() -> None:
 
 
 def test_read_nquads() -> None:
-    text = printed(MICRO / "read_nquads.py", "--quads", "4000", "--repeats", "2")
+    text = printed_alone(MICRO / "read_nquads.py", "--quads", "4000", "--repeats", "2")
     assert text.startswith("4,000 quads of 500 events")
     rows = [row for row in text.splitlines()[1:] if not row.startswith("from ")]
     assert len(rows) >= 6
@@ -220,7 +211,7 @@ def test_read_nquads() -> None:
 
 def test_start() -> None:
     """Every row loads more modules than the interpreter, and the run has matches."""
-    text = printed(MICRO / "start.py", "--events", "200", "--repeats", "1")
+    text = printed_alone(MICRO / "start.py", "--events", "200", "--repeats", "1")
     first, _, python, *rows = text.splitlines()
     assert first.startswith("200 events")
     assert python.split()[0] == "python"
@@ -320,7 +311,7 @@ def test_many_queries() -> None:
 
 
 def test_window_memory() -> None:
-    text = printed(MICRO / "window_memory.py", "--iris", "30000", "--per-event", "5")
+    text = printed_alone(MICRO / "window_memory.py", "--iris", "30000", "--per-event", "5")
     shown = text.splitlines()
     assert shown[0] == "30,000 IRIs in 6,000 events, a window of 600 of them"
     samples = [line.split() for line in shown[2:-1]]
@@ -351,7 +342,7 @@ def test_entailment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_remote_kb() -> None:
-    text = printed(
+    text = printed_alone(
         KB / "remote.py", "--keys", "60", "--delay", "1", "--sample", "20", "--repeat", "1"
     )
     rows = [line.split() for line in text.splitlines()[2:]]
@@ -440,7 +431,8 @@ def test_automaton_throughput() -> None:
 
 
 def test_automaton_endurance() -> None:
-    shown = automaton("endurance.py", "--events", "20000", "--window", "300", "--single", "1000")
+    options = ("--events", "20000", "--window", "300", "--single", "1000")
+    shown = printed_alone(AUTOMATON / "endurance.py", *options).splitlines()
     assert shown[0] == "20,000 events, each of a new key, a window of 300"
     held = [line.split() for line in shown[2:12]]
     assert [row[0] for row in held] == [f"{tenth * 2000:,}" for tenth in range(1, 11)]

@@ -14,12 +14,12 @@ from types import ModuleType
 
 import pytest
 from oracle import evaluate, timestamp
+from scripts import ROOT, printed
 
 import spaseq
 from spaseq.io.source import Source
 from spaseq.rdf.event import NUMBER, Event
 
-ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks" / "papers"
 
 
@@ -39,11 +39,8 @@ def test_no_folder_hides_the_package() -> None:
 
 def test_the_page_has_every_figure(report: ModuleType, tmp_path: Path) -> None:
     """The scripts compare their matches with independent counts, and fail if one differs."""
-    command = [sys.executable, str(FOLDER / "report.py"), "--short", "--output", str(tmp_path)]
-    command += ["--record", str(tmp_path / "record.json"), "--peers", "duckdb", "polars"]
-    subprocess.run(
-        command, check=True, capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    )
+    options = ["--short", "--output", str(tmp_path), "--record", str(tmp_path / "record.json")]
+    printed(FOLDER / "report.py", *options, "--peers", "duckdb", "polars")
     page = (tmp_path / "index.html").read_text("utf-8")
     record = json.loads((tmp_path / "record.json").read_text("utf-8"))["figures"]
     scripts = list(FOLDER.glob("*/*.py"))

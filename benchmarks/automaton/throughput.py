@@ -24,7 +24,7 @@ import json
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import feeding
@@ -34,6 +34,8 @@ from workloads import Workload
 
 import spaseq
 from spaseq.rdf.limits import NO_LIMIT
+
+compiled = cache(spaseq.compile)
 
 
 @dataclass
@@ -50,7 +52,7 @@ class Series:
 
     def __post_init__(self) -> None:
         self.events = min(self.events, self.workload.most)
-        self.program = spaseq.compile(self.workload.query)
+        self.program = compiled(self.workload.query)
 
     def go(self) -> None:
         """Measure one pass."""
@@ -246,7 +248,7 @@ def slowest(only: Sequence[str], events: int, show: Callable[[str], None]) -> No
     for workload in (w for w in (*workloads.TALLIED, *rare) if chosen(only, w)):
         some = workload.events(min(events, workload.most))
         most = workloads.FIRST if workload is workloads.MANY else NO_LIMIT
-        run = spaseq.compile(workload.query).start()
+        run = compiled(workload.query).start()
         spent, found = feeding.one_by_one(run, some, most=most)
         if found != workload.count(some):
             raise SystemExit(f"{workload.name}: {found} matches event by event")

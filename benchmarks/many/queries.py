@@ -229,7 +229,7 @@ def rows(events: int, seed: int, count: int) -> list[Row]:
     pairs = readings(events, 10, ("s", "r"), seed)
     spread = readings(events, 1, ("s",), seed, sensors=count, values=100 * count)
     rare = rarely(events, seed, count)
-    half = 50 * count
+    half, least = 50 * count, 90 * count
     return [
         Row("1 query, wants 1 event in 10", [query(0)], tens),
         Row(
@@ -258,22 +258,22 @@ def rows(events: int, seed: int, count: int) -> list[Row]:
             spread,
             base="1 query of a band",
         ),
-        Row("1 query with a threshold", [above(90_000)], spread),
+        Row("1 query with a threshold", [above(least)], spread),
         Row(
             "2 queries with thresholds",
-            [above(90_000), above(95_000)],
+            [above(least), above(95 * count)],
             spread,
             base="1 query with a t",
         ),
         Row(
             "2 queries that select others",
-            [above(90_000), above(90_000, "?v")],
+            [above(least), above(least, "?v")],
             spread,
             base="1 query with a t",
         ),
         Row(
-            "1,000 queries with thresholds",
-            [above(90_000 + 10 * n) for n in range(1000)],
+            f"{count:,} queries with thresholds",
+            [above(least + 10 * n) for n in range(count)],
             spread,
             base="1 query with a t",
         ),

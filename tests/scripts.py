@@ -1,0 +1,39 @@
+"""Runs the scripts of `benchmarks/` for the tests."""
+
+from __future__ import annotations
+
+import gc
+import os
+import runpy
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def printed(script: Path, *options: str) -> str:
+    """What a script prints, run in this process, which has loaded what most of them import.
+
+    The script collects no garbage before its measurements: the times are of no use here.
+    """
+    shown = StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(shown):
+        patch.setattr(sys, "argv", [str(script), *options])
+        patch.setattr(gc, "collect", lambda: 0)
+        patch.syspath_prepend(str(script.parent))
+        runpy.run_path(str(script), run_name="__main__")
+    return shown.getvalue()
+
+
+def printed_alone(script: Path, *options: str) -> str:
+    """The same in a process of its own, for scripts that measure their process."""
+    command = [sys.executable, str(script), *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment
+    ).stdout
