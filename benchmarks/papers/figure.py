@@ -189,8 +189,14 @@ def beside(point: Point) -> str:
 
 
 def text(figure: Figure) -> str:
-    """The figure as a table."""
-    lines = [figure.question, f"  {figure.source}", f"  {figure.data}", ""]
+    """The figure as a table with its question and its answer."""
+    head = [figure.question, f"  {figure.source}", f"  {figure.data}", ""]
+    return "\n".join([*head, rows(figure), "", figure.answer])
+
+
+def rows(figure: Figure) -> str:
+    """The figure as a table: medians, with the least and the greatest value, and counts."""
+    lines = []
     for line in figure.lines:
         lines.append(f"{line.name}")
         for point in line.points:
@@ -200,7 +206,7 @@ def text(figure: Figure) -> str:
                 f"  {figure.x.place(point.x)} {point.median:>14,.6g} {figure.y.unit}"
                 f"  ({low:,.6g} to {high:,.6g})  {counts}"
             )
-    return "\n".join([*lines, "", figure.answer])
+    return "\n".join(lines)
 
 
 def add_peers(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from figure import Axis, Figure, Line
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 78, 18, 20, 54
-COLOURS = ("#0b8273", "#8a3ffc", "#b4530a", "#0b6e99", "#a11d6b", "#5c6b76")
+COLOURS = ("#0b8273", "#8a3ffc", "#b4530a", "#0b6e99", "#a11d6b", "#5c6b76", "#9a7b00")
 DASHES = {"ours": "", "other": "6 4", "claim": "2 4"}
 GROUP, BAR = 0.8, 0.85
 """What the bars of a place take of the distance between places, and a bar of its share of that."""

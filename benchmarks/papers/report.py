@@ -24,8 +24,10 @@ from pathlib import Path
 from types import ModuleType
 
 from driving import chosen
-from figure import Figure, LeftOut, add_peers, text
+from figure import Figure, LeftOut, add_peers, rows, text
 from plot import svg
+
+from spaseq.parser.layout import laid_out
 
 FOLDER = Path(__file__).parent
 
@@ -36,7 +38,8 @@ h2 { margin-top: 3.5rem; } pre { white-space: pre-wrap; padding: 0.8rem 1rem; bo
 background: color-mix(in srgb, currentColor 7%, transparent); font-size: 0.85rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1rem; }
 dt { opacity: 0.65; } dd { margin: 0; } svg { width: 100%; height: auto; }
-.answer { font-weight: 600; }
+.answer { font-weight: 600; } summary { cursor: pointer; } details pre { white-space: pre;
+overflow-x: auto; }
 """
 
 
@@ -71,7 +74,9 @@ def section(figure: Figure, path: Path) -> str:
     return (
         f'<h2 id="{figure.name}">{escape(figure.question)}</h2>\n'
         f'<p class="answer">{escape(figure.answer)}</p>\n{svg(figure)}\n<dl>{listed}</dl>\n'
-        f"<pre>{escape(figure.query)}</pre>\n<pre>{escape(command)}</pre>\n"
+        f"<pre>{escape(laid_out(figure.query).strip())}</pre>\n<pre>{escape(command)}</pre>\n"
+        "<details><summary>Values and counts</summary>"
+        f"<pre>{escape(rows(figure))}</pre></details>\n"
     )
 
 
@@ -89,12 +94,13 @@ def circumstances() -> str:
     )
 
 
-def page(sections: list[str]) -> str:
+def page(sections: list[str], short: bool) -> str:
+    size = "Short form: few events and one pass, to see that all runs. " if short else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>spaseq: experiments</title>'
         f"<style>{STYLE}</style></head><body>\n<h1>The experiments of the papers</h1>\n"
-        f"<p>{escape(circumstances())}</p>\n" + "\n".join(sections) + "</body></html>\n"
+        f"<p>{size}{escape(circumstances())}</p>\n" + "\n".join(sections) + "</body></html>\n"
     )
 
 
@@ -145,7 +151,7 @@ def main() -> None:
             (folder / f"{figure.name}.json").write_text(data, "utf-8")
             (folder / f"{figure.name}.svg").write_text(svg(figure), "utf-8")
     if arguments.output:
-        (Path(arguments.output) / "index.html").write_text(page(sections), "utf-8")
+        (Path(arguments.output) / "index.html").write_text(page(sections, arguments.short), "utf-8")
     if arguments.record:
         shown = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "figures": recorded(figures)}
         Path(arguments.record).write_text(json.dumps(shown, indent=1) + "\n", "utf-8")

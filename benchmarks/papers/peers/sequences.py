@@ -60,7 +60,7 @@ class Asked:
 
 QUESTIONS = [
     Asked(
-        "next", "next", "A1 ; A2 ; A3, next of each", 100, STEPS, kinds_only(STEPS, ";", 100),
+        "next", "next", "A1 ; A2 ; A3, next", 100, STEPS, kinds_only(STEPS, ";", 100),
         partial(streams.steps, 3), partial(counts.nearest, kinds=STEPS, window=100),
     ),
     Asked(
@@ -68,12 +68,12 @@ QUESTIONS = [
         partial(streams.steps, 3), lambda events: sum(counts.endings(events, STEPS, 100)),
     ),
     Asked(
-        "key", "key", "A : B of one key, all", LONG, "AB",
+        "key", "key", "A : B, one key", LONG, "AB",
         query("A : B", {"A": "?k :A []", "B": "?k :B []"}, LONG),
         partial(streams.keyed, KEYS), partial(counts.joined, window=LONG),
     ),
     Asked(
-        "never", "next", "A1 ; A2 ; A3, no A3", LONG, STEPS, kinds_only(STEPS, ";", LONG),
+        "never", "next", "next, no A3 comes", LONG, STEPS, kinds_only(STEPS, ";", LONG),
         streams.unfinished, partial(counts.nearest, kinds=STEPS, window=LONG),
     ),
 ]  # fmt: skip
