@@ -34,6 +34,7 @@ from spaseq.live.decoders import DocumentDecoder, MessageDecoder
 from spaseq.live.file_sink import FileSink
 from spaseq.live.late import LateLines
 from spaseq.live.opening import opened_source
+from spaseq.live.posix import require_posix
 from spaseq.live.protocols import (
     AcknowledgingSource,
     OrderingSource,
@@ -103,7 +104,8 @@ class Session:
         log: Reports what happens to sources and state.
 
     Raises:
-        SpaseqError: if something cannot be opened, or the options cannot be used together.
+        SpaseqError: if something cannot be opened, the options cannot be used together, or the
+            operating system is Windows.
         StateError: if the state belongs to another run.
     """
 
@@ -118,6 +120,7 @@ class Session:
         limits: Mapping[str, Any] | None = None,
         log: Callable[[str], None] = lambda text: None,
     ):
+        require_posix("a live run")
         _check(reading, options)
         self._program = program
         self._reading = reading

@@ -15,6 +15,7 @@ from typing import Any
 
 from spaseq.errors import SpaseqError
 from spaseq.io.read_options import ReadOptions
+from spaseq.live.posix import require_posix
 from spaseq.live.registry import check_sink
 from spaseq.server.auth import LOOPBACK_NAMES, Access, is_loopback, read_tokens
 from spaseq.server.board import Board
@@ -118,8 +119,10 @@ def serve(options: Options, log: Callable[[str], None]) -> None:
     """Run the server until a signal ends it.
 
     Raises:
-        SpaseqError: if an extra is missing, or the options do not fit.
+        SpaseqError: if an extra is missing, the options do not fit, or the operating system is
+            Windows.
     """
+    require_posix("the server")
     try:
         from spaseq.server.listener import Listener
     except ImportError as error:
