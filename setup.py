@@ -14,9 +14,11 @@ The environment variable ``SPASEQ_BUILD`` selects the build:
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -28,6 +30,8 @@ FLAGS = {
     "release": ["-O2", "-g0", "-DCYTHON_WITHOUT_ASSERTIONS", "--param=max-inline-insns-single=600"],
     "debug": ["-O1", "-g"],
 }
+if sys.platform == "win32":
+    FLAGS = {"release": ["-DCYTHON_WITHOUT_ASSERTIONS"], "debug": ["/Z7"]}
 # Symbols that only a debugger reads are a sixth of a module.
 LINK_FLAGS = {"release": ["-Wl,-s"] if sys.platform == "linux" else [], "debug": []}
 UTILITY_MODULE = "spaseq._cyutility"
@@ -87,6 +91,26 @@ def translate(modules: list[Extension]) -> list[Extension]:
     )
 
 
+def use_clang(compiler: Any, modules: list[Extension]) -> None:
+    """Compile with clang-cl in place of MSVC, which has no integers of 128 bits.
+
+    Their division is a function of Clang's runtime library, which MSVC's linker does not know.
+    """
+    clang_cl = shutil.which("clang-cl")
+    if clang_cl is None:
+        raise SystemExit(
+            "spaseq needs clang-cl on Windows: install LLVM, or the component 'C++ Clang tools for "
+            "Windows' of Visual Studio"
+        )
+    compiler.initialize()
+    compiler.cc = clang_cl
+    command = [str(Path(clang_cl).with_name("clang")), "--rtlib=compiler-rt"]
+    command.append("-print-libgcc-file-name")
+    library = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    for module in modules:
+        module.extra_link_args = [*module.extra_link_args, library]
+
+
 class ParallelBuild(build_ext):
     """``build_ext`` that translates first and compiles on all cores."""
 
@@ -96,6 +120,11 @@ class ParallelBuild(build_ext):
         super().finalize_options()
         if self.parallel is None:
             self.parallel = os.cpu_count()
+
+    def build_extensions(self) -> None:
+        if self.compiler.compiler_type == "msvc":
+            use_clang(self.compiler, self.extensions)
+        super().build_extensions()
 
 
 class SourcesWithC(sdist):

@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,7 +36,7 @@ def comparable(text: str) -> list[str]:
 
 def main() -> int:
     """The exit status: 1 if an example finds other matches."""
-    program = Path(sys.executable).with_name("spaseq")
+    program = Path(sysconfig.get_path("scripts"), "spaseq")
     where = [sys.executable, "-I", "-c", "import spaseq; print(spaseq.__file__)"]
     installed = Path(
         subprocess.run(where, capture_output=True, text=True, check=True).stdout.strip()
@@ -46,7 +47,7 @@ def main() -> int:
     for name in NAMES:
         folder = ROOT / "examples" / name
         command = [str(program), *command_of(folder / "README.md")]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
         found = comparable(done.stdout)
         if found != comparable((folder / "expected.jsonl").read_text("utf-8")):
             print(f"{name}: other matches than expected.jsonl", file=sys.stderr)

@@ -19,16 +19,20 @@ cdef extern from *:
     """
     #if defined(_WIN32)
     #include <windows.h>
-    #define SPASEQ_OF_THREAD __declspec(thread)
     static unsigned long long spaseq_millis(void) { return GetTickCount64(); }
     #else
     #include <time.h>
-    #define SPASEQ_OF_THREAD __thread
     static unsigned long long spaseq_millis(void) {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         return (unsigned long long)now.tv_sec * 1000 + (unsigned long long)now.tv_nsec / 1000000;
     }
+    #endif
+
+    #if defined(_MSC_VER)
+    #define SPASEQ_OF_THREAD __declspec(thread)
+    #else
+    #define SPASEQ_OF_THREAD __thread
     #endif
 
     /* Each thread has its own timer, since Python runs signal handlers in the main thread only. */
