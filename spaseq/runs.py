@@ -425,7 +425,7 @@ class Run:
         """
         self.evaluation.ended[stream] = LEAST if last is None else last
         for query in self.evaluation.inputs_of(stream):
-            query.ended[stream] = self.evaluation.ended[stream]
+            query.end_stream(stream, self.evaluation.ended[stream])
 
     @alone
     def finish(self, close: bool = True) -> list[Match]:

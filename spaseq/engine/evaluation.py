@@ -493,7 +493,7 @@ class Evaluation:
         self._is_shared, self._last = None, {}
         for iri, last in self.ended.items():
             for query in self.inputs_of(iri):
-                query.ended[iri] = last
+                query.end_stream(iri, last)
         if self.formatting is not None:
             self.format_with(self.formatting.block, self.formatting.make)
 

@@ -135,8 +135,7 @@ class QueryRun:
         """The time of the last event of each input stream that has ended before others."""
         self.ending = False
         """Whether the end of all input closes windows."""
-        self.closed_by_end = 0
-        """The number of matches whose windows the end of input closed."""
+        self._marked_count = 0
         self._empty_at: int | None = None
         """When a query that drains was found without a group."""
         self.shed_before = 0
@@ -161,6 +160,21 @@ class QueryRun:
         made = 0 if maker is None else maker.made
         return self.emitted + made + (0 if self._solutions is None else self._solutions.made)
 
+    @property
+    def closed_by_end(self) -> int:
+        """The number of matches whose windows the end of input closed."""
+        maker = self.native.matches
+        return self._marked_count + (0 if maker is None else maker.closed_by_end)
+
+    def end_stream(self, stream: str, last: int) -> None:
+        """An input stream has ended before others, with an event at the time `last`."""
+        self.ended[stream] = last
+        self._tell_ended()
+
+    def _tell_ended(self) -> None:
+        if self.native.matches is not None and self.ended:
+            self.native.matches.ended_at = min(self.ended.values())
+
     def write_with(self, make: Make, copied: Sequence[str]) -> bool:
         """Have makers write the matches from now on; False if the query has none.
 
@@ -178,7 +192,9 @@ class QueryRun:
             return False
         if self.native.matches is not None:
             self.emitted += self.native.matches.made
+            self._marked_count += self.native.matches.closed_by_end
         self.native.matches, *self.copiers = made
+        self._tell_ended()
         return True
 
     @property
@@ -275,10 +291,12 @@ class QueryRun:
     def renew(self, matchers: Matchers) -> None:
         """Rebuild the core after terms have become permanent and so changed their numbers."""
         before, state, self.emitted = self.native, self.state(), self.matched
+        self._marked_count = self.closed_by_end
         self._solutions = None
         self.shed_before = self.shed
         self.native = self._on_the_core(matchers)
         self._set_makers()
+        self._tell_ended()
         self.adopt(state)
         add_counters(self.native, before)
 
@@ -309,7 +327,8 @@ class QueryRun:
         self.delivered = dict(before.delivered)
         self.queued = {ordinal: list(some) for ordinal, some in before.queued.items()}
         self.opened, self.ended = before.opened, dict(before.ended)
-        self.emitted, self.closed_by_end = matched, before.closed_by_end
+        self._tell_ended()
+        self.emitted, self._marked_count = matched, before.closed_by_end
         self.shed_before = before.shed
         self.output.take_over(before.output, same_solutions(before.plan, self.plan))
         try:
@@ -417,6 +436,9 @@ class QueryRun:
 
     def close_windows(self, before: int | None, domain: str, found: list[Match]) -> None:
         """Add the waiting matches whose windows close before a time, or all, to `found`."""
+        if self.native.matches is not None:
+            found += self.native.matches.take_due(before, self._kb.version, self.ending)
+            return
         for closing, early, paths in self.native.due(before):
             if not paths:
                 continue
@@ -483,7 +505,7 @@ class QueryRun:
         """The matches, marked if the end of input, and no event from `passed` on, closed them."""
         if not self.ending and all(last >= passed for last in self.ended.values()):
             return matches
-        self.closed_by_end += len(matches)
+        self._marked_count += len(matches)
         return [match.__replace__(closed_by_end=True) for match in matches]
 
     @_reporting

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaseq.engine.aggregates import RunningAggregates
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery, shared_selection
 from spaseq.engine.native.query_run import projected_registers
 from spaseq.gpm.key_ends import Ends, key_ends
 from spaseq.gpm.pattern import Pattern
@@ -62,6 +62,8 @@ def _not_divided(program: CompiledQueries, query: CompiledQuery) -> str:
     patterns = [pattern.program.pattern for pattern in program.tasks]
     if any(isinstance(node, ast.Graph | ast.Service) for node in ast.walk(tuple(patterns))):
         return "it reads the knowledge base"
+    if query.automaton.waits or query.automaton.expires or shared_selection(query):
+        return "its matches wait, or are selected from those of an instant"
     if projected_registers(query, RegisterFile(plan, RunningAggregates())) is None:
         return "its results are not made one by one at the last event of a match"
     return ""

@@ -253,10 +253,14 @@ def hindrance(query: CompiledQuery, source: ast.Query) -> str | None:
         return "it has a LIMIT"
     if query.automaton.timed:
         return "it waits for deadlines"
+    if query.automaton.waits:
+        return "its matches wait for the end of their window"
+    if any(atom.conjoined for atom in query.automaton.atoms):
+        return "a step has several events"
     if any(number >= 0 for some in query.asked for number in some):
         return "a filter over several steps reads graphs"
     if not is_projected(query):
-        return "its results are computed, or depend on each other or on the end of the window"
+        return "its results are computed, or depend on each other"
     return None
 
 

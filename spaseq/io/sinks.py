@@ -88,7 +88,7 @@ class Sink:
         def made(
             native: NativeRun, query: str, columns: Sequence[str] | None = None
         ) -> BlockMaker | None:
-            maker = None if native.best is not None else native.made_by(kind, query, columns)
+            maker = native.made_by(kind, query, columns)
             if maker is not None:
                 maker.begin(block, names)
             return maker

@@ -60,7 +60,7 @@ class TypedRows:
         evaluation = self._evaluation
         alone = all(map(evaluation.is_single, evaluation.program.streams))
         native = evaluation.queries[0].native
-        if not alone or native.best is not None:
+        if not alone:
             return
         maker = native.made_by(RowMaker)
         if maker is not None:

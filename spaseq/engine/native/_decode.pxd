@@ -3,12 +3,24 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from spaseq.nfa.native._program cimport Tables
+from spaseq.nfa.native._tecs cimport Label
 from spaseq.results._json cimport Text
 
-# The source of a register's value: a step of the match, from 1 (0: unbound), and a column.
+# The source of a register's value: an event of the match, from 1 (0: unbound), and a column.
 cdef struct Origin:
     uint32_t step
     uint32_t column
+
+# A graph pattern of an edge; an edge over several events has several.
+cdef struct StepPart:
+    uint32_t edge
+    uint32_t occurrence
+
+# When a match comes out.
+cdef struct Ending:
+    bint later          # not with its last event but at `micros`, a closing time or a deadline
+    int64_t micros
+    bint by_input       # only the end of input has closed its window
 
 
 cdef class MatchDecoder:
@@ -19,28 +31,40 @@ cdef class MatchDecoder:
     cdef str query
     cdef Origin* origins        # per register
     cdef size_t cells
-    cdef list steps
+    cdef MatchDecoder like      # has the same `parts` and `part_first`, and owns them; or None
+    cdef bint owns_parts
+    cdef StepPart* parts        # of all edges
+    cdef uint32_t* part_first   # per edge
+    cdef uint32_t edge_count
+    cdef uint32_t awaited       # events of the current step that are still to follow
+    cdef list steps             # per part
     cdef list streams
-    # JSON prefixes: of a match, of each binding, of each edge's witness and of its bindings.
+    # JSON prefixes: of a match, of each binding, of each part's witness and of its bindings.
     cdef bytes opening
     cdef list column_openings, step_openings
     cdef list stream_texts      # in JSON
     cdef Text scratch           # memory for one witness
 
-    cdef bytes json(self, tuple steps, object kb_version)
-    cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1
+    cdef bytes json(self, tuple steps, object kb_version, const Ending* ending)
+    cdef int put_json(
+        self, Text* to, tuple steps, object kb_version, const Ending* ending
+    ) except -1
     cdef dict bindings(self, tuple steps)
     cdef bytes first_text(self, tuple steps)
     cdef tuple first_terms(self, tuple steps, uint32_t most)
+    cdef int _set_parts(self, steps) except -1
     cdef int _replay(self, tuple steps) except -1
     cdef int begin(self) noexcept nogil
-    cdef int follow_step(
-        self, uint32_t number, uint32_t edge, const uint32_t* bound
+    cdef inline uint32_t part_of(self, const Label* label) noexcept nogil:
+        return self.part_first[label.edge] + label.part
+    cdef int follow_event(
+        self, uint32_t number, uint32_t part, uint32_t events, const uint32_t* bound
     ) noexcept nogil
 
 
 cdef class DecodedStep:
-    cdef uint32_t edge
+    cdef uint32_t part
+    cdef uint32_t events        # of the whole step
     cdef int64_t micros
     cdef uint32_t ordinal, domain, stream, count
     # The literal of its time, the name of its graph, then its row: the size of each text (0:
@@ -56,6 +80,7 @@ cdef class DecodedStep:
     cdef object term(self, uint32_t place)
     cdef list read(self)
     cdef object timestamp(self)
+    cdef object timestamp_at(self, int64_t micros)
     cdef int put_term(self, Text* text, uint32_t place) except -1
     cdef bytes json(self, MatchDecoder reading)
     cdef object witness(self, MatchDecoder reading)

@@ -8,7 +8,7 @@ class MatchDecoder:
         query: str,
         rows: CoreTables,
         columns: Sequence[tuple[str, int]],
-        steps: Sequence[tuple[str, tuple[str | None, ...]]],
+        steps: Sequence[Sequence[tuple[int, str, tuple[str | None, ...]]]],
         streams: Sequence[str],
         like: MatchDecoder | None = None,
     ) -> None: ...

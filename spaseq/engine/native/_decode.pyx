@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Steps of a match → witnesses, bindings and JSON, on demand.
 
-A `DecodedStep` is a step with its event, shared by all matches with the step: the texts of its
-terms, and the objects decoded from them so far. A `MatchDecoder` has the names of a query's steps
+A `DecodedStep` is an event of a step, shared by all matches with the step: the texts of its terms,
+and the objects decoded from them so far. A `MatchDecoder` has the names of a query's steps
 and variables. It finds the step that bound each variable by replaying the edges of the match.
 
 Invariant: neither refers to a run.
@@ -15,6 +15,7 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
 from spaseq.nfa.native._program cimport Binding, Change, Edge, Effect, Following, Occurrence, Tables
+from spaseq.nfa.native._tecs cimport Label
 from spaseq.rdf._dictionary cimport written_term
 from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.results._json cimport (
@@ -36,6 +37,7 @@ from spaseq.results import Witness, keys
 cdef bytes END = keys.following(keys.END)
 cdef bytes BINDINGS = keys.following(keys.BINDINGS) + b"{"
 cdef bytes EVENTS = b"}" + keys.following(keys.EVENTS) + b"["
+cdef bytes CLOSED_BY_END = keys.following(keys.CLOSED_BY_END) + b"true"
 cdef bytes KB = keys.following(keys.KB)
 cdef bytes TIME = keys.following(keys.TIME)
 cdef bytes ORDINAL = keys.following(keys.ORDINAL)
@@ -71,8 +73,8 @@ cdef class MatchDecoder:
         query: its name.
         rows: the tables of its automaton (`spaseq.nfa.native.table_types.CoreTables`).
         columns: the projected variables, each with its register.
-        steps: per edge, the name of its GPM and the variables of its rows; None for a column that
-            witnesses do not show.
+        steps: per edge, its graph patterns: the occurrence, the name of the GPM and the variables
+            of its rows; None for a column that witnesses do not show.
         streams: their IRIs.
         like: a decoder with the same arguments but for the name and the columns, or None. What does
             not depend on these is taken from it.
@@ -94,10 +96,13 @@ cdef class MatchDecoder:
         self.opening = f'{{"{keys.QUERY}": {_quoted(query)}, "{keys.START}": '.encode()
         self.column_openings = [f"{_quoted(name)}: ".encode() for name in self.names]
         if like is not None:
+            self.like = like if like.owns_parts else like.like
+            self.parts, self.part_first = like.parts, like.part_first
+            self.edge_count = like.edge_count
             self.steps, self.step_openings = like.steps, like.step_openings
             self.streams, self.stream_texts = like.streams, like.stream_texts
             return
-        self.steps = list(steps)
+        self._set_parts(steps)
         self.streams = list(streams)
         self.stream_texts = [_quoted(stream).encode() for stream in streams]
         self.step_openings = [
@@ -105,25 +110,45 @@ cdef class MatchDecoder:
                 f'{{"{keys.GPM}": {_quoted(name)}, "{keys.STREAM}": '.encode(),
                 [v if v is None else f"{_quoted(v)}: ".encode() for v in variables],
             )
-            for name, variables in steps
+            for name, variables in self.steps
         ]
 
+    cdef int _set_parts(self, steps) except -1:
+        cdef uint32_t edge, part = 0
+        self.owns_parts = True
+        self.parts = <StepPart*>mem_calloc(sum(map(len, steps)), sizeof(StepPart))
+        self.part_first = <uint32_t*>mem_calloc(len(steps), sizeof(uint32_t))
+        self.edge_count = <uint32_t>len(steps)
+        self.steps = []
+        for edge, patterns in enumerate(steps):
+            self.part_first[edge] = part
+            for occurrence, name, variables in patterns:
+                self.parts[part] = StepPart(edge, occurrence)
+                self.steps.append((name, variables))
+                part += 1
+        return 0
+
     def __dealloc__(self):
+        if self.owns_parts:
+            mem_free(self.parts)
+            mem_free(self.part_first)
         mem_free(self.registers)
         mem_free(self.origins)
         mem_free(self.scratch.begin)
 
-    cdef bytes json(self, tuple steps, object kb_version):
+    cdef bytes json(self, tuple steps, object kb_version, const Ending* ending):
         """A match in JSON, in the form of `spaseq.results.data`."""
         cdef Text text
         memset(&text, 0, sizeof(Text))
         try:
-            self.put_json(&text, steps, kb_version)
+            self.put_json(&text, steps, kb_version, ending)
             return text.begin[:text.size]
         finally:
             mem_free(text.begin)
 
-    cdef int put_json(self, Text* to, tuple steps, object kb_version) except -1:
+    cdef int put_json(
+        self, Text* to, tuple steps, object kb_version, const Ending* ending
+    ) except -1:
         """Append a match in JSON."""
         cdef Text text = to[0]
         cdef DecodedStep taken = <DecodedStep>steps[0]
@@ -134,7 +159,7 @@ cdef class MatchDecoder:
             put_bytes(&text, self.opening)
             put_time(&text, taken.micros, taken.domain)
             put_bytes(&text, END)
-            put_time(&text, last.micros, last.domain)
+            put_time(&text, ending.micros if ending.later else last.micros, last.domain)
             put_bytes(&text, BINDINGS)
             self._replay(steps)
             for i in range(self.column_count):
@@ -151,6 +176,8 @@ cdef class MatchDecoder:
                     put(&text, b", ", 2)
                 put_bytes(&text, (<DecodedStep>steps[i]).json(self))
             put(&text, b"]", 1)
+            if ending.by_input:
+                put_bytes(&text, CLOSED_BY_END)
             if kb_version != 1:
                 put_bytes(&text, KB)
                 put_number(&text, kb_version)
@@ -202,29 +229,36 @@ cdef class MatchDecoder:
         self.begin()
         for i in range(<uint32_t>len(steps)):
             taken = <DecodedStep>steps[i]
-            self.follow_step(i, taken.edge, taken.sizes() + 2)
+            self.follow_event(i, taken.part, taken.events, taken.sizes() + 2)
         return 0
 
     cdef int begin(self) noexcept nogil:
         """Unbind all registers."""
         memset(self.origins, 0, self.cells * sizeof(Origin))
+        self.awaited = 0
         return 0
 
-    cdef int follow_step(
-        self, uint32_t number, uint32_t edge, const uint32_t* bound
+    cdef int follow_event(
+        self, uint32_t number, uint32_t part, uint32_t events, const uint32_t* bound
     ) noexcept nogil:
-        """Apply the edge of a step; a column of the row is bound if its `bound` is not 0."""
+        """Apply an event of a step of several `events`; the first one applies the edge.
+
+        A column of the row is bound if its `bound` is not 0.
+        """
         cdef uint32_t j, k
-        cdef Edge* taken = &self.tables.edges[edge]
+        cdef Edge* taken = &self.tables.edges[self.parts[part].edge]
         cdef Effect* effect
-        cdef Occurrence* occurrence = &self.tables.occurrences[taken.occurrence]
+        cdef Occurrence* occurrence = &self.tables.occurrences[self.parts[part].occurrence]
         cdef Binding* binding
-        for j in range(taken.effect_first, taken.effect_end):
-            effect = &self.tables.effects[j]
-            if effect.change == Change.FORGET:
-                self.origins[effect.register].step = 0
-            elif effect.change == Change.COPY:
-                self.origins[effect.register] = self.origins[effect.other]
+        if self.awaited == 0:
+            for j in range(taken.effect_first, taken.effect_end):
+                effect = &self.tables.effects[j]
+                if effect.change == Change.FORGET:
+                    self.origins[effect.register].step = 0
+                elif effect.change == Change.COPY:
+                    self.origins[effect.register] = self.origins[effect.other]
+            self.awaited = events
+        self.awaited -= 1
         for j in range(occurrence.binding_first, occurrence.assigned_end):
             binding = &self.tables.bindings[j]
             if bound[binding.column] and not self.origins[binding.register].step:
@@ -241,7 +275,7 @@ cdef class MatchDecoder:
 @cython.freelist(64)
 @cython.no_gc
 cdef class DecodedStep:
-    """A step with its event, shared by all matches with the step."""
+    """An event of a step, shared by all matches with the step."""
 
     cdef const uint32_t* sizes(self) noexcept:
         return <const uint32_t*>PyBytes_AS_STRING(self.texts)
@@ -280,6 +314,10 @@ cdef class DecodedStep:
             self.time = Timestamp(self.micros, DATE_TIME if self.domain else NUMBER, self.term(0))
         return self.time
 
+    cdef object timestamp_at(self, int64_t micros):
+        """A time of the same kind as that of the event."""
+        return Timestamp(micros, DATE_TIME if self.domain else NUMBER)
+
     cdef int put_term(self, Text* text, uint32_t place) except -1:
         """Append a term in JSON."""
         return put_term(text, self._text(place), self.sizes()[place])
@@ -295,7 +333,7 @@ cdef class DecodedStep:
             return self.written
         text = reading.scratch
         text.size = 0
-        opening, openings = reading.step_openings[self.edge]
+        opening, openings = reading.step_openings[self.part]
         try:
             put_bytes(&text, opening)
             put_bytes(&text, <bytes>reading.stream_texts[self.stream])
@@ -325,7 +363,7 @@ cdef class DecodedStep:
         cdef tuple variables
         cdef list terms
         if self.seen is None:
-            name, variables = reading.steps[self.edge]
+            name, variables = reading.steps[self.part]
             terms = self.read()
             bound = {}
             for i in range(<uint32_t>len(variables)):

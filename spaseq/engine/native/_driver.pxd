@@ -92,6 +92,7 @@ cdef class NativeStep:
         bint again,
     ) except -1 nogil
     cdef bint _follows(self, const EventRecord* event, uint8_t domain) except -1 nogil
+    cdef bint waits_for_closing(self, EventBatch batch, uint32_t index) noexcept nogil
     cdef int feed_loaded(self, const Reader* reader) except -1 nogil
     cdef inline int feed_lone(
         self, const Reader* reader, NativeMatcher matcher

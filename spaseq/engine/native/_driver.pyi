@@ -4,7 +4,7 @@ from spaseq.engine.native._aggregates import NativeAggregates
 from spaseq.engine.residual_filters import ResidualTest, Valuation
 from spaseq.gpm.matchers import Matchers
 from spaseq.nfa.native._automaton import AutomatonCore
-from spaseq.nfa.native._earliest import Earliest
+from spaseq.nfa.native._selection import Selection
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._window_terms import WindowTerms
 from spaseq.rdf.error_count import ErrorCount
@@ -56,6 +56,6 @@ class NativeStep:
         file: int,
         position: int,
         skip: bool,
-        earliest: Earliest | None,
+        selection: Selection | None,
         most: int,
     ) -> tuple[int, int, int]: ...

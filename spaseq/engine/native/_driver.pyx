@@ -18,7 +18,7 @@ from spaseq.gpm.native._summary_graph cimport present_in
 from spaseq.gpm.native._operand cimport ERROR, Operand, write_term
 from spaseq.gpm.native._rows cimport row_at
 from spaseq.nfa.native._deadlines cimport ends_before
-from spaseq.nfa.native._earliest cimport Earliest
+from spaseq.nfa.native._selection cimport Selection
 from spaseq.nfa.native._tecs cimport Node
 from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._dictionary cimport text_of
@@ -602,17 +602,29 @@ cdef class NativeStep:
             self.core.window.awaited_count and self.core.window.closes(event.micros)
         ) and not ends_before(self.core.deadlines, event.micros)
 
+    cdef bint waits_for_closing(self, EventBatch batch, uint32_t index) noexcept nogil:
+        """Whether only windows or deadlines before it keep an event from being the next instant.
+
+        `run` has stopped at the event.
+        """
+        cdef const EventRecord* event = &batch.events[index]
+        if index and event.domain != batch.events[index - 1].domain:
+            return False
+        return self.core.window.now >= 0 and event.micros > self.core.window.micros and (
+            event.ordinal == 0 or self.gaps
+        ) and event.micros < self.deadline
+
     def wake_at(self, int64_t micros):
         """Process no event from a time on, in microseconds, until results have come out then."""
         self.deadline = micros
 
     def tally(
         self, EventBatch batch not None, uint32_t first, uint32_t stream, uint32_t file,
-        int64_t position, bint skip, Earliest earliest, uint64_t most,
+        int64_t position, bint skip, Selection selection, uint64_t most,
     ):
         """Count the matches of the events of a batch from `first` on, without making them.
 
-        At most `most` matches of each event are enumerated, or the ones that `earliest` selects.
+        At most `most` matches of each event are enumerated, or the ones that `selection` selects.
         With `skip`, later matches start after the end of a match.
 
         Returns (index of the next event, as from `run`; matches; witnesses).
@@ -629,9 +641,9 @@ cdef class NativeStep:
                         break
                     if self.core.instant.accepted_count == 0:
                         continue
-                    if earliest is not None:
-                        earliest.select()
-                        found += min(earliest.chosen_count, earliest.most)
+                    if selection is not None:
+                        selection.select(skip)
+                        found += selection.given()
                     else:
                         found += self._count_accepted(skip, most, &witnesses)
         finally:

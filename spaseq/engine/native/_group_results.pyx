@@ -132,7 +132,7 @@ cdef class ResultReader:
     cdef int _find_columns(self) except -1:
         """Find the columns of results of one event: per edge and needed register, or -1."""
         cdef uint32_t edge, i, place
-        cdef uint32_t edges = <uint32_t>len(self.replay.steps)
+        cdef uint32_t edges = self.replay.edge_count
         cdef uint32_t width = max([len(variables) for _, variables in self.replay.steps])
         cdef uint32_t* bound = <uint32_t*>mem_calloc(width + 1, sizeof(uint32_t))
         for i in range(width):
@@ -140,7 +140,7 @@ cdef class ResultReader:
         self.columns = <int32_t*>mem_calloc(edges * self.needed_count + 1, sizeof(int32_t))
         for edge in range(edges):
             self.replay.begin()
-            self.replay.follow_step(0, edge, bound)
+            self.replay.follow_event(0, self.replay.part_first[edge], 1, bound)
             for i in range(self.needed_count):
                 place = edge * self.needed_count + i
                 self.columns[place] = -1
@@ -342,7 +342,7 @@ cdef class ResultReader:
         return (
             list(map(value_key, values)),
             list(map(order_key, values)),
-            [self.core.tables.edges[(<DecodedStep>step).edge].occurrence for step in steps],
+            [self.replay.parts[(<DecodedStep>step).part].occurrence for step in steps],
             [[order_key(term) for term in (<DecodedStep>step).read()[2:]] for step in steps],
         )
 
@@ -390,7 +390,7 @@ cdef class ResultReader:
         self.replay.begin()
         for i in range(found.length):
             label = self.labels[found.first + i]
-            self.replay.follow_step(i, label.edge, <const uint32_t*>label.row)
+            self.replay.follow_event(i, self.replay.part_of(label), 1, <const uint32_t*>label.row)
         for i in range(self.needed_count):
             self.env[self.needed[i]] = 0
             if self.replay.origins[self.needed[i]].step:

@@ -3,10 +3,11 @@
 from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.engine.native._decode cimport MatchDecoder, DecodedStep
+from spaseq.engine.native._decode cimport DecodedStep, Ending, MatchDecoder
 from spaseq.engine.native._driver cimport NativeStep
 from spaseq.nfa.native._automaton cimport AutomatonCore
-from spaseq.nfa.native._earliest cimport Earliest
+from spaseq.nfa.native._complete cimport Closing
+from spaseq.nfa.native._selection cimport Selection
 from spaseq.nfa.native._tecs cimport Label, instant_t
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
@@ -29,7 +30,7 @@ cdef int add_copies(list matches, str query, list found) except -1
 cdef class MatchMaker:
     cdef NativeStep step
     cdef AutomatonCore core
-    cdef Earliest earliest      # selects among the matches of an instant, or None
+    cdef Selection selection    # among the matches of an instant, or None
     cdef MatchDecoder ordering       # decodes the sort key of matches of the same instants
     cdef Dictionary dictionary
     cdef MatchDecoder reading
@@ -37,6 +38,9 @@ cdef class MatchMaker:
     cdef uint32_t recent_bits   # 0: there is none yet
     cdef uint32_t displaced     # the entries that others have displaced since it grew
     cdef uint64_t epoch         # the oldest epoch of the core when the cache was emptied
+    cdef Ending ending          # when the match at hand comes out
+    cdef public int64_t ended_at    # the time of the last event of the first stream to end
+    cdef readonly uint64_t closed_by_end    # matches whose window the end of input has closed
     cdef readonly uint64_t made
     cdef Numeral numeral        # the numeral spelt last
     cdef object ended           # the `EndedStarts` of AFTER MATCH SKIP TO, or None
@@ -46,7 +50,7 @@ cdef class MatchMaker:
     cdef uint8_t* over
     cdef instant_t over_room, over_end
     cdef dict over_keys         # with partitions: the keys whose start has ended, by start; or None
-    cdef list ending            # (key, start, end) of the matches of this instant
+    cdef list newly_over        # (key, start, end) of the matches of this instant
     cdef Py_ssize_t over_keys_due # number of starts at which those outside the window are removed
     cdef Py_ssize_t unsettled   # matches since `ended` was settled
     cdef instant_t restored_end # `ended` has intervals of a saved state before it
@@ -78,11 +82,14 @@ cdef class Matches:
     cdef bint walking           # the walk from node `at` has begun
     cdef instant_t since
     cdef list apart             # `since` per node, if each partition skips on its own
-    cdef list ready             # the ordered matches, if `earliest` does not order them
+    cdef list ready             # the selected matches in order, if `has_ties`
     cdef list picks             # (node, number of the match there) of the matches to make, or None
     cdef Py_ssize_t pick        # the next one of these
     cdef int64_t passed         # the matches of node `at` before
     cdef uint64_t turn          # `turn` of the core at the last advance of this iterator
+    cdef Closing closing        # what comes out before the next event, or None
+    cdef Ending ending          # of the matches that come out with it
+    cdef int64_t ended_at
     cdef readonly bint failed   # an event or a match is unfinished after an error
 
     cdef int collect(self) except -1
@@ -91,5 +98,9 @@ cdef class Matches:
     cdef bint _passes(self) except -1
     cdef bint _leaves(self) except -1
     cdef int _forget(self) noexcept
-    cdef object _chosen(self)
+    cdef int close(self, before, int64_t ended_at) except -1
+    cdef bint has_more(self) noexcept
+    cdef object _made(self)
+    cdef int _next_time(self) except -1
+    cdef bint _walks(self) except -1
     cdef bint _advance_run(self) except -1

@@ -5,7 +5,7 @@ from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._driver import NativeStep
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.ended_starts import EndedStarts
-from spaseq.nfa.native._earliest import Earliest
+from spaseq.nfa.native._selection import Selection
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.event import Term
@@ -34,13 +34,17 @@ class MatchMaker:
         step: NativeStep,
         dictionary: Dictionary,
         reading: MatchDecoder,
-        earliest: Earliest | None,
+        selection: Selection | None,
         ordering: MatchDecoder,
     ) -> None: ...
     @property
     def made(self) -> int: ...
+    @property
+    def closed_by_end(self) -> int: ...
+    ended_at: int
     def end_starts(self, ended: EndedStarts) -> None: ...
     def take(self, skip: bool, kb_version: int) -> Matches: ...
+    def take_due(self, before: int | None, kb_version: int, ending: bool) -> Matches: ...
     def run(
         self,
         batch: EventBatch,

@@ -13,15 +13,16 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from spaseq.engine.native._decode cimport MatchDecoder, DecodedStep
+from spaseq.engine.native._decode cimport DecodedStep, Ending, MatchDecoder
 from spaseq.engine.native._driver cimport NativeStep
-from spaseq.nfa.native._window cimport since_of
 from spaseq.nfa.native._automaton cimport AutomatonCore
-from spaseq.nfa.native._earliest cimport Earliest
+from spaseq.nfa.native._complete cimport Closing
+from spaseq.nfa.native._selection cimport Selection
 from spaseq.nfa.native._tecs cimport Label, instant_t
+from spaseq.nfa.native._window cimport since_of
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._memory cimport mem_free, mem_calloc
@@ -53,17 +54,23 @@ cdef class FoundMatch(Match):
 
     cdef MatchDecoder reading
     cdef tuple steps
+    cdef Ending ending
 
     def to_json(self) -> str:
         with cython.critical_section(self.reading):
-            text = self.reading.json(self.steps, self.kb_version)
+            text = self.reading.json(self.steps, self.kb_version, &self.ending)
         return text.decode()
 
     cdef int decode_times(self) except -1:
+        cdef DecodedStep last
         with cython.critical_section(self.reading):
             if self.found_end is None:
                 self.found_start = (<DecodedStep>self.steps[0]).timestamp()
-                self.found_end = (<DecodedStep>self.steps[len(self.steps) - 1]).timestamp()
+                last = <DecodedStep>self.steps[len(self.steps) - 1]
+                self.found_end = (
+                    last.timestamp_at(self.ending.micros) if self.ending.later
+                    else last.timestamp()
+                )
         return 0
 
     cdef int decode_bindings(self) except -1:
@@ -149,12 +156,14 @@ def divided(
         (place, its matches), by place. The matches of a text without a reader are dropped.
     """
     cdef FoundMatch found
+    cdef DecodedStep last
     cdef Parts parts = Parts(matches, made, as_picks)
     cdef tuple some, everywhere = readers.get(None)
     for found in matches:
         some = everywhere
         if by_edge:
-            some = readers[(<DecodedStep>found.steps[len(found.steps) - 1]).edge]
+            last = <DecodedStep>found.steps[len(found.steps) - 1]
+            some = readers[found.reading.parts[last.part].edge]
         elif some is None:
             some = readers.get(found.reading.first_text(found.steps), ())
         parts.give(found, some, len(some))
@@ -232,15 +241,16 @@ cdef class MatchMaker:
         step: the driver of the query's automaton.
         dictionary: the permanent terms.
         reading: decodes the matches.
-        earliest: selects the matches that `LIMIT` retains, or None.
+        selection: selects the matches that `EMIT` or `LIMIT` retains, or None.
         ordering: decodes the variables that order matches of the same instants.
     """
 
     def __cinit__(
         self, NativeStep step not None, Dictionary dictionary not None,
-        MatchDecoder reading not None, Earliest earliest, MatchDecoder ordering not None,
+        MatchDecoder reading not None, Selection selection, MatchDecoder ordering not None,
     ):
-        self.earliest = earliest
+        self.selection = selection
+        self.ended_at = INT64_MAX
         self.ordering = ordering
         self.step = step
         self.core = step.core
@@ -264,6 +274,18 @@ cdef class MatchMaker:
         found.skip = skip
         found.version = kb_version
         found.collect()
+        return found
+
+    def take_due(self, before, int kb_version, bint ending):
+        """An iterator over the matches of the windows and deadlines before a time (None: all).
+
+        It is valid until the run advances. `ending`: the end of input closes them.
+        """
+        cdef Matches found = Matches.__new__(Matches)
+        found.maker = self
+        found.version = kb_version
+        found.turn = self.core.event.match_generation
+        found.close(before, INT64_MIN if ending else self.ended_at)
         return found
 
     def run(
@@ -302,6 +324,8 @@ cdef class MatchMaker:
         match.kb_version = version
         match.reading = self.reading
         match.steps = steps
+        match.ending = self.ending
+        match.closed_by_end = self.ending.by_input
         self.made += 1
         return match
 
@@ -322,7 +346,7 @@ cdef class MatchMaker:
             self.over_room = 64
             self.over = <uint8_t*>mem_calloc(64, 1)
         else:
-            self.over_keys, self.ending = {}, []
+            self.over_keys, self.newly_over = {}, []
 
     cdef bint passes_over(self) except -1:
         """Whether the start of the match at hand has ended; otherwise, note which ones it ends."""
@@ -345,7 +369,7 @@ cdef class MatchMaker:
         if self.taken is not None:
             for i in range(self.core.transitions.walk.length):
                 label = self.core.transitions.walk.path[i]
-                occurrence = self.core.tables.edges[label.edge].occurrence
+                occurrence = self.reading.parts[self.reading.part_of(label)].occurrence
                 # The path has the last event first.
                 if occurrence in self.taken:
                     until = label.instant
@@ -353,7 +377,7 @@ cdef class MatchMaker:
                         break
         self.ended.later(key, start, until)
         if self.over_keys is not None:
-            self.ending.append((numbers, start, max(until, start + 1)))
+            self.newly_over.append((numbers, start, max(until, start + 1)))
         return False
 
     cdef object _term(self, term_t number):
@@ -376,15 +400,15 @@ cdef class MatchMaker:
                 self.restored_end = max(self.restored_end, until)
             self.ended.fresh.clear()
             self.ended.watched = False
-        self.unsettled += len(self.ending)
+        self.unsettled += len(self.newly_over)
         if self.unsettled > OVER_MIN_KEYS:
             # Only a saved state reads them.
             self.ended.settle(self.core.window.bound)
             self.unsettled = 0
-        for numbers, start, until in self.ending:
+        for numbers, start, until in self.newly_over:
             for i in range(start, until):
                 self.over_keys.setdefault(i, set()).add(numbers)
-        self.ending.clear()
+        self.newly_over.clear()
         if len(self.over_keys) > self.over_keys_due:
             for instant in [each for each in self.over_keys if each < self.core.window.bound]:
                 del self.over_keys[instant]
@@ -411,19 +435,17 @@ cdef class MatchMaker:
         return 0
 
     cdef list in_order(self, object version):
-        """The matches that `LIMIT` retains, if several have the same instants."""
-        cdef uint32_t i, rank
-        cdef Earliest earliest = self.earliest
+        """The numbers of the matches that `LIMIT` retains, if several have the same instants."""
+        cdef uint32_t i
+        cdef Selection selection = self.selection
         cdef list found = []
-        for i in range(earliest.chosen_count):
-            rank = earliest.chosen[i].rank
-            earliest.position_walk(i)
-            match = self.match(version)
-            found.append((rank, self._order(<FoundMatch>match), i, match))
+        for i in range(selection.chosen_count):
+            selection.position_walk(i)
+            match = MatchMaker.match(self, version)
+            found.append((selection.chosen[i].rank, self._order(<FoundMatch>match), i))
+        self.made -= selection.chosen_count
         found.sort()
-        del found[earliest.most:]
-        self.made -= earliest.chosen_count - <uint32_t>len(found)
-        return [match for _, _, _, match in found]
+        return [number for _, _, number in found[:selection.most]]
 
     def _order(self, FoundMatch match):
         """The sort key of matches of the same instants, in the order of `OutputStage`."""
@@ -437,7 +459,7 @@ cdef class MatchMaker:
             [(<DecodedStep>step).stream for step in match.steps],
             list(map(value_key, bound)),
             list(map(order_key, bound)),
-            [self.core.tables.edges[(<DecodedStep>step).edge].occurrence for step in match.steps],
+            [self.reading.parts[(<DecodedStep>step).part].occurrence for step in match.steps],
             [[order_key(term) for term in (<DecodedStep>step).read()[2:]] for step in match.steps],
         )
 
@@ -455,7 +477,7 @@ cdef class MatchMaker:
         ):
             return <DecodedStep>recent.taken
         taken = DecodedStep.__new__(DecodedStep)
-        taken.edge = label.edge
+        taken.part, taken.events = self.reading.part_of(label), label.parts
         taken.micros = label.micros
         taken.ordinal = label.ordinal
         taken.domain = label.domain
@@ -534,18 +556,17 @@ cdef class Matches:
     cdef int collect(self) except -1:
         """Begin with the matches that are complete now."""
         cdef AutomatonCore core = self.maker.core
-        cdef Earliest earliest = self.maker.earliest
+        cdef Selection selection = self.maker.selection
         cdef uint32_t i
         self.ready = None
         if self.maker.ended is not None:
             self.maker.settle()
-        if earliest is not None:
-            earliest.select()
+        if selection is not None:
+            selection.select(self.skip)
             self._forget()
-            self.count = earliest.chosen_count
-            if self.count > earliest.best_count:
+            self.count = selection.given()
+            if selection.has_ties():
                 self.ready = self.maker.in_order(self.version)
-                self.count = <uint32_t>len(self.ready)
             self.at, self.turn = 0, core.event.match_generation
             return 0
         self.count = core.instant.accepted_count
@@ -565,14 +586,47 @@ cdef class Matches:
     cdef Matches repeated(self, MatchMaker maker):
         """The same matches again, made by another maker of this automaton.
 
-        It is valid as long as this iterator; neither has begun, and `LIMIT` selects nothing.
+        It is valid as long as this iterator; neither has begun, and no window closes.
         """
         cdef Matches found = Matches.__new__(Matches)
         found.maker = maker
         found.version = self.version
         found.count, found.since = self.count, self.since
-        found.apart, found.turn = self.apart, self.turn
+        found.apart, found.turn, found.ready = self.apart, self.turn, self.ready
         return found
+
+    cdef int close(self, before, int64_t ended_at) except -1:
+        """Continue with the matches of the windows and deadlines before a time, or of all.
+
+        `ended_at`: the time of the last event of the first stream that has ended.
+        """
+        self.closing = Closing(self.maker.core, before)
+        self.ended_at = ended_at
+        return 0
+
+    cdef bint has_more(self) noexcept:
+        """Whether there may be further matches before the next event."""
+        return self.at < self.count or self.closing is not None
+
+    cdef object _made(self):
+        """The match at hand; None if it is written."""
+        self.maker.ending = self.ending
+        match = self.maker.match(self.version)
+        self.maker.closed_by_end += self.ending.by_input
+        return match
+
+    cdef int _next_time(self) except -1:
+        """Go to the next time at which windows close, or to the matches of the next event."""
+        cdef bint early
+        if not self.closing.next_time():
+            self.closing = None
+            self.ending.later = self.ending.by_input = False
+            return 0
+        early = self.maker.core.window.tumbling and not self.closing.is_deadline
+        self.ending.later, self.ending.micros = True, self.closing.micros
+        # No event at the time itself can change what comes out before the events of that time.
+        self.ending.by_input = self.ended_at < self.closing.micros + (not early)
+        return self.collect()
 
     cdef Matches picked(self, MatchMaker maker, list picks):
         """As `repeated`, for some of the matches, in their order."""
@@ -618,37 +672,43 @@ cdef class Matches:
         cdef AutomatonCore core = self.maker.core
         cdef bint over
         while True:
-            while self.at < self.count:
+            while self.has_more():
                 if core.event.match_generation != self.turn:
                     raise RuntimeError(
                         "the run has gone on: consume the matches of an event before that"
                     )
-                if self.maker.earliest is not None:
-                    return self._chosen()
                 self.failed = True
-                if not self.walking:
-                    core.transitions.walk.begin(
-                        core.instant.accepted[self.at],
-                        <instant_t>self.apart[self.at] if core.tables.apart else self.since,
+                if self.at == self.count:
+                    if self.closing.next_match():
+                        self.closing.set_walk()
+                        match, over = self._made(), False
+                    else:
+                        self._next_time()
+                        match, over = None, True
+                elif self.maker.selection is not None:
+                    self.maker.selection.position_walk(
+                        self.at if self.ready is None else <uint32_t>self.ready[self.at]
                     )
-                    self.walking = True
-                if core.transitions.walk.advance():
+                    self.at += 1
+                    match, over = self._made(), False
+                elif self._walks():
                     if self.picks is not None:
                         over = self._passes()
                     else:
                         over = self.maker.ended is not None and self.maker.passes_over()
-                    match = None if over else self.maker.match(self.version)
+                    match = None if over else self._made()
                     if self.picks is not None and self._leaves():
                         pass    # it has left the node
                     elif not core.transitions.walk.has_next():
                         self.walking = False
                         self.at += 1
-                    self.failed = False
-                    if match is not None or not over and self.maker.pauses():
-                        return match
-                    continue
-                self.walking = self.failed = False
-                self.at += 1
+                else:
+                    self.walking = False
+                    self.at += 1
+                    match, over = None, True
+                self.failed = False
+                if match is not None or not over and self.maker.pauses():
+                    return match
             if self.batch is None or core.event.match_generation != self.turn:
                 raise StopIteration
             if self.after > self.first and self.kb.changes:
@@ -656,17 +716,16 @@ cdef class Matches:
             if not self._advance_run():
                 raise StopIteration
 
-    cdef object _chosen(self):
-        """The next of the matches that `LIMIT` retains."""
-        cdef uint32_t number = self.at
-        self.at += 1
-        if self.ready is not None:
-            return self.ready[number]
-        self.failed = True
-        self.maker.earliest.position_walk(number)
-        match = self.maker.match(self.version)
-        self.failed = False
-        return match
+    cdef bint _walks(self) except -1:
+        """Go to the next match of the present node; False if there is none."""
+        cdef AutomatonCore core = self.maker.core
+        if not self.walking:
+            core.transitions.walk.begin(
+                core.instant.accepted[self.at],
+                <instant_t>self.apart[self.at] if core.tables.apart else self.since,
+            )
+            self.walking = True
+        return core.transitions.walk.advance()
 
     cdef bint _advance_run(self) except -1:
         """Process events up to one that completes matches; False if there is none."""
@@ -679,6 +738,14 @@ cdef class Matches:
         except BaseException:
             self.after = self.maker.step.reached
             raise
+        if self.maker.core.instant.accepted_count == 0 and self.after < self.batch.event_count and (
+            self.maker.step.waits_for_closing(self.batch, self.after)
+        ):
+            self.turn = self.maker.core.event.match_generation
+            self.version = self.kb.version
+            self.close(self.batch.events[self.after].micros, INT64_MAX)
+            self.failed = False
+            return True
         if self.maker.core.instant.accepted_count == 0:
             self.turn = self.maker.core.event.match_generation
             self.batch = None

@@ -26,9 +26,9 @@ cdef class MultiMatches:
 
     Args:
         driver: the driver of the queries.
-        collect: the matches of a query without a `MatchMaker`, or of windows that have closed:
-            called with the number of the query, whether it has complete matches, whether windows
-            have closed, the events, and the number of events processed before.
+        collect: the matches of a query without a `MatchMaker`: called with the number of the query,
+            whether it has complete matches, whether windows have closed, the events, and the number
+            of events processed before.
         makers: per query, its `MatchMaker`, or None.
         skips: per query, whether later matches start after the end of a match.
         events, first, end: the events to process.
@@ -98,7 +98,7 @@ cdef class MultiMatches:
                 some = self.found[self.at]
                 if type(some) is Matches:
                     lazy = <Matches>some
-                    if lazy.at < lazy.count:
+                    if lazy.has_more():
                         if self.is_invalid:
                             self._refuse()
                         self.failing = self.queries[self.at]
@@ -161,10 +161,13 @@ cdef class MultiMatches:
         for i in range(self.driver.ready_count):
             query, flags = self.driver.ready[i], self.driver.ready_flags[i]
             try:
-                if flags == Ready.COMPLETE and self.makers[query] is not None:
-                    some = (<MatchMaker>self.makers[query]).take(
-                        self.skips[query], self.kb.version
-                    )
+                maker = self.makers[query]
+                if maker is not None:
+                    some = (<MatchMaker>maker).take(self.skips[query], self.kb.version)
+                    if flags & Ready.DUE:
+                        (<Matches>some).close(
+                            self.driver.closing_micros, (<MatchMaker>maker).ended_at
+                        )
                 else:
                     some = self.collect(
                         query, bool(flags & Ready.COMPLETE), bool(flags & Ready.DUE), self.events,
@@ -184,7 +187,7 @@ cdef class MultiMatches:
     cdef bint _can_repeat(self, uint32_t query, some) except -1:
         """Whether the queries that equal one have makers, which can make its matches again."""
         _, _, maker = self.equal[query][0]
-        return maker is not None and type(some) is Matches
+        return maker is not None and type(some) is Matches and (<Matches>some).closing is None
 
     cdef bint _is_written(self, uint32_t query, some) except -1:
         """Whether makers write the matches of the queries that share an automaton."""

@@ -29,9 +29,8 @@ from spaseq.nfa.ended_starts import EndedStarts
 from spaseq.nfa.match_path import Key, Path, Step, Witnessed
 from spaseq.nfa.native import tables as automaton_tables
 from spaseq.nfa.native._automaton import AutomatonCore
-from spaseq.nfa.native._complete import pop_closed, pop_complete
-from spaseq.nfa.native._earliest import Earliest
-from spaseq.nfa.native._selection import Best
+from spaseq.nfa.native._complete import Closing, pop_complete
+from spaseq.nfa.native._selection import Selection
 from spaseq.nfa.native._snapshot import CoreParts
 from spaseq.nfa.native.register_tables import bound_by
 from spaseq.nfa.native.table_types import CoreTables
@@ -168,12 +167,13 @@ class NativeRun:
         self._projected = projected_registers(compiled, registers)
         order = compiled.plan.output.order
         self._order = [(name, registers.number[register]) for name, register in order]
-        self.best = self._chooser(shared_selection(compiled))
+        mode = shared_selection(compiled)
+        limit = min(compiled.plan.output.limit or 1, _LIMIT_MAX) if mode == "LIMIT" else 1
+        self.selection = Selection(step.core, mode, limit) if mode else None
         """Selects among the matches of an instant without listing them, if possible."""
         skip_to = compiled.plan.skip_to
         self.ended = None if skip_to is None else EndedStarts(skip_to)
         """The starts from which `AFTER MATCH SKIP TO` lets no further match come."""
-        self._earliest = self.best if isinstance(self.best, Earliest) else None
         self.last_start: tuple[int, int] | None = None
         """(instant, microseconds) after which no match may start; None: there is no such bound."""
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
@@ -181,13 +181,6 @@ class NativeRun:
         if traced():
             self.core.lazy_join.join(False)
             self.core.instant.trace(Tracer(self))
-
-    def _chooser(self, mode: str) -> Best | Earliest | None:
-        if mode == "LIMIT":
-            return Earliest(self.core, min(self._plan.output.limit or 1, _LIMIT_MAX), False)
-        if mode == "ANY":
-            return Earliest(self.core, 1, True)
-        return Best(self.core, mode, len(self.streams)) if mode else None
 
     # ------------------------------------------------------------------ events
 
@@ -207,8 +200,8 @@ class NativeRun:
         At most `most` matches of each event are counted.
         """
         place, skip = self.numbers_of(batch.stream, batch.file), self._plan.skip_past_last
-        earliest = None if self.matches is None else self._earliest
-        return self.step.tally(batch, 0, *place, position, skip, earliest, most)
+        selection = None if self.matches is None else self.selection
+        return self.step.tally(batch, 0, *place, position, skip, selection, most)
 
     def pushing(
         self, alone: Alone, clock: StreamClock, relevance: Relevance, kb: Knowledge
@@ -254,12 +247,12 @@ class NativeRun:
         self._labels.clear()
         if len(self._events) > EVENTS_REMEMBERED:
             self._events.clear()
-        if self.best is None or one:
+        if self.selection is None or one:
             for start, steps, label in pop_complete(self.core, self.step_of, one):
                 yield self._path(start, steps, label)
             return
         known: dict[int, Step] = {}
-        for start, labels in self.best.pop_selected():
+        for start, labels in self.selection.pop_selected():
             for label in labels:
                 if label not in known:
                     known[label] = self.step_of((label,))
@@ -273,30 +266,16 @@ class NativeRun:
         """
         self.step.check_exclusive()
         early = self._plan.window.kind == "tumbling"
-        while True:
+        closing = Closing(self.core, before)
+        while closing.advance():
             self._labels.clear()
-            deadline = self.core.next_deadline()
-            if deadline is None or (before is not None and deadline >= before):
-                break
-            for closing, paths in self._closed(deadline):
-                yield closing, early, paths
-            self.core.pass_deadline(deadline)
-            paths = list(self.take())
-            if not early:
-                paths += [path for _, some in self._closed(deadline + 1) for path in some]
-            yield deadline, False, paths
-        for closing, paths in self._closed(before):
-            yield closing, early, paths
-
-    def _closed(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
-        """(closing time, matches) of the windows that close before a time, or of all windows."""
-        closed: dict[int, list[Path]] = {}
-        for micros, matches in pop_closed(self.core, before, self.step_of):
-            paths = [self._path(start, steps, label) for start, steps, label in matches]
-            closed.setdefault(self.clock.closing(micros), []).extend(paths)
-        for closing, paths in closed.items():
-            # Matches of one closing time may skip matches of the next.
-            yield closing, [path for path in paths if path.start >= self._since(path.key)]
+            paths = list(self.take()) if closing.is_deadline else []
+            for start, steps, label in closing.pop_waiting(self.step_of):
+                path = self._path(start, steps, label)
+                # Matches of one closing time may skip matches of the next.
+                if path.start >= self._since(path.key):
+                    paths.append(path)
+            yield closing.micros, early and not closing.is_deadline, paths
 
     def _path(self, start: int, steps: tuple[Step, ...], label: int) -> Path:
         key = self.key_of(steps[0])
@@ -419,24 +398,25 @@ class NativeRun:
 
     def _first_decoder(self) -> MatchDecoder:
         automaton, plan = self.compiled.automaton, self._plan
-        occurrences = [
-            # A deadline takes no event; its place in the list is never read.
-            plan.occurrences[(*automaton.atoms[edge.atom].occurrences, 0)[0]]
-            for place in automaton.places
-            for edge in place.edges
+        patterns = [
+            (
+                number,
+                shown_name(plan.gpms[occurrence.gpm].name),
+                tuple(None if is_hidden(bound) else bound for bound in bound_by(plan, occurrence)),
+            )
+            for number, occurrence in enumerate(plan.occurrences)
         ]
         steps = [
-            (
-                shown_name(plan.gpms[o.gpm].name),
-                tuple(None if is_hidden(bound) else bound for bound in bound_by(plan, o)),
-            )
-            for o in occurrences
+            # A deadline takes no event; its place in the list is never read.
+            [patterns[number] for number in automaton.atoms[edge.atom].occurrences or (0,)]
+            for place in automaton.places
+            for edge in place.edges
         ]
         return MatchDecoder(plan.shown, self.tables, (), steps, plan.streams)
 
     def _maker(self, kind: type[Maker], projected: list[tuple[str, int]], name: str) -> Maker:
         reading, ordering = self.decoder(projected, name), self.decoder(self._order)
-        maker = kind(self.step, self.matchers.dictionary, reading, self._earliest, ordering)
+        maker = kind(self.step, self.matchers.dictionary, reading, self.selection, ordering)
         if self.ended is not None:
             maker.end_starts(self.ended)
         return maker
@@ -476,28 +456,28 @@ def projected_registers(
 ) -> list[tuple[str, int]] | None:
     """The columns of a SELECT with their registers; None if matches need more than registers.
 
-    That is so if results depend on each other (except by `LIMIT`), columns are computed, or
-    duplicates can occur.
+    That is so if results depend on each other (except by `LIMIT` and `EMIT`), columns are computed,
+    or duplicates can occur.
     """
-    plan = compiled.plan
+    plan, automaton = compiled.plan, compiled.automaton
     output = plan.output
     if output.form != "select" or output.distinct or output.grouping is not None:
         return None
+    if plan.registers_stream is not None or automaton.ambiguous:
+        return None
     if output.limit is not None and (plan.skip_past_last or shared_selection(compiled) != "LIMIT"):
         return None
-    if (
-        compiled.automaton.waits
-        or compiled.automaton.expires
-        or any(
-            edge.actions
-            for number, place in enumerate(compiled.automaton.places)
-            if compiled.automaton.deadline(number) is not None
-            for edge in place.edges
-        )
-        or plan.registers_stream is not None
-        or not (plan.emit == "ALL" or automaton_tables.joins_strictly(plan, compiled.automaton))
-        or compiled.automaton.ambiguous
-        or any(atom.conjoined for atom in compiled.automaton.atoms)
+    if plan.emit != "ALL" and not (
+        shared_selection(compiled) == plan.emit or automaton_tables.joins_strictly(plan, automaton)
+    ):
+        return None
+    if (automaton.waits or automaton.expires) and (plan.skip_past_last or plan.skip_to is not None):
+        return None
+    if any(
+        edge.actions
+        for number, place in enumerate(automaton.places)
+        if automaton.deadline(number) is not None
+        for edge in place.edges
     ):
         return None
     columns = []

@@ -198,7 +198,7 @@ cdef class BlockMaker(MatchMaker):
         self.reading.begin()
         for i in range(walk.length):
             label = walk.path[walk.length - 1 - i]
-            self.reading.follow_step(i, label.edge, label.row)
+            self.reading.follow_event(i, self.reading.part_of(label), label.parts, label.row)
         return 0
 
 
@@ -223,7 +223,7 @@ cdef class JsonLinesMaker(BlockMaker):
             step = self.step_of_label(walk.path[length - 1 - i])
             Py_INCREF(step)
             PyTuple_SET_ITEM(steps, i, step)
-        self.reading.put_json(text, steps, version)
+        self.reading.put_json(text, steps, version, &self.ending)
         return put(text, b"\n", 1)
 
 
@@ -344,8 +344,8 @@ cdef class NQuadsMaker(BlockMaker):
     cdef bytes binding, value, event, ordinal, named
     cdef bytes integer, decimal, date       # what follows a lexical form
     cdef list variables         # per projected variable: `variable "name"`
-    cdef list edge_variables    # per edge of the core the same for its rows; None: not shown
-    cdef list gpms, streams     # per edge, and per stream
+    cdef list part_variables    # per part of a step the same for its rows; None: not shown
+    cdef list gpms, streams     # per part of a step, and per stream
     cdef list positions         # the first ones
     cdef bytes position
 
@@ -390,7 +390,7 @@ cdef class NQuadsMaker(BlockMaker):
         self.integer, self.decimal = ending("integer"), ending("decimal")
         self.date = ending("dateTime")
         self.variables = [named(name) for name in self.reading.names]
-        self.edge_variables = [
+        self.part_variables = [
             [None if name is None else named(name) for name in variables] for _, variables in steps
         ]
         self.gpms = [text("gpm", ox.Literal(name)) for name, _ in steps]
@@ -417,7 +417,7 @@ cdef class NQuadsMaker(BlockMaker):
             put(text, b"\n", 1)
         put(text, graph.begin, graph.size)
         put_bytes(text, self.generated)
-        self._put_time(text, last)
+        self._put_end(text, last)
         put(text, b" .\n", 3)
         if self.is_trig:
             put(text, graph.begin, graph.size)
@@ -431,7 +431,7 @@ cdef class NQuadsMaker(BlockMaker):
         self._put_time(text, first)
         self._same(text)
         put_bytes(text, self.end)
-        self._put_time(text, last)
+        self._put_end(text, last)
         # The nodes of the bindings, the events, and the bindings of each event are numbered.
         blank_init(&node, blanks + 1)
         bound = node
@@ -470,7 +470,8 @@ cdef class NQuadsMaker(BlockMaker):
     ) except -1:
         """Append the description of an event; returns the number of its bindings."""
         cdef Blank bound = node[0]
-        cdef list variables = <list>self.edge_variables[label.edge]
+        cdef uint32_t part = self.reading.part_of(label)
+        cdef list variables = <list>self.part_variables[part]
         cdef uint32_t i, count = 0
         self._other(text, event)
         put_bytes(text, self.event_type)
@@ -481,7 +482,7 @@ cdef class NQuadsMaker(BlockMaker):
             put_bytes(text, self.position)
             self._put_integer(text, number)
         self._again(text, event)
-        put_bytes(text, <bytes>self.gpms[label.edge])
+        put_bytes(text, <bytes>self.gpms[part])
         self._again(text, event)
         put_bytes(text, <bytes>self.streams[label.stream])
         self._again(text, event)
@@ -555,16 +556,25 @@ cdef class NQuadsMaker(BlockMaker):
         put_number(text, number)
         return put_bytes(text, self.integer)
 
+    cdef int _put_end(self, Text* text, Label* last) except -1:
+        """Append the time at which the match comes out."""
+        if self.ending.later:
+            return self._put_micros(text, self.ending.micros, last.domain)
+        return self._put_time(text, last)
+
     cdef int _put_time(self, Text* text, Label* label) except -1:
-        """Append the time of an event, as `spaseq.rdf.time.canonical_literal` does."""
-        cdef int64_t micros = label.micros
+        """Append the time of an event."""
+        if label.domain and label.stamp:
+            return self._put_term(text, self.record(label, 0))
+        return self._put_micros(text, label.micros, label.domain)
+
+    cdef int _put_micros(self, Text* text, int64_t micros, bint dated) except -1:
+        """Append a time as `spaseq.rdf.time.canonical_literal` does."""
         cdef uint64_t size = <uint64_t>micros if micros >= 0 else 0 - <uint64_t>micros
         cdef uint32_t fraction = <uint32_t>(size % SECOND)
         cdef char[7] digits
         cdef int i, length = 6
-        if label.domain:
-            if label.stamp:
-                return self._put_term(text, self.record(label, 0))
+        if dated:
             put(text, b'"', 1)
             put_date(text, micros)
             return put_bytes(text, self.date)

@@ -107,7 +107,7 @@ cdef class PartMatches:
     cdef bint _owns(self, MatchMaker maker) except -1:
         """Whether the key of the match at hand is of this part."""
         cdef const Label* label = maker.core.transitions.walk.path[0]
-        cdef uint32_t occurrence = maker.core.tables.edges[label.edge].occurrence
+        cdef uint32_t occurrence = maker.reading.parts[maker.reading.part_of(label)].occurrence
         return part_of_term(
             maker.record(<Label*>label, <uint32_t>self.columns[occurrence] + 2), self.parts
         ) == self.part.part

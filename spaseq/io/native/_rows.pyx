@@ -43,13 +43,13 @@ cdef class RowMaker(MatchMaker):
     cdef bytes query
     cdef list variables
     cdef list stream_names
-    cdef list gpm_names         # by edge of the core
-    cdef list edge_variables    # by edge: the variables of its rows
-    cdef list edge_orders       # by edge: the indexes of its variables, sorted by name
+    cdef list gpm_names         # by part of a step
+    cdef list part_variables    # by part: the variables of its rows
+    cdef list part_orders       # by part: the indexes of its variables, sorted by name
     cdef object decode
     cdef int64_t first, behind
     cdef bint unbounded         # whether rows are made of all matches
-    cdef dict columns           # by edge: the columns of the key in its rows
+    cdef dict columns           # by part: the columns of the key in its rows
     cdef uint32_t parts_there, part
     cdef uint32_t most          # rows of a batch
     # Whether rows have the columns `id`, `events` and `bindings`.
@@ -81,8 +81,8 @@ cdef class RowMaker(MatchMaker):
         self.variables = [name.encode() for name in self.reading.names]
         self.stream_names = [stream.encode() for stream in self.reading.streams]
         self.gpm_names = [name.encode() for name, _ in steps]
-        self.edge_variables = [[name.encode() for name in names] for _, names in steps]
-        self.edge_orders = [sorted(range(len(names)), key=names.__getitem__) for _, names in steps]
+        self.part_variables = [[name.encode() for name in names] for _, names in steps]
+        self.part_orders = [sorted(range(len(names)), key=names.__getitem__) for _, names in steps]
         self.ids, self.queries, self.keys, self.items = Strings(), Strings(), Strings(), Strings()
         self.gpms, self.streams, self.names = Strings(), Strings(), Strings()
         self.event_keys, self.event_items = Strings(), Strings()
@@ -117,7 +117,7 @@ cdef class RowMaker(MatchMaker):
         """Add the row of the match that the core's walk has reached, if it belongs to the task."""
         cdef Walk walk = self.core.transitions.walk
         cdef uint32_t i
-        cdef int64_t end = walk.path[0].micros
+        cdef int64_t end = self.ending.micros if self.ending.later else walk.path[0].micros
         if not self.unbounded and (
             not self.first <= end < self.behind or not self._is_own(walk)
         ):
@@ -161,7 +161,7 @@ cdef class RowMaker(MatchMaker):
         cdef uint32_t column
         if not self.columns:
             return True
-        for column in self.columns[label.edge]:
+        for column in self.columns[self.reading.part_of(label)]:
             seed = key_with(seed, self.record(label, column + 2))
         return part_of_key(seed, self.parts_there) == self.part
 
@@ -169,10 +169,10 @@ cdef class RowMaker(MatchMaker):
 
     cdef int _add_event(self, Label* label, uint32_t step) except -1:
         """Add the event of a step. If it has blank nodes, `renamed` receives its terms."""
-        cdef uint32_t edge = label.edge
-        cdef bytes gpm = <bytes>self.gpm_names[edge]
+        cdef uint32_t part = self.reading.part_of(label)
+        cdef bytes gpm = <bytes>self.gpm_names[part]
         cdef bytes stream = <bytes>self.stream_names[label.stream]
-        self.reading.follow_step(step, edge, label.row)
+        self.reading.follow_event(step, part, label.parts, label.row)
         if self.provided:
             self.event_key_begins.add(self.event_keys.count)
             self.gpms.add(gpm, len(gpm))
@@ -182,7 +182,7 @@ cdef class RowMaker(MatchMaker):
         if self._has_nodes(label):
             return self._add_with_nodes(label, step)
         if self.provided:
-            self._add_witness(label, <list>self.edge_variables[edge])
+            self._add_witness(label, <list>self.part_variables[part])
         if self.identified:
             put(&self.digest, b"\n", 1)
             put_bytes(&self.digest, gpm)
@@ -193,7 +193,7 @@ cdef class RowMaker(MatchMaker):
             put(&self.digest, b" ", 1)
             put_number(&self.digest, label.ordinal)
             self._digest_terms(
-                label, <list>self.edge_variables[edge], <list>self.edge_orders[edge]
+                label, <list>self.part_variables[part], <list>self.part_orders[part]
             )
         return 0
 
@@ -285,7 +285,7 @@ cdef class RowMaker(MatchMaker):
             put_bytes(&self.digest, <bytes>self.variables[number])
             put(&self.digest, b" ", 1)
         if self.renamed and origin.step - 1 in self.renamed:
-            _, names = self.reading.steps[label.edge]
+            _, names = self.reading.steps[self.reading.part_of(label)]
             text, plain = self.renamed[origin.step - 1][names[origin.column]]
             if self.bound:
                 self.items.add(text, len(text))

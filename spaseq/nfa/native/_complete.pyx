@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The complete matches of a core, as lists of steps.
+"""The complete matches of a core that have waited, and complete matches as lists of steps.
 
 Cost: linear in the steps of the returned matches.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._window cimport Awaited, Window, end_of, opening_of
 from spaseq.nfa.native._automaton cimport AutomatonCore
@@ -57,40 +57,119 @@ def pop_complete(AutomatonCore core not None, step_of, bint one):
     return found
 
 
-def pop_closed(AutomatonCore core not None, before, step_of):
-    """The waiting matches whose windows close before a time (None: all), by start.
+cdef int64_t closing_of(Window window, int64_t begun) noexcept nogil:
+    """The closing time of the window of a match that starts at `begun`."""
+    cdef int64_t end = end_of(window, begun)
+    return end + (window.tumbling and end < INT64_MAX)
 
-    Returns (time of the start, [(start, steps, a label) of each]) pairs; times in microseconds.
+
+cdef class Closing:
+    """What comes out before a time: waiting matches, and those that end at a deadline.
+
+    Args:
+        core: the automaton.
+        before: windows and deadlines before this time are due; None: all.
     """
-    cdef Window window = core.window
-    cdef instant_t i = window.bound
-    cdef instant_t start
-    cdef Awaited* match
-    cdef Group* group
-    cdef list found = []
-    begin_event(&core.event.effort)
-    while window.awaited_count and i <= window.now and (
-        before is None or window.times[i & window.times_mask] < opening_of(window, before)
-    ):
-        start, i = i, i + 1
-        match = window.awaited[start & window.times_mask]
-        window.awaited[start & window.times_mask] = NULL
-        some = []
-        while match != NULL:
-            window.awaited_count -= 1
-            group = group_at(<Groups>core.instant.groups_at[match.place], match.group)
-            if not group.alive or group.serial != match.serial or (
-                _forbidden(core, match, window.times[start & window.times_mask])
-            ):
-                core.forbidden += 1
-            else:
-                steps = tuple([step_of(labels) for labels in steps_of(match)])
-                some.append((start, steps, <size_t>match.labels[0]))
-            match = match.next
-        if some:
-            some.reverse()
-            found.append((window.times[start & window.times_mask], some))
-    return found
+
+    def __cinit__(self, AutomatonCore core not None, before):
+        self.core = core
+        self.is_open = before is not None
+        self.before = before if self.is_open else 0
+        self.start = core.window.bound
+        begin_event(&core.event.effort)
+
+    cdef int _first_start(self) noexcept:
+        """Go to the first start with waiting matches; `now + 1` if there is none."""
+        cdef Window window = self.core.window
+        if window.awaited_count == 0:
+            self.start = window.now + 1
+        while self.start <= window.now and window.awaited[self.start & window.times_mask] == NULL:
+            self.start += 1
+        return 0
+
+    cdef bint next_time(self) except -1:
+        """Go to the next time at which something may come out; False if there is none.
+
+        The matches that end at a deadline are the core's complete ones then. The waiting matches of
+        the time before have been taken.
+        """
+        cdef Window window = self.core.window
+        cdef int64_t begun, deadline = self.core.deadlines.next_due(False)
+        cdef bint closes
+        self._first_start()
+        closes = self.start <= window.now
+        if closes:
+            begun = window.times[self.start & window.times_mask]
+            closes = not self.is_open or begun < opening_of(window, self.before)
+            self.micros = closing_of(window, begun)
+        self.is_deadline = deadline < INT64_MAX and (not self.is_open or deadline < self.before)
+        if closes and self.is_deadline:
+            # A tumbling window closes before the events of the time.
+            self.is_deadline = deadline < self.micros or (
+                deadline == self.micros and not window.tumbling
+            )
+        if self.is_deadline:
+            self.micros = deadline
+            self.core.event.match_generation += 1
+            self.core.pass_deadline_at(deadline)
+        self.begun = closes or self.is_deadline
+        return self.begun
+
+    cdef bint next_match(self) except -1:
+        """Go to the next waiting match of the present time; False if there is none."""
+        cdef Window window = self.core.window
+        cdef Awaited* match
+        cdef Group* group
+        cdef int64_t begun
+        while True:
+            while self.rest != NULL:
+                match, self.rest = self.rest, self.rest.next
+                window.awaited_count -= 1
+                group = group_at(<Groups>self.core.instant.groups_at[match.place], match.group)
+                if group.alive and group.serial == match.serial and not _forbidden(
+                    self.core, match, window.times[(self.start - 1) & window.times_mask]
+                ):
+                    self.match = match
+                    return True
+                self.core.forbidden += 1
+            self._first_start()
+            if self.start > window.now or not self.begun:
+                return False
+            begun = window.times[self.start & window.times_mask]
+            if closing_of(window, begun) != self.micros or (self.is_deadline and window.tumbling):
+                return False
+            # The last one that began to wait is the first of the list.
+            match = window.awaited[self.start & window.times_mask]
+            window.awaited[self.start & window.times_mask] = NULL
+            while match != NULL:
+                match.next, self.rest, match = self.rest, match, match.next
+            self.start += 1
+
+    cdef int set_walk(self) except -1:
+        """Position the core's walk at the present match."""
+        cdef Walk walk = self.core.transitions.walk
+        cdef uint32_t i
+        while walk.path_room < self.match.length:
+            walk._grow_path()
+        for i in range(self.match.length):
+            walk.path[self.match.length - 1 - i] = self.match.labels[i]
+        walk.length, walk.start = self.match.length, self.start - 1
+        walk.stop()
+        return 0
+
+    # ---------------------------------------------------------------- for Python
+
+    def advance(self):
+        """See `next_time`."""
+        return self.next_time()
+
+    def pop_waiting(self, step_of):
+        """The waiting matches of the present time: (start, steps, a label) of each."""
+        cdef list found = []
+        while self.next_match():
+            steps = tuple([step_of(labels) for labels in steps_of(self.match)])
+            found.append((self.start - 1, steps, <size_t>self.match.labels[0]))
+        return found
 
 
 cdef bint _forbidden(AutomatonCore core, Awaited* match, int64_t begun) except -1:

@@ -1,7 +1,12 @@
 from spaseq.nfa.native._automaton import AutomatonCore
 
-class Best:
-    def __init__(self, core: AutomatonCore, mode: str, streams: int) -> None: ...
+class Selection:
+    def __init__(
+        self,
+        core: AutomatonCore,
+        mode: str,
+        most: int = 1,
+    ) -> None: ...
     @property
     def looked(self) -> int: ...
     @property

@@ -10,8 +10,7 @@ from core_runs import in_python
 from engine_runs import EX, push, shown, text
 
 import spaseq
-from spaseq.nfa.native._earliest import Earliest
-from spaseq.nfa.native._selection import Best
+from spaseq.nfa.native._selection import Selection
 from spaseq.runs import Run
 
 APART = (
@@ -30,10 +29,10 @@ def in_partitions(seq: str, gpms: str, clauses: str = "") -> Run:
     return spaseq.compile(query).start()
 
 
-def best(run: Run) -> Best | Earliest:
+def selection(run: Run) -> Selection:
     native = run.queries[0].native
-    assert native.best is not None
-    return native.best
+    assert native.selection is not None
+    return native.selection
 
 
 @pytest.mark.parametrize("clauses", ["EMIT MAX", "EMIT NEXT", "EMIT LAST", "EMIT ANY"])
@@ -46,8 +45,8 @@ def test_one_of_many_subsets_is_listed(clauses: str) -> None:
         for time in range(1, length + 1):
             push(run, time, "k b 1")
         (found,) = push(run, length + 1, "k c 1")
-        assert best(run).listed == 1
-        looked.append(best(run).looked)
+        assert selection(run).listed == 1
+        looked.append(selection(run).looked)
         assert len(found.split()) == length + 2
     assert looked[1] <= 2.2 * looked[0] <= 2.2 * 30 * 12
 
@@ -59,7 +58,7 @@ def test_next_and_last_among_pairs() -> None:
         for time in range(40):
             push(run, time, "k a 1" if time % 2 == 0 else "k b 1")
         assert push(run, 40, "k c 1") == [wanted]
-        assert best(run).listed == 1
+        assert selection(run).listed == 1
 
 
 def test_limit_lists_no_more_than_it_keeps() -> None:
@@ -67,8 +66,8 @@ def test_limit_lists_no_more_than_it_keeps() -> None:
     for time in range(80):
         push(run, time, "k a 1" if time % 2 == 0 else "k b 1")
     assert push(run, 80, "k c 1") == ["A@0 B@1 C@80", "A@0 B@3 C@80", "A@0 B@5 C@80"]
-    assert best(run).listed == 3
-    assert best(run).looked < 6 * 80
+    assert selection(run).listed == 3
+    assert selection(run).looked < 6 * 80
 
 
 def test_limit_lists_matches_of_the_same_instants_to_choose_by_solution() -> None:
@@ -77,7 +76,7 @@ def test_limit_lists_matches_of_the_same_instants_to_choose_by_solution() -> Non
     run.push(f"{EX}s", 1, facts("a", 0))
     found = run.push(f"{EX}s", 2, facts("b", 7))
     assert [match.bindings["x"].value for match in found] == ["1", "2"]
-    assert best(run).listed == 4
+    assert selection(run).listed == 4
 
 
 def test_matches_of_the_same_events_stay_together() -> None:
@@ -99,7 +98,7 @@ def test_any_takes_the_first_in_each_partition() -> None:
     push(run, 1, "j a 1, k a 2")
     push(run, 2, "j a 2")
     assert sorted(push(run, 3, "k b 1, j b 1")) == ["A@0 B@3", "A@1 B@3"]
-    assert best(run).listed == 2
+    assert selection(run).listed == 2
 
 
 def test_strict_emission_keeps_only_what_is_contiguous() -> None:

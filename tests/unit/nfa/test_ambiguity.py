@@ -14,14 +14,25 @@ def ambiguous(seq: str) -> bool:
 
 @pytest.mark.parametrize(
     "seq",
-    ["A", "A ; B , C", "A : B+ : C", "A : A : A", "A ; (B | C)+ : D", "(A ; B){2,3}", "A? ; B"],
+    [
+        "A",
+        "A ; B , C",
+        "A : B+ : C",
+        "A : A : A",
+        "A ; (B | C)+ : D",
+        "(A ; B){2,3}",
+        "A? ; B",
+        "(A & B)",
+        "A ; (B AND C)",
+        "(A AND (B | C))+ : D",
+    ],
 )
 def test_one_way_to_read_the_witnesses(seq: str) -> None:
     assert not ambiguous(seq)
 
 
 @pytest.mark.parametrize(
-    "seq", ["(A+)+", "A | A", "A ; (B | B)", "A+ : A+", "(A & B)", "A ; (B AND C)"]
+    "seq", ["(A+)+", "A | A", "A ; (B | B)", "A+ : A+", "(A AND A)", "A ; (B AND C) ; B"]
 )
-def test_two_ways_or_a_conjunction(seq: str) -> None:
+def test_two_ways_to_read_the_witnesses(seq: str) -> None:
     assert ambiguous(seq)

@@ -21,9 +21,8 @@ from spaseq.nfa.automaton import Edge
 from spaseq.nfa.compile import compile_automaton
 from spaseq.nfa.match_path import Path, Step, Witnessed
 from spaseq.nfa.native._complete import pop_complete
-from spaseq.nfa.native._earliest import Earliest
 from spaseq.nfa.native._probes import CoreProbe
-from spaseq.nfa.native._selection import Best
+from spaseq.nfa.native._selection import Selection
 from spaseq.nfa.native._snapshot import CoreParts
 from spaseq.nfa.native.tables import tables
 from spaseq.nfa.selection import choose
@@ -324,7 +323,7 @@ def test_selections_are_those_of_the_listed_matches(mode: str, seq: str, seed: i
     bodies = {"A": "{ [] :A [] }", "B": "{ [] :B [] }"}
     listing, selecting = Automaton(seq, bodies), Automaton(seq, bodies)
     core = selecting.probe.core
-    selection = Earliest(core, 1, True) if mode == "ANY" else Best(core, mode, len(STREAMS))
+    selection = Selection(core, mode)
     contiguity = Contiguity(register_file(listing.plan))
     chance = random.Random(seed)
     ties = 0

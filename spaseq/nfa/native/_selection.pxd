@@ -1,10 +1,11 @@
-"""Selection of the first matches by their instants; see _earliest.pyx."""
+"""Selection among the matches of an instant; see _selection.pyx."""
 
 cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._tecs cimport Label, Node, Walk, instant_t
+from spaseq.rdf._terms cimport term_t
 
 # A list of instants, from the last one back; equal lists are one.
 cdef struct Trail:
@@ -13,6 +14,13 @@ cdef struct Trail:
     uint32_t depth      # length of the list
     uint32_t other      # the next list of the hash chain
     uint32_t stream     # stream of its last event, if lists include streams
+
+cdef enum Mode:
+    LIMIT
+    ANY
+    NEXT
+    LAST
+    MAX
 
 # The lists of a node or a union: kept[first:first + count], in order.
 cdef struct SelectedTrails:
@@ -36,10 +44,11 @@ cdef struct Chosen:
 
 
 @cython.final
-cdef class Earliest:
+cdef class Selection:
     cdef AutomatonCore core
+    cdef Mode mode
     cdef uint32_t most          # number of lists to select
-    cdef bint apart             # per partition; lists include streams
+    cdef bint by_event          # lists are sets of events, whose streams matter
     cdef uint64_t left          # matches that may still be enumerated
     cdef instant_t bound        # the least start of a match
     # The entries of nodes and unions, keyed by `union_t`.
@@ -64,15 +73,23 @@ cdef class Earliest:
     cdef uint32_t label_count, label_room
     cdef Chosen* chosen
     cdef uint32_t chosen_count, chosen_room
-    cdef Node** ends            # scratch for the last nodes of one partition
+    # Scratch for the last nodes of one partition, and for the keys of the partitions.
+    cdef Node** ends
+    cdef term_t* keys
+    cdef uint32_t* partition_of     # per last node
     cdef uint32_t end_room
     cdef readonly uint64_t looked   # nodes and unions visited so far
     cdef readonly uint64_t listed   # matches enumerated so far
 
-    cdef int select(self) except -1 nogil
-    cdef int _begin(self) noexcept nogil
+    cdef inline uint32_t given(self) noexcept nogil:
+        """The number of selected matches."""
+        return min(self.chosen_count, self.most) if self.mode == Mode.LIMIT else self.chosen_count
+    cdef inline bint has_ties(self) noexcept nogil:
+        """Whether the limit applies to matches of the same instants, which are not in order."""
+        return self.mode == Mode.LIMIT and self.chosen_count > self.best_count
+    cdef int select(self, bint skip) except -1 nogil
+    cdef int _select_apart(self, uint32_t count) except -1 nogil
     cdef int _select(self, Node** ends, uint32_t count) except -1 nogil
-    cdef list _selected(self)
     cdef int position_walk(self, uint32_t number) except -1 nogil
     cdef int _set_walk(self, Walk walk, const Chosen* match) except -1 nogil
     cdef bint _visit_end(self, Node* end) except -1 nogil
@@ -82,7 +99,12 @@ cdef class Earliest:
     cdef uint32_t _merged(
         self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
     ) except? 0xFFFFFFFF nogil
+    cdef uint32_t _maximal(
+        self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
+    ) noexcept nogil
+    cdef bint _contains(self, uint32_t one, uint32_t other) noexcept nogil
     cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept nogil
+    cdef bint _ends_later(self, uint32_t one, uint32_t other) noexcept nogil
     cdef uint32_t _trail(self, uint32_t before, const Label* last) except? 0xFFFFFFFF nogil
     cdef int _grow_trails(self) except -1 nogil
     cdef int _clear_trails(self) noexcept nogil
