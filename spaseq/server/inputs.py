@@ -5,17 +5,15 @@ also until its own stream is so much further. Then it is released to the runs, i
 time. An event before the time that a run has reached, or further behind its stream than the
 lateness, is late: it is counted and reported, and left out.
 
-Cost: logarithmic in the events that wait, in Python; events of one stream without lateness that
-arrive in order take a shorter way.
+Cost: see `spaseq.server.waiting`; Python code of constant size for a batch in order.
 """
 
 from __future__ import annotations
 
-import heapq
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyoxigraph as ox
 
@@ -23,10 +21,11 @@ from spaseq.errors import EventError
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Timestamp
 from spaseq.rdf.time import from_micros, from_value, json_value
+from spaseq.server.waiting import Released, WaitingEvents
 
+BEFORE_ALL = -(1 << 63)
+"""A time before that of any event, in microseconds."""
 _DATE = ox.NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
-Released: TypeAlias = tuple[EventBatch, int]
-"""An event: its batch, and its place there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ class InputStream:
         self.iri = iri
         self.number = number
         self.lateness = lateness
-        self._waiting: list[tuple[int, int, int, EventBatch, int]] = []
-        """A heap of (time, record of the journal, number in it, batch, index)."""
+        self._waiting = WaitingEvents()
         self.greatest: int | None = None
         """The greatest time of an event, in microseconds."""
         self.promised: int | None = None
@@ -111,7 +109,7 @@ class InputStream:
     @property
     def first_record(self) -> int | None:
         """The first record of the journal with an event that waits."""
-        return min((record for _, record, *_ in self._waiting), default=None)
+        return self._waiting.first_record
 
     def promise(self, micros: int) -> None:
         """No further event comes before a time."""
@@ -129,12 +127,27 @@ class InputStream:
             floor: The time before which the runs accept no event.
             first: The number of the first one among the events of the record.
         """
+        times = list(map(batch.micros, range(len(batch))))
+        if times and times == sorted(times) and times[0] >= self._bound(floor):
+            self._waiting.add_all(times, record, first, batch)
+            self.greatest = max(times[-1], times[-1] if self.greatest is None else self.greatest)
+            self.events += len(times)
+            return []
+        return self._take_each(times, batch, record, floor, first)
+
+    def _bound(self, floor: int | None) -> int:
+        """The time before which an event is late, in microseconds."""
+        own = None if self.greatest is None else self.greatest - self.lateness
+        known = [bound for bound in (own, self.promised, floor) if bound is not None]
+        return max(known, default=BEFORE_ALL)
+
+    def _take_each(
+        self, times: Sequence[int], batch: EventBatch, record: int, floor: int | None, first: int
+    ) -> list[Late]:
+        """As `take`, for events that are not in order, or of which some are late."""
         late: list[Late] = []
-        micros = batch.micros
-        lateness, greatest, push, waiting = self.lateness, self.greatest, heapq.heappush, None
-        waiting = self._waiting
-        for index in range(len(batch)):
-            at = micros(index)
+        lateness, greatest, waiting = self.lateness, self.greatest, self._waiting
+        for index, at in enumerate(times):
             own = None if greatest is None else greatest - lateness
             bound, reason = own, "lateness"
             if self.promised is not None and (bound is None or self.promised > bound):
@@ -144,7 +157,7 @@ class InputStream:
             if bound is not None and at < bound:
                 late.append(Late(self.iri, batch, index, reason, bound))
                 continue
-            push(waiting, (at, record, first + index, batch, index))
+            waiting.add(at, record, first + index, batch, index)
             if greatest is None or at > greatest:
                 greatest = at
         self.greatest = greatest
@@ -163,27 +176,22 @@ class InputStream:
         """
         for index in range(len(batch)):
             if first + index in only:
-                place = (batch.micros(index), record, first + index, batch, index)
-                heapq.heappush(self._waiting, place)
+                self._waiting.add(batch.micros(index), record, first + index, batch, index)
 
     def release(self, bound: int) -> list[Released]:
         """The waiting events up to a time in their final order."""
-        waiting, pop = self._waiting, heapq.heappop
-        ready: list[Released] = []
-        while waiting and waiting[0][0] <= bound:
-            _, _, _, batch, index = pop(waiting)
-            ready.append((batch, index))
-        self.released += len(ready)
+        ready = self._waiting.release(bound)
+        self.released += sum(end - start for _, start, end in ready)
         return ready
 
     def begin_anew(self) -> None:
         """There is no query any more: forget the time, and the events that wait."""
-        self._waiting = []
+        self._waiting.clear()
         self.greatest = self.promised = None
 
     def drop(self) -> None:
         """Forget the events that wait: no query is there to see them."""
-        self._waiting = []
+        self._waiting.clear()
 
     # ------------------------------------------------------------ checkpoints
 
@@ -196,7 +204,7 @@ class InputStream:
             "promised": self.promised,
             "idle": self.is_idle,
             "counts": [self.events, self.late, self.rejected, self.released],
-            "waiting": sorted((record, number) for _, record, number, *_ in self._waiting),
+            "waiting": sorted(self._waiting.places()),
         }
 
     def restore(self, saved: Mapping[str, Any]) -> dict[int, frozenset[int]]:

@@ -19,19 +19,18 @@ from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.native._minting import Minter
 from spaseq.results import Match
 from spaseq.runs import Run
-from spaseq.server.inputs import InputStream, Released
+from spaseq.server.inputs import BEFORE_ALL, InputStream
 from spaseq.server.kb_graphs import KbGraphs
 from spaseq.server.problems import Problem
 from spaseq.server.releasing import match_up_to
 from spaseq.server.run_options import RunOptions, RunSettings, limits_of
+from spaseq.server.waiting import Released
 
 MAX_RUNS = 64
 """The most runs; each has its own copy of the knowledge base."""
 EVENTS_AT_ONCE = 4096
 """The most events in a batch for a run."""
 _SIZE_BYTES = 8
-_BEFORE_ALL = -(1 << 63)
-"""A time before that of any event, in microseconds."""
 
 
 @dataclass(slots=True)
@@ -92,14 +91,17 @@ class ServerRun:
         if minter is None:
             minter = self.minters[stream.iri] = Minter(stream.number)
             # No blank node of an earlier run has the label of one of this run.
-            minter.restore(stream.released - len(released), _BEFORE_ALL, 0)
-        copy, ready = minter.copy, None
-        for batch, index in released:
-            if ready is None or len(ready) >= EVENTS_AT_ONCE:
-                if ready is not None:
-                    yield ready
-                ready = EventBatch(dictionary, stream.iri, batch.file)
-            copy(batch, index, ready)
+            count = sum(end - start for _, start, end in released)
+            minter.restore(stream.released - count, BEFORE_ALL, 0)
+        copy, ready, count = minter.copy, None, 0
+        for batch, start, end in released:
+            for index in range(start, end):
+                if ready is None or count >= EVENTS_AT_ONCE:
+                    if ready is not None:
+                        yield ready
+                    ready, count = EventBatch(dictionary, stream.iri, batch.file), 0
+                copy(batch, index, ready)
+                count += 1
         if ready is not None:
             yield ready
 
