@@ -23,9 +23,8 @@ _T = TypeVar("_T")
 class AsyncRun:
     """A run for asyncio, made by `Program.astart`: `async with program.astart() as run`.
 
-    Its calls work in one thread, in the order in which they were made, so the event loop never
-    waits for them. A call that is cancelled is completed nevertheless; the next call returns its
-    matches before its own.
+    Its calls run in one thread, in the order in which they were made, so the event loop never waits
+    for them. A cancelled call still completes; the next call returns its matches before its own.
 
     Args:
         start: Starts the run.
@@ -42,7 +41,7 @@ class AsyncRun:
 
     @property
     def run(self) -> Run:
-        """The run itself, for calls while no other one is under way."""
+        """The run itself, for calls while no other call is running."""
         if self._run is None:
             raise RuntimeError("the run has not started: async with program.astart() as run")
         return self._run
@@ -62,7 +61,7 @@ class AsyncRun:
         return await self._matches(partial(self.run.push, stream, timestamp, graph, name))
 
     async def push_batch(self, events: Iterable[Event] | EventBatch | EventSequence) -> list[Match]:
-        """As `Run.push_batch`, with all matches at once."""
+        """As `Run.push_batch`, but returns all matches at once."""
         return await self._matches(lambda: list(self.run.push_batch(events)))
 
     async def advance(self, timestamp: Any) -> list[Match]:

@@ -222,7 +222,7 @@ class _Subscription:
     Args:
         query: The query.
         start: `now` or `oldest`.
-        after: The id of the last match that is known.
+        after: The id of the last match received.
         limit: The number of matches after which it ends.
     """
 
@@ -321,7 +321,7 @@ class Client:
         entail: Entail | None = None,
         limits: Mapping[str, Any] | None = None,
     ) -> Json:
-        """Register a query, or replace the one of this name.
+        """Register a query, or replace the query of this name.
 
         Args:
             name: Its name.
@@ -346,8 +346,8 @@ class Client:
 
         Args:
             name: Its name.
-            drain: Finish its partial matches first, for this duration (`30s`) at most; the empty
-                text: until they have ended. None: remove it at once.
+            drain: First finish its partial matches, for at most this duration (`30s`); an empty
+                text means until they have ended. None: remove it at once.
         """
         self._ask(_remove_query(name, drain))
 
@@ -364,10 +364,11 @@ class Client:
             stream: The name or the IRI of the stream.
             data: The events in an RDF syntax.
             media_type: The syntax.
-            skip: Whether malformed statements are left out (N-Quads, N-Triples).
+            skip: Whether malformed statements are skipped (N-Quads, N-Triples).
 
         Returns:
-            What became of them: they are durable. While the server is busy, this waits.
+            The numbers of accepted, late and rejected events, which are durable. While the server
+            is busy, this waits.
         """
         while True:
             try:
@@ -378,7 +379,7 @@ class Client:
             time.sleep(RETRY_SECONDS)
 
     def watermark(self, stream: str, moment: float | str) -> None:
-        """Say that no event of a stream comes before a time: seconds, or a date."""
+        """Declare that no event of a stream before a time will arrive: seconds, or a date."""
         self._ask(_watermark(stream, moment))
 
     def streams(self) -> list[Json]:
@@ -416,8 +417,8 @@ class Client:
         Args:
             query: The query.
             graph: The event in Turtle.
-            at: Its time, where the graph has none.
-            stream: The name or the IRI of its stream, where the query reads several.
+            at: Its time, if the graph has none.
+            stream: The name or the IRI of its stream, if the query reads several.
         """
         return self._json(_why_event(query, graph, at, stream))
 
@@ -429,7 +430,7 @@ class Client:
         Args:
             query: The query.
             start: `now`, or `oldest`: with the replay buffer.
-            after: The id of the last match that is known.
+            after: The id of the last match received.
             limit: The number of matches after which it ends.
         """
         subscription = _Subscription(query, start, after, limit)

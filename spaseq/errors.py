@@ -53,7 +53,7 @@ class SpaseqError(Exception):
 
 
 class ArgumentError(SpaseqError, TypeError):
-    """An argument has a type that is not accepted; names the argument and what it may be."""
+    """An argument has a type that is not accepted; names the argument and the accepted types."""
 
 
 def kind_of(value: object) -> str:
@@ -199,7 +199,7 @@ class LimitExceeded(SpaseqError):
 
 
 class ChangeError(SpaseqError):
-    """A query cannot be added to a run, replaced or removed; the run is as before."""
+    """A query cannot be added to a run, replaced or removed; the run is unchanged."""
 
 
 class RunFailed(SpaseqError):

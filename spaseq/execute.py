@@ -100,29 +100,29 @@ def run(
             of its file.
         time_column: The column of times, of rows whose mapping leaves `?_time` unbound.
         workers: The threads that match, 2 by default. A query over one stream of large files whose
-            matches share a key is divided among them by that key (`explain` says which); all
-            others have one. Another thread reads files ahead. With 1, nothing is read ahead.
+            matches share a key is divided among them by that key (`explain` names it); all other
+            queries have one. Another thread reads files ahead. With 1, nothing is read ahead.
         at_end: `close`: the end of all streams closes every window; matches of windows that a
             stream had not passed are `closed_by_end`. `open`: such matches are not returned.
         framing: How statements are cut into events: `auto`, `graph`, `message`, `subject`,
             `dataset`, `member` or `triples:N` (docs/formats.md).
-        syntax: The syntax of files, such as `trig` or `csv`, instead of that of the extension.
+        syntax: The syntax of files, such as `trig` or `csv`, instead of the extension's syntax.
         time_predicate: The IRI of the predicate of timestamps, or a path of predicates.
         unit: The unit of times that are plain numbers: `s`, `ms` or `us`.
         time_precision: How to treat a time finer than a microsecond: `error`, `truncate`, `round`.
-        lateness: How late an event may be and still be put in order: a timedelta, a text such as
-            `"10s"`, or a number of seconds. Later events are counted and left out. By default
-            streams are in order, and an event that is not is an error.
+        lateness: How late an event may be and still be reordered: a timedelta, a text such as
+            `"10s"`, or a number of seconds. Events that are later are counted and dropped. By
+            default streams are in order, and an event out of order is an error.
         on_error: Whether a malformed statement or event ends the run (`stop`) or is logged and
-            left out (`skip`).
-        arrival_time: Whether the time of an event is that of its arrival.
+            skipped (`skip`).
+        arrival_time: Whether the time of an event is its arrival time.
         clock: For `arrival_time`: returns microseconds since 1970-01-01T00:00:00Z.
         contexts: Files that replace remote JSON-LD contexts, by URL; "" is for every other one.
         reuse_graph_names: Whether a graph name that occurs again with a time is another event.
         event_metadata: Whether statements about the name of an event belong to it.
 
     Returns:
-        A `Result`. Nothing is read before its first match is asked for.
+        A `Result`. Nothing is read before its first match is requested.
 
     Raises:
         ArgumentError: immediately, for an argument of a type that is not accepted.

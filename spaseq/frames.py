@@ -48,13 +48,13 @@ def match(
             batches. Its rows are in time order, unless `lateness` is given.
         query: A compiled program, or one or several queries as for `spaseq.compile`, over one
             stream. A program is picklable, so that it can be sent to workers.
-        map: The mapping that makes an event of each row; without it, the table has the columns
+        map: The mapping from rows to events; without it, the table has the columns
             `time`, `graph` and perhaps `name`.
         time_column: The column of times, of rows whose mapping leaves `?_time` unbound.
         columns: The columns of the result, as for `Result.to_arrow`.
-        types: The types of columns, as for `Result.to_batches`. Give those of the variables if
-            several results are to be joined: without, a variable that no match of a partition binds
-            is text.
+        types: The types of columns, as for `Result.to_batches`. Give the types of variables if you
+            concatenate several results: otherwise, a variable that no match of a partition binds is
+            text.
         size: The number of rows of a batch of the result.
         options: Other arguments of `spaseq.run`, such as `kb`, `bind` and `lateness`.
 
@@ -65,8 +65,8 @@ def match(
         ArgumentError: for an argument of a type that is not accepted.
         QueryError: if a query or the mapping is invalid.
         SpaseqError: if the queries read several streams, or the table has neither a mapping nor
-            the columns of events. And the errors of `spaseq.run`, up to the first batch at once,
-            later ones from the reader.
+            the columns of events. The errors of `spaseq.run` are raised immediately up to the first
+            batch, and later by the reader.
 
     Example:
         >>> from spaseq.frames import match

@@ -136,7 +136,8 @@ class Program(CompiledQueries):
                 that queries about any triples can be added to the run.
             share: Whether queries that differ in constants, in their last steps, or in what they
                 select, are evaluated as one (see `explain`) until some query is replaced, removed
-                or bound. Limits and `entail` are for each query, so with them none are.
+                or bound. With limits or `entail`, which apply to each query, they are evaluated
+                separately.
 
         Raises:
             KbError: if the knowledge base cannot be read.
@@ -187,7 +188,7 @@ class Program(CompiledQueries):
         The blob includes bound variables and entailment. The knowledge base, the limits,
         `time_precision`, `prune` and `share` are not part of it; the arguments are those of
         `start`. If the queries of the saved run were changed, the program must have them in the
-        order of `Run.program`: those that were added come last.
+        order of `Run.program`: added queries come last.
 
         Args:
             blob: What `Run.save` returned.
@@ -295,7 +296,7 @@ class Program(CompiledQueries):
         return to_dot(self)
 
     def to_mermaid(self) -> str:
-        """The automata as a flow chart of Mermaid.
+        """The automata as a Mermaid flow chart.
 
         Example:
             >>> print(program.to_mermaid())
@@ -305,7 +306,7 @@ class Program(CompiledQueries):
         return to_mermaid(self)
 
     def to_svg(self) -> str:
-        """The automata as an SVG image, whose colours follow those of the page around it.
+        """The automata as an SVG image, whose colours follow the page around it.
 
         Example:
             >>> Path("query.svg").write_text(program.to_svg())

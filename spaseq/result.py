@@ -51,9 +51,9 @@ class Result:
 
     In a table, a match is a row. Its columns are `query` (if there are several queries), `start`
     and `end`; a column for each variable of the SELECT; `graph` (N-Triples) for a CONSTRUCT,
-    `boolean` for an ASK, and `results` for a query with GROUP. With `columns` you choose among
-    these and `id`, `events` and `bindings`. A variable whose name another column has gets an
-    underscore behind it. docs/python.md shows the types.
+    `boolean` for an ASK, and `results` for a query with GROUP. `columns` selects among these and
+    `id`, `events` and `bindings`. A variable with the name of another column gets an underscore at
+    the end. docs/python.md shows the types.
 
     Example:
         >>> with spaseq.run(query, streams={"trades": "trades.nq"}) as result:
@@ -158,10 +158,10 @@ class Result:
 
     @property
     def run(self) -> Run:
-        """The run that makes the matches.
+        """The run that finds the matches.
 
         Raises:
-            SpaseqError: if several threads have divided the events among runs of their own.
+            SpaseqError: if several threads divide the events among separate runs.
         """
         if self._divided is not None:
             raise SpaseqError(
@@ -267,8 +267,8 @@ class Result:
     def plot(self, most: int = 500) -> Picture:
         """A time line of the matches that have not been read, as SVG.
 
-        It is a bar for each match, from its first to its last event. A notebook shows the picture;
-        its `save` writes a file, and `str` is the text. The result is read to its end.
+        Each match is a bar from its first to its last event. A notebook shows the picture; `save`
+        writes it to a file, and `str` returns its text. The result is read to its end.
 
         Args:
             most: The number of matches to show; a note counts the others.
@@ -304,10 +304,10 @@ class Result:
             types: The types of some columns, instead of those of the first batch.
 
         Raises:
-            ArgumentError: immediately, for a size that is no positive number.
+            ArgumentError: immediately, for a size that is not a positive number.
             SpaseqError: immediately, for an unknown column, without pyarrow, and if the result has
-                been read; while iterating, for a value that its column cannot represent. And all
-                errors of iterating over the matches, after the rows before them.
+                been read; while iterating, for a value that its column cannot represent. Errors of
+                iterating over the matches are raised after the rows before them.
 
         Example:
             >>> for batch in spaseq.run(query, streams).to_batches(10_000):
@@ -405,7 +405,7 @@ class Result:
         columns: Sequence[str] | None = None,
         types: Mapping[str, pa.DataType] | None = None,
     ) -> pa.Table:
-        """The matches as a table of pyarrow, whose types fit all of them.
+        """The matches as a pyarrow table, whose types fit all matches.
 
         Args:
             columns: The columns, in order; by default those that the class names.

@@ -141,9 +141,9 @@ class Run:
             The matches that are certain after the event.
 
         Raises:
-            ArgumentError: if the stream is named by something else than text or an IRI.
-            EventError: for an unknown stream, a time or graph that is none, or an event whose
-                timestamp is closed. This error and the one above leave the run unchanged.
+            ArgumentError: if the name of the stream is neither text nor an IRI.
+            EventError: for an unknown stream, an invalid time or graph, or an event whose timestamp
+                is closed. This error and the one above leave the run unchanged.
             LimitExceeded: beyond a limit of the run, which has failed then.
             RuntimeError: if another thread uses the run.
 
@@ -403,7 +403,7 @@ class Run:
             The matches that become certain.
 
         Raises:
-            EventError: for a time that is none, or of another kind than those of the events.
+            EventError: for an invalid time, or a time of another kind than the times of the events.
 
         Example:
             >>> run.advance("2026-01-05T13:00:00Z")
@@ -433,8 +433,8 @@ class Run:
 
         Args:
             close: The end of input closes every window, and the run accepts no more events. Matches
-                that this closes are `closed_by_end`. False: what waits for its window, or for the
-                end of an instant, stays waiting; `save` writes it, and a resumed run continues.
+                that this closes are `closed_by_end`. False: waiting matches and events keep
+                waiting; `save` stores them, and a resumed run continues with them.
 
         Returns:
             The matches that become certain.
@@ -475,7 +475,7 @@ class Run:
 
     @alone
     def add(self, name: str, program: CompiledQueries, *, new_streams: bool = False) -> None:
-        """Add a query, which sees the events from now on; the others continue.
+        """Add a query, which sees only later events; the others continue.
 
         Variables that are bound in the run are bound in the query as well. Matches of the last
         event must have been consumed.
@@ -483,7 +483,7 @@ class Run:
         Args:
             name: Its name, for matches, `remove` and `replace`.
             program: A program of one query.
-            new_streams: Whether it may read streams that the run does not have.
+            new_streams: Whether the query may read streams that the run does not have.
 
         Raises:
             ChangeError: if the run lacks a stream of the query, has its name already, or has a
@@ -508,17 +508,17 @@ class Run:
         *,
         new_streams: bool = False,
     ) -> None:
-        """Replace a query by another one in its place.
+        """Replace a query with another one in the same position.
 
         Args:
             name: The name of both.
             program: A program of one query.
-            state: `fresh`: the new query begins without partial matches. `keep`: it continues those
-                of the old one, which must have the same automaton, registers, window and choice of
-                matches. Projections, constants of filters and what graph patterns match may
-                differ; partial matches stay as they were found. `drain`: the new query begins
-                without, and the old one continues its own beside it until they have ended; its
-                matches have the name of the query as before (see `remove`).
+            state: `fresh`: the new query begins without partial matches. `keep`: it continues the
+                partial matches of the old query, which must have the same automaton, registers,
+                window and selection of matches. Projections, constants in filters and graph
+                patterns may differ; existing partial matches do not change. `drain`: the new query
+                begins without partial matches, and the old one continues until its partial matches
+                have ended; its matches keep the name of the query (see `remove`).
             new_streams: As for `add`.
 
         Raises:
@@ -540,9 +540,9 @@ class Run:
         Args:
             name: Its name.
             drain: Whether the query first continues its partial matches until they have ended, by a
-                match or with their window. Meanwhile it begins no others, it is one of `draining`,
-                and its name is free. Without a window of time it may remain forever: remove it
-                again, by the name in `draining`. The last query of a run remains.
+                match or with their window. Meanwhile it starts no new ones, `draining` lists it,
+                and its name is free. Without a time window it may remain forever: remove it again,
+                by the name in `draining`. The last query of a run remains.
 
         Raises:
             ChangeError: if there is no such query, if it is the only one (without `drain`), or if
@@ -563,7 +563,7 @@ class Run:
 
     @alone
     def bind(self, **values: object) -> None:
-        """Change the values of variables; queries keep partial matches, or drain with the old ones.
+        """Change the values of variables; queries keep partial matches, or drain with old values.
 
         Args:
             values: Variable name → term or plain Python value, as for `Program.bind`. The variables
@@ -600,7 +600,7 @@ class Run:
 
     @alone
     def divide(self) -> None:
-        """Evaluate each query on its own from now on; see `share` of `Program.start`.
+        """Evaluate each query separately from now on; see `share` of `Program.start`.
 
         Example:
             >>> run.divide()
@@ -610,7 +610,7 @@ class Run:
 
     @alone
     def close(self) -> None:
-        """End the run without its end of input: release connections, accept no more events.
+        """End the run without the end of input: release connections, accept no more events.
 
         The end of a `with` block does this. Matches that wait for their windows are not returned;
         `finish` returns them. Closing a run that has ended does nothing.

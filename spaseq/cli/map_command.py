@@ -125,7 +125,7 @@ def _suggest(files: Sequence[str], format_: str | None) -> None:
     from spaseq.io.rows.suggest import suggest
 
     if len(files) != 1:
-        raise click.UsageError("--suggest examines one file")
+        raise click.UsageError("--suggest takes one file")
     arguments.check_file(files[0], "--suggest")
     reports.output(suggest(files[0], format_).rstrip("\n"))
 

@@ -50,7 +50,7 @@ def facts_of(graph: Any, scope: str) -> tuple[Fact, ...]:
         except ValueError as error:
             raise EventError(f"{item!r} holds a term that RDF does not know: {error}") from error
         if isinstance(subject, ox.Literal | ox.Triple) or not isinstance(predicate, ox.NamedNode):
-            raise EventError(f"{item!r} is no RDF triple: look at its subject and predicate")
+            raise EventError(f"{item!r} is not an RDF triple: look at its subject and predicate")
         facts[(subject, predicate, object_)] = None
     return tuple(facts)
 

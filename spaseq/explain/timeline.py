@@ -74,7 +74,7 @@ def plot(matches: Iterable[Match | Mapping[str, Any]], most: int = MOST) -> Pict
         most: The number of matches to show; a note counts the others.
 
     Raises:
-        InputError: for an object that is no match, and if some times are dates and others numbers.
+        InputError: for an object that is not a match, and if dates and numbers are mixed as times.
 
     Example:
         >>> spaseq.plot(spaseq.run(query, streams)).save("matches.svg")

@@ -33,8 +33,8 @@ class Endpoint:
         rows: The maximum number of solutions in one answer.
         size: The maximum number of bytes in one answer.
         batch: The maximum number of values in one request.
-        prefetch: The maximum number of values in one request that no event needs yet, but that
-            partial matches hold and whose next step may need; 0 disables prefetching.
+        prefetch: The maximum number of values in one request that come from partial matches and
+            that no event needs yet; 0 disables prefetching.
         cache: The maximum number of values whose solutions are cached.
         keep: Seconds until cached solutions expire.
         keep_absent: Seconds until the cached absence of solutions expires.

@@ -42,7 +42,7 @@ class AsyncResult:
     """The matches of one call of `spaseq.arun`: a `Result` for asyncio.
 
     `async for` yields each match as soon as it is certain. `to_arrow`, `to_pandas`, `to_polars` and
-    `to_batches` take the arguments of those of `Result`. Use it with `async with`, or call
+    `to_batches` take the same arguments as in `Result`. Use it with `async with`, or call
     `aclose`, if you do not read it to the end.
 
     Example:

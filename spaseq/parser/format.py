@@ -359,7 +359,7 @@ class _Writer:
                 return f"PREV(?{variable.name}{second})"
             case ast.Var() | ast.Iri() | ast.Literal() | ast.TripleTerm():
                 return self.term(expression)
-        raise TypeError(f"{type(expression).__name__} is no expression")
+        raise TypeError(f"{type(expression).__name__} is not an expression")
 
     def _list(self, expressions: tuple[ast.Expr, ...], indent: str = "") -> str:
         return f"({', '.join(self.expression(each, _OR, indent) for each in expressions)})"

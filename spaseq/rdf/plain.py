@@ -155,7 +155,7 @@ def value_of(thing: object) -> Value:
         return double(thing)
     if isinstance(thing, Decimal):
         if not thing.is_finite():
-            raise ValueError(f"{thing} is no xsd:decimal")
+            raise ValueError(f"{thing} is not an xsd:decimal")
         return decode(ox.Literal(format(thing, "f"), datatype=XSD_DECIMAL))
     if isinstance(thing, LangString):
         return decode(tagged_literal(str(thing), thing.tag))

@@ -42,10 +42,10 @@ _REGISTERED: dict[str, Registered] = {}
 def function(iri: str, *, terms: bool = False, vectorized: bool = False) -> Callable[[_F], _F]:
     """Register the decorated callable as the function that queries call by this IRI.
 
-    A query calls it as `<iri>(…)`, with arguments by position. It must depend on its arguments
-    alone: a run may remember a result, and may call it for events that end in no match. An argument
+    A query calls it as `<iri>(…)`, with arguments by position. Its result must depend only on its
+    arguments: a run may cache results, and may call it for events that end in no match. An argument
     without a value is an error before the call. A call that raises an exception, or returns None,
-    is an error in the sense of SPARQL: a filter is false, and a variable of BIND is unbound.
+    is a SPARQL error: a filter is false, and a variable of BIND is unbound.
     `Run.stats` counts the exceptions, with the first message.
 
     Args:

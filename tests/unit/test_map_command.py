@@ -261,7 +261,7 @@ def test_suggestions_for_tables_without_rows(text: str, shell: Shell) -> None:
     ("arguments", "message"),
     [
         ("map trades.rq", "name a mapping and a file, or use --suggest FILE"),
-        ("map --suggest trades.csv trades.rq", "--suggest examines one file"),
+        ("map --suggest trades.csv trades.rq", "--suggest takes one file"),
         ("map --suggest none.csv", "none.csv: there is no such file (named by --suggest)"),
         ("map trades.rq none.csv", "none.csv: there is no such file"),
         ("map none.rq trades.csv", "the mapping none.rq cannot be read: No such file"),

@@ -299,5 +299,5 @@ class _Checking:
             refuse("chained", "is not how a chain of this query is joined")
         for weight in weights[1:7]:
             if not (math.isfinite(weight) and 0 <= weight <= _WEIGHT_MAX):
-                refuse("chained", f"{weight} is no weight")
+                refuse("chained", f"{weight} is not a weight")
         wholes(weights[7:], "chained", -1, max(self.now, 0))

@@ -241,7 +241,7 @@ class GraphCheck:
         place = self.automaton.places[label.place]
         if before is None:
             if not place.start:
-                refuse(where, "begins a match in a place that is no start")
+                refuse(where, "begins a match in a place that is not a start")
             return
         # A deadline has the instant of the last event up to it.
         most = label.instant if self.is_deadline(label) else label.instant - 1

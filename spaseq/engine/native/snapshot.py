@@ -423,7 +423,7 @@ class CellCheck:
     def stamp(self, cell: int, where: str) -> None:
         """Check the literal of a time."""
         if not isinstance(self._term(cell, where), ox.Literal | None):
-            refuse(where, "has a time that is no literal")
+            refuse(where, "has a time that is not a literal")
 
     def register(self, register: Register, cell: object, where: str) -> None:
         """Check the value of a register of a partial match."""

@@ -60,7 +60,7 @@ class NumericCode(NamedTuple):
 
 
 def numeric_code(code: ExpressionCode) -> NumericCode | None:
-    """The condition in steps; None if it is no condition over numbers.
+    """The condition in steps; None if it is not a condition over numbers.
 
     A condition that neither computes nor orders has no steps: the machine compares equal terms
     by their numbers, whatever the datatype.

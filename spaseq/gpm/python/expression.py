@@ -99,7 +99,7 @@ class ExpressionCompiler:
             case ast.Call(name) if name not in _TRUTHS:
                 return self._call(expr)
             case ast.Aggregate() | ast.Prev():
-                raise TypeError(f"{type(expr).__name__} is no expression over a row")
+                raise TypeError(f"{type(expr).__name__} is not an expression over a row")
         truth = self.truth(expr)
 
         def value_of_truth(env: Env, scope: Scope) -> Value | None:

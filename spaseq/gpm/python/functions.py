@@ -305,7 +305,7 @@ def _implementation(entry: Builtin) -> Callable[..., Any]:
     module, _, name = entry.python.partition(".")
     found = _MODULES.get(module, {}).get(name)
     if not callable(found):
-        raise ImportError(f"{entry.name} names {entry.python!r}, which is no function")
+        raise ImportError(f"{entry.name} names {entry.python!r}, which is not a function")
     return found  # type: ignore[no-any-return]
 
 

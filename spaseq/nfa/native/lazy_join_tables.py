@@ -98,7 +98,7 @@ def eager_because(plan: QueryPlan, automaton: Automaton) -> str | None:
         return "the rule lazy_join is disabled"
     steps = _chain(automaton)
     if steps is None or plan.units or any(r.kind != "value" for r in plan.registers):
-        return "it is no chain of single graph patterns under :"
+        return "it is not a chain of single graph patterns under :"
     if not CHAIN_MIN_STEPS <= len(steps) <= CHAIN_MAX_STEPS:
         return f"it has not {CHAIN_MIN_STEPS} to {CHAIN_MAX_STEPS} steps"
     if plan.emit == "STRICT":

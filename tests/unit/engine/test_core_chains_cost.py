@@ -290,9 +290,9 @@ def test_explain_says_how_rows_are_joined_and_what_came_of_it() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (chain("A ; B : C"), "no chain of single graph patterns under :"),
-        (chain("A : B+ : C"), "no chain of single graph patterns under :"),
-        (chain("A : !C : B : C"), "no chain of single graph patterns under :"),
+        (chain("A ; B : C"), "not a chain of single graph patterns under :"),
+        (chain("A : B+ : C"), "not a chain of single graph patterns under :"),
+        (chain("A : !C : B : C"), "not a chain of single graph patterns under :"),
         (chain(clauses="WITHIN UNBOUNDED"), "without a window"),
         (chain(clauses="WITHIN 9 SECONDS EMIT STRICT"), "EMIT STRICT"),
         (chain(gpms={"C": "{ ?l :c ?z FILTER EXISTS { ?e :o ?x } }"}), "looks at the event"),
