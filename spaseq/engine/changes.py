@@ -463,7 +463,7 @@ def forget_unused(run: Evaluation) -> None:
 
 
 def rebound(evaluation: Evaluation, like: CompiledQueries, values: Mapping[str, object]) -> Change:
-    """The change that gives bound variables other values, which the run then remembers.
+    """The change that gives bound variables other values, which the run stores.
 
     Args:
         evaluation: The run; the caller restores `bound` if the change fails.

@@ -265,7 +265,7 @@ class SavedState:
         return saved_templates(program, self.shares)
 
     def apart(self, program: CompiledQueries) -> set[int]:
-        """The numbers of queries whose state is another one than that of an equal query before.
+        """The numbers of queries whose state differs from the state of an earlier equal query.
 
         That is so if a query was added to the run after the other one.
         """

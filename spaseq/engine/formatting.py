@@ -1,4 +1,4 @@
-"""Makers that write the matches of a run, in place of those that make objects.
+"""Makers that write the matches of a run instead of creating objects.
 
 A sink gives a run a block and a function that makes a maker for a query
 (`Evaluation.format_with`). A query whose matches the core does not make one by one has no such

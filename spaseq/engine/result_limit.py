@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Span:
-    """A span of time of one value: when it began, in microseconds, and what it has given."""
+    """A span of time of one value: its start in microseconds, and the number of its results."""
 
     begin: int
     given: int

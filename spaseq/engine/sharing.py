@@ -274,7 +274,7 @@ def assembled(
 ) -> SharedProgram:
     """A program with some templates, which are `compiled` in their order.
 
-    Templates whose automaton is another one than that of their queries are left out.
+    Templates whose automaton differs from the automaton of their queries are omitted.
     """
     first = len(public.patterns)
     order: list[tuple[int, CompiledQuery, Template | None]] = []

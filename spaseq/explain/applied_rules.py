@@ -24,7 +24,7 @@ _PARTS = {
 
 
 def applied_rules(query: CompiledQuery) -> dict[str, int]:
-    """By rule, the number of parts of a query that it applies to; rules without any are left out.
+    """By rule, the number of parts of a query that it applies to; rules without any are omitted.
 
     The tables of the query are made once more: cost linear in the automaton.
     """

@@ -30,7 +30,7 @@ class WaitingGroup:
     Args:
         number: The place in the automaton.
         place: Its number and label, as `explain` shows it.
-        registers: Name → term; a register that holds no term is left out.
+        registers: Name → term; a register without a term is omitted.
         earliest: The first event of its oldest member.
         latest: The first event of its youngest member.
         until: When its youngest member leaves the window; None if no window ends.

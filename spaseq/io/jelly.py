@@ -7,8 +7,8 @@ cuts a stream into frames and makes each row a quad of pyoxigraph, under the rul
 enforces for every other syntax.
 
 Invariant: a frame that cannot be decoded has no statements and ends the file, because later frames
-refer to its tables. A decoded statement that is no RDF (an IRI with a space, a literal as a
-subject) is left out alone, since the tables are still valid. Memory: one frame. The statements of a
+refer to its tables. Only a decoded statement that is not RDF (an IRI with a space, a literal as a
+subject) is skipped, since the tables are still valid. Memory: one frame. The statements of a
 frame are yielded before the next frame is read.
 
 Source: Jelly-RDF specification 1.1, https://w3id.org/jelly/dev/specification/serialization

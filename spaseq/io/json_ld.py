@@ -10,7 +10,7 @@ that the option `contexts` names; a context is never fetched. NGSI-LD's own cont
   prov:generatedAtTime: the latest `observedAt` of its attributes, else the notification's
   `notifiedAt`.
 
-A malformed line is left out alone; a malformed document ends its file.
+Only a malformed line is skipped; a malformed document ends its file.
 
 Source: W3C, *JSON-LD 1.1*; ETSI GS CIM 009, *NGSI-LD API*, sections 5.2 and 5.3.
 """

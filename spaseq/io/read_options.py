@@ -163,7 +163,7 @@ class ReadOptions:
 
 @dataclass(slots=True)
 class Counters:
-    """Counts of one source: events yielded, statements read, and what was left out."""
+    """Counts of one source: events yielded, statements read, and everything that was skipped."""
 
     events: int = 0
     statements: int = 0

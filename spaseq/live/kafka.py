@@ -1,7 +1,7 @@
 """Kafka: what the source and the sink share, and the options of their URLs.
 
-`kafka://[user:password@]host:port[,host:port]/topic`. The client is librdkafka, which connects
-again by itself.
+`kafka://[user:password@]host:port[,host:port]/topic`. The client is librdkafka, which reconnects
+automatically.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A Linked Data Event Stream → messages: one member, one message, in ascending order of time.
 
-The source follows the relations between pages. A member is passed on when no page that has not been
-read can have an earlier one, which the relations over the path of timestamps say. Pages that the
+The source follows the relations between pages. A member is passed on when, by the relations over
+the path of timestamps, no unread page can have an earlier one. Pages that the
 server calls immutable are read once; the others are read again and again.
 
 The position is the time of the last member, with the members of that time and of the pages that may

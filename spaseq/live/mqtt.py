@@ -1,7 +1,7 @@
 """MQTT 5: what the source and the sink share.
 
 `mqtt://[user:password@]host[:port]/topic`; a topic may have the wildcards `+` and `#`. The client
-is paho-mqtt, which connects again by itself and keeps the session meanwhile. It can be made to wait
+is paho-mqtt, which reconnects automatically and keeps the session. It can be made to wait
 while the queries are slow; clients with queues of their own drop messages then.
 """
 

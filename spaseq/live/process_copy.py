@@ -2,7 +2,7 @@
 
 The process forks: the copy shares the memory, page by page, until one of the two changes it. So the
 run pauses for the copy of the page tables (a few milliseconds for each 100 MB), however long it
-takes to encode, write and sync the state. The copy writes a file of its own name; this process
+takes to encode, write and sync the state. The copy writes a file under another name; this process
 gives it the name of a checkpoint, so a copy that has lost its parent changes nothing.
 
 The copy has no other threads. It only reads the state, writes the file and exits, without running

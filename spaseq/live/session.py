@@ -306,7 +306,7 @@ class Session:
         )
 
     def _shapes(self, continued: Sequence[Continued]) -> tuple[list[Shape], list[str]]:
-        """The results of the queries, and the names of those that drain with other results."""
+        """The results of the queries, and the names of draining queries with other results."""
         found: dict[str, Shape] = {}
         differing = []
         for program in (self._program, *(each.program for each in continued)):

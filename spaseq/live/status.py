@@ -151,7 +151,7 @@ class StatusTaker:
         self._begun = time.monotonic()
 
     def _look_at_queries(self) -> None:
-        """Name the places of the queries, which come and go."""
+        """Name the places of the queries, which may change."""
         run = self._coordinator.run.evaluation
         if self._queries is run.queries:
             return

@@ -6,7 +6,7 @@ of all streams that are not idle.
 
 The position is that of the events that the run has processed. It consists of a restart point of
 the reader (`spaseq.io.pushed`) at or before the first unprocessed event, and of the events after it
-that were processed: they are read again, and left out. Under `lateness` an event may be processed
+that were processed: they are read again, and skipped. Under `lateness` an event may be processed
 before an earlier one, so the numbers of the unprocessed ones are listed.
 
 Cost: without lateness, constant per chunk. With lateness, logarithmic in the events waiting, in

@@ -78,7 +78,7 @@ class Body:
         data: Its bytes.
         media_type: Its media type.
         framing: `auto`, `graph` or `message`: how it is cut into events.
-        skips: Whether malformed statements are left out (N-Quads and N-Triples).
+        skips: Whether malformed statements are skipped (N-Quads and N-Triples).
         arrived: When it arrived, in microseconds since 1970.
     """
 
@@ -105,7 +105,7 @@ class Body:
 
 @dataclass(slots=True)
 class ReadBody:
-    """The events of a body, and what was left out."""
+    """The events of a body, and what was skipped."""
 
     batch: EventBatch | None
     rejected: int

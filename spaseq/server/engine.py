@@ -168,7 +168,7 @@ class Engine:
         return Machine(self.run_settings, self.kb_folder, self.board.add)
 
     def _rewound(self, begins: Mapping[str, int], generations: Mapping[str, int | None]) -> Machine:
-        """A machine without a state, whose matches are left out as far as they are there.
+        """A machine without a state; matches that were already published are omitted.
 
         Args:
             begins: Query → the number of its first match behind the checkpoint.

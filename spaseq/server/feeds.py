@@ -7,8 +7,8 @@ the last record, and all chunks before it are decoded again to the same events.
 **Continuing at a checkpoint.** A document may be read to the middle of an event, and events of
 earlier chunks may wait for other streams. A restart point of the decoder (`spaseq.live.decoders`)
 and the bytes of the open event are all that is needed to continue. If no event waits, a checkpoint
-has those of the moment. Otherwise it has the newest ones behind which all waiting events come; the
-records from there on are decoded again, and of their events only those that waited are taken.
+has those of the moment. Otherwise it has the newest ones that precede all waiting events; the later
+records are decoded again, and only the events that waited are used.
 
 The decoder belongs to the dictionary of a run. When the server has another run, the feed makes
 another decoder, which reads the open event again.
@@ -124,7 +124,7 @@ class Feed:
 
     @property
     def rejected(self) -> int:
-        """The number of malformed statements and messages left out since the start."""
+        """The number of malformed statements and messages skipped since the start."""
         return self._reader.counters.skipped
 
     # ------------------------------------------------------------ reading

@@ -1,6 +1,6 @@
 """The HTTP protocol with what uvicorn does not have: limits on slow heads, on dead peers, and on
-connections, of which the server refuses new ones instead of requests of those that are there; and
-outlets, by which answers without an end are written without a task.
+connections, of which the server refuses new ones instead of requests on existing ones; and outlets,
+which write endless answers without a task.
 """
 
 from __future__ import annotations

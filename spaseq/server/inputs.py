@@ -3,7 +3,7 @@
 An event waits until every other stream that is not idle has reached its time; with `--lateness`
 also until its own stream is so much further. Then it is released to the runs, in the order of
 time. An event before the time that a run has reached, or further behind its stream than the
-lateness, is late: it is counted and reported, and left out.
+lateness, is late: it is counted and reported, but not matched.
 
 Cost: see `spaseq.server.waiting`; Python code of constant size for a batch in order.
 """

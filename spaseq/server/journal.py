@@ -208,7 +208,7 @@ class Journal:
     def snapshot(self) -> Iterator[Record]:
         """The records up to the last `flush`, for another thread than the engine's.
 
-        Files that are removed meanwhile are left out.
+        Files that are removed meanwhile are ignored.
         """
         for first in list(self._firsts):
             with suppress(FileNotFoundError), open(self._path(first), "rb") as file:

@@ -566,7 +566,7 @@ class Machine:
         """No event of a stream comes before a time.
 
         Raises:
-            Problem: for another kind of time than that of the events.
+            Problem: for a time of another kind than the times of the events.
         """
         self.check_domain(domain)
         stream.is_idle = False

@@ -1,4 +1,4 @@
-"""`/v1/queries`: standing queries come, change, pause and go."""
+"""`/v1/queries`: standing queries are added, changed, paused and removed."""
 
 from __future__ import annotations
 

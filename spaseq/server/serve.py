@@ -27,7 +27,7 @@ from spaseq.server.urls import AllowedUrls
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `spaseq serve` is told; the command line describes each."""
+    """The options of `spaseq serve`; its help describes each."""
 
     host: str = "127.0.0.1"
     port: int = 8642

@@ -1,4 +1,4 @@
-"""Validation: can plain data be the state of an automaton (`spaseq.nfa.state`)?
+"""Validation of plain data as the state of an automaton (`spaseq.nfa.state`).
 
 The core uses positions, addresses and row widths without checks. Validation therefore compares each
 of them with the automaton and with the rest of the state. An accepted state can lead to matches of

@@ -294,7 +294,7 @@ def union(parts: Sequence[Node]) -> Node:
 
 
 def align(node: Node, schema: tuple[str, ...]) -> Node:
-    """The same solutions over another list of columns; columns left out are dropped."""
+    """The same solutions over another list of columns; omitted columns are dropped."""
     if node.schema == schema:
         return node
     place = {name: column for column, name in enumerate(node.schema)}
