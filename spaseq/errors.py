@@ -1,8 +1,8 @@
 """The exceptions of the package: one root class, and one class for each kind of failure.
 
 An error about a query is a list of `Diagnostic`s: a position in the text, a message, a hint and
-optionally a second position. Tools read these fields; people read the text that `render` makes
-of them, with carets under the position.
+optionally a second position. Tools read these fields; people read the text that `render` writes
+for them, with carets under the position.
 """
 
 from __future__ import annotations
