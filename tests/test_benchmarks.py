@@ -303,11 +303,12 @@ def test_many_queries() -> None:
     )
     title, _, *rows = text.splitlines()
     assert title.startswith("1,000 events")
-    assert len(rows) == 15
+    assert len(rows) == 17
     assert rows[0].startswith("1 query, wants 1 event in 10 ")
     found = {row[:38].strip(): int(row.split()[-3].replace(",", "")) for row in rows}
     assert found["20 queries equal to it"] == 20 * found["1 query, few matches"]
     assert found["20 queries of a sensor each"] > found["1 query of one sensor"]
+    assert found["20 queries with its prefix"] > found["1 query with a prefix"]
 
 
 def test_window_memory() -> None:
