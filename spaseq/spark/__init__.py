@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spaseq.spark.streaming import match_stream as match_stream
     from spaseq.spark.types import typed as typed
 
-_OLDEST = (4, 2)
+_OLDEST = (4, 1)
 _MODULES = {
     "SingleTaskWarning": "batch",
     "condition": "conditions",
@@ -93,7 +93,7 @@ def _check_version() -> None:
     if tuple(map(int, re.findall(r"\d+", pyspark.__version__)[:2])) < _OLDEST:
         raise SpaseqError(
             f"spaseq.spark needs PySpark {_OLDEST[0]}.{_OLDEST[1]} or later, and this is "
-            f"{pyspark.__version__}, whose Python data sources cannot limit the batches of a stream"
+            f"{pyspark.__version__}, whose DataFrames have no repartitionById"
         )
 
 

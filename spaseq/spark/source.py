@@ -26,12 +26,6 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     InputPartition,
 )
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxFiles,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from spaseq.errors import InputError, SpaseqError
@@ -50,6 +44,13 @@ from spaseq.results.identity import event_digest
 from spaseq.spark import splits
 from spaseq.spark._arrow import GraphWriter, instants
 from spaseq.spark.paths import files_at, given_path, size_of
+from spaseq.spark.versions import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxFiles,
+    SupportsTriggerAvailableNow,
+    require_read_limits,
+)
 
 _MODES: Mapping[str, OnError] = {"FAILFAST": "stop", "DROPMALFORMED": "skip", "PERMISSIVE": "skip"}
 _OPTIONS = (
@@ -168,7 +169,10 @@ class RdfEvents(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The reader for `spark.readStream`."""
-        return GrowingFolder(EventOptions.parse(self.options))
+        options = EventOptions.parse(self.options)
+        if options.files_per_trigger is not None:
+            require_read_limits("maxFilesPerTrigger")
+        return GrowingFolder(options)
 
 
 class EventsReader(DataSourceReader):
@@ -212,8 +216,14 @@ class GrowingFolder(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = self._options.files_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxFiles(most)
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The files read so far that still exist, and the files of the next batch."""
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
+    ) -> dict[str, Any]:
+        """The files read so far that still exist, and the files of the next batch.
+
+        PySpark 4.1 passes no arguments: all files that exist then.
+        """
+        start = self.initialOffset() if start is None else start
         there = self._options.files()
         if self._until is not None:
             there = [path for path in there if path in self._until or path in start["files"]]

@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql import types as t
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 
 from spaseq.errors import ArgumentError, EventError
@@ -38,6 +37,7 @@ from spaseq.spark.mapped_rows import RowReader, checked, kind_of_times
 from spaseq.spark.part_run import Feeder
 from spaseq.spark.tasks import Job, shipped
 from spaseq.spark.types import spark_schema
+from spaseq.spark.versions import arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +73,7 @@ class SpaseqMatch:
         self._job = analysis.job
         self._reader = analysis.reader
         self._columns = analysis.rows
-        self._schema = to_arrow_schema(analysis.rows, timezone="UTC")
+        self._schema = arrow_schema(analysis.rows)
         self._run = analysis.job.start()
         self._feeder = Feeder(self._run)
         self._rows: list[Row] = []

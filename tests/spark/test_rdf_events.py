@@ -6,17 +6,21 @@ import gzip
 import json
 import os
 import random
+import runpy
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
+from pyspark.sql.types import StructType
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.generate import write
-from spaseq.spark.source import EventOptions, EventsReader, GrowingFolder
+from spaseq.spark import source, versions
+from spaseq.spark.source import EventOptions, EventsReader, GrowingFolder, RdfEvents
+from spaseq.spark.versions import ReadAllAvailable, ReadMaxFiles
 
 STREAM = "http://example.org/s"
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
@@ -172,6 +176,24 @@ def test_a_growing_folder(tmp_path: Path) -> None:
     (tmp_path / "0.nq").unlink()
     again = GrowingFolder(options(tmp_path, times="string"))
     assert len(again.latestOffset(second, ReadAllAvailable())["files"]) == 3
+
+
+def test_a_growing_folder_on_pyspark_4_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if this were 4.1, which has no limits and asks for the latest offset without arguments."""
+    monkeypatch.setitem(sys.modules, "pyspark.sql.streaming.datasource", None)
+    old = runpy.run_path(versions.__file__)
+    monkeypatch.setattr(source, "require_read_limits", old["require_read_limits"])
+    for number in range(3):
+        (tmp_path / f"{number}.nq").write_text("".join(lines_of(number, 3)))
+    given = {"path": str(tmp_path), "stream": STREAM, "times": "string"}
+    reader = RdfEvents(given).streamReader(StructType())
+    assert isinstance(reader, GrowingFolder)
+    latest = reader.latestOffset()
+    assert len(reader.partitions(reader.initialOffset(), latest)) == 3
+    (tmp_path / "3.nq").write_text("".join(lines_of(3, 3)))
+    assert len(reader.partitions(latest, reader.latestOffset())) == 1
+    with pytest.raises(SpaseqError, match=r"maxFilesPerTrigger needs PySpark 4\.2 or later"):
+        RdfEvents({**given, "maxFilesPerTrigger": "2"}).streamReader(StructType())
 
 
 def test_through_spark(spark: SparkSession, tmp_path: Path) -> None:

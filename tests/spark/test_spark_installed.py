@@ -35,11 +35,13 @@ def test_an_older_spark_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> 
     import spaseq.spark
 
     monkeypatch.delitem(vars(spaseq.spark), "match", raising=False)
-    monkeypatch.setattr(pyspark, "__version__", "4.1.2")
-    with pytest.raises(SpaseqError, match=r"needs PySpark 4\.2 or later, and this is 4\.1\.2"):
+    monkeypatch.setattr(pyspark, "__version__", "4.0.3")
+    with pytest.raises(SpaseqError, match=r"needs PySpark 4\.1 or later, and this is 4\.0\.3"):
         _ = spaseq.spark.match
-    monkeypatch.setattr(pyspark, "__version__", "5.0.0.dev1")
-    assert callable(spaseq.spark.match)
+    for version in ("4.1.0", "5.0.0.dev1"):
+        monkeypatch.setattr(pyspark, "__version__", version)
+        monkeypatch.delitem(vars(spaseq.spark), "match", raising=False)
+        assert callable(spaseq.spark.match)
 
 
 def test_a_java_from_pypi_is_not_asked_for_what_it_lacks(tmp_path: Path) -> None:
