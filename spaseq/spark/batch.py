@@ -48,7 +48,7 @@ _HOT_SHARE = 2
 
 
 class SingleTaskWarning(UserWarning):
-    """The work of a query cannot be divided; the message names the reason."""
+    """The work of a query, or of a hot key, cannot be divided; the message gives the reason."""
 
 
 def match(
@@ -195,6 +195,7 @@ def _balanced(prepared: DataFrame, whole: Job, division: Division) -> Division:
     """The division, with hot parts divided by time as well, if that is exact."""
     back = lookback(whole.program.queries[0].plan)
     if isinstance(back, str):
+        warnings.warn(f"hot keys are not divided: {back}", SingleTaskWarning, stacklevel=5)
         return division
     columns = columns_of(whole.program, "string")
     job = shared(prepared.sparkSession, replace(whole, columns=columns, division=division))

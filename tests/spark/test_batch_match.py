@@ -152,6 +152,8 @@ def test_matching_what_follows(
 def test_what_cannot_be_divided_warns(frame: DataFrame, kb: dict[str, str]) -> None:
     with pytest.warns(SingleTaskWarning, match="EVENTS counts the events of all keys"):
         match(frame, SINGLE, kb)
+    with pytest.warns(SingleTaskWarning, match="hot keys are not divided: .*DISTINCT"):
+        match(frame, BY_KEY.replace("SELECT", "SELECT DISTINCT"), kb, balance=True)
 
 
 def test_what_does_not_fit_is_told_at_once(frame: DataFrame, kb: dict[str, str]) -> None:

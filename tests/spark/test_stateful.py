@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import random
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyoxigraph as ox
@@ -34,6 +34,7 @@ from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.plan.key_division import ByKey
 from spaseq.program import Program
 from spaseq.rdf.event import NUMBER, Event
+from spaseq.runs import Run
 from spaseq.spark import chunks, stateful
 from spaseq.spark.distribution import distribution
 from spaseq.spark.division import Division
@@ -223,6 +224,17 @@ def test_a_late_event_of_several_parts_comes_out_once() -> None:
         (f"urn:{n}", text) for n, text in enumerate(graphs)
     ]
     assert not stream.waiting
+
+
+def test_a_worker_keeps_a_limited_number_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: OrderedDict[bytes, tuple[Run, int]] = OrderedDict()
+    monkeypatch.setattr(stateful, "_CACHED_RUNS", runs)
+    job: Any = SimpleNamespace(mark="test")
+    large = bytes(stateful._MAX_CACHED_BYTES // 4)
+    for blob, limit in ((b"small", stateful._MAX_CACHED_RUNS), (large, stateful._LARGE_RUNS)):
+        for task in range(limit + 5):
+            stateful._cache(job, task, blob, cast("Run", task))
+        assert [run for run, _ in runs.values()] == list(range(5, limit + 5))
 
 
 def test_chunks_of_another_version_are_refused() -> None:
