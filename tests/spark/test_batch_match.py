@@ -210,7 +210,7 @@ def test_columns_that_are_wanted(query: str, frame: DataFrame, kb: dict[str, str
 def test_columns_that_some_queries_lack(frame: DataFrame, kb: dict[str, str]) -> None:
     """They are null there; a query that has none of them has its rows nevertheless."""
     both = [BY_KEY, BY_TIME]
-    whole = match(frame, both, kb)
+    whole = match(frame, both, kb).cache()
     for wanted in (["graph", "low", "end"], ["low"], ["graph", "graph"]):
         named = list(dict.fromkeys(wanted))
         found = match(frame, both, kb, columns=wanted)
