@@ -112,6 +112,8 @@ cdef class Closing:
             self.micros = deadline
             self.core.event.match_generation += 1
             self.core.pass_deadline_at(deadline)
+            # Matches may wait from now on whose starts have been looked at.
+            self.start = window.bound
         self.begun = closes or self.is_deadline
         return self.begun
 
