@@ -157,6 +157,14 @@ def test_servers(
     assert expected in result.stdout
 
 
+def test_written_matches_of_constructs() -> None:
+    script = ROOT / "benchmarks" / "writing" / "constructs.py"
+    text = printed(script, "--events", "400", "--repeat", "1")
+    counts = dict(re.findall(r"^(\S.*?)  +([\d,]+) matches", text, re.MULTILINE))
+    assert int(counts["A : B, EMIT NEXT"]) == int(counts["A : B, EMIT ANY"]) > 0
+    assert len(counts) == len(text.splitlines())
+
+
 def test_writing_matches() -> None:
     text = printed(
         ROOT / "benchmarks" / "writing" / "matches.py",
