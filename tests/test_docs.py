@@ -187,7 +187,14 @@ def spark_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
         return
     # As in tests/spark/settings.py.
-    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    options = (
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-Dspark.sql.codegen.wholeStage=false",
+        "-Dspark.python.daemon.module=preloading_daemon",
+    )
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", " ".join(options))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "spark"), prepend=os.pathsep)
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -1,9 +1,9 @@
-"""Batch and streaming on a Spark with two workers in separate processes, and on several cores.
+"""Batch and streaming on a Spark with two workers in separate processes, of two cores each.
 
     python clusters_driver.py EVENTS FOLDER SHUFFLED QUERY
 
 Prints, as JSON, how many workers took part, what was found in each way over the folder EVENTS
-(`batch`, `stream`), and what QUERY found over the folder SHUFFLED, by number of cores (`cores`).
+(`batch`, `stream`), and what QUERY found over the folder SHUFFLED (`shuffled`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from streaming_driver import LATENESS, QUERY, STREAM
 
 from spaseq.spark import match, match_stream
 
-CORES = (1, 3)
-
 
 def described(rows: Iterable[Any]) -> list[list[Any]]:
     """Matches by `id`, and by the places of their events."""
@@ -34,16 +32,6 @@ def described(rows: Iterable[Any]) -> list[list[Any]]:
 
 def batch(events: DataFrame, query: str, **options: int) -> list[list[Any]]:
     return described(match(events, query, columns=["id", "events"], **options).collect())
-
-
-def on_cores(folder: str, query: str) -> dict[int, list[list[Any]]]:
-    found = {}
-    for cores in CORES:
-        spark = small_session(f"local[{cores}]")
-        reader = spark.read.format("rdf-events").option("stream", STREAM)
-        found[cores] = batch(reader.option("times", "decimal").load(folder), query)
-        spark.stop()
-    return found
 
 
 def _parents(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -57,9 +45,9 @@ def shown(matches: DataFrame) -> list[str]:
     return sorted(" ".join(row) for row in rows)
 
 
-def on_workers(events: str, folder: Path) -> dict[str, Any]:
+def on_workers(events: str, folder: Path, shuffled: str, query: str) -> dict[str, Any]:
     spark = small_session(
-        "local-cluster[2,1,1024]",
+        "local-cluster[2,2,1024]",
         spark_local_dir=folder / "scratch",
         spark_executor_memory="700m",
     )
@@ -72,10 +60,12 @@ def on_workers(events: str, folder: Path) -> dict[str, Any]:
     writer = match_stream(stream, QUERY, lateness=LATENESS).writeStream.format("json")
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     writer.trigger(availableNow=True).start(str(folder / "out")).awaitTermination()
+    mixed = reader.option("times", "decimal").load(shuffled)
     found = {
         "workers": parents.count(),
         "batch": shown(match(rows, QUERY, partitions=4)),
         "stream": shown(spark.read.json(str(folder / "out"))),
+        "shuffled": batch(mixed, query),
     }
     application = spark.sparkContext.applicationId
     spark.stop()
@@ -85,8 +75,7 @@ def on_workers(events: str, folder: Path) -> dict[str, Any]:
 
 
 def main(events: str, folder: str, shuffled: str, query: str) -> None:
-    found = on_workers(events, Path(folder))
-    print(json.dumps({**found, "cores": on_cores(shuffled, query)}), flush=True)
+    print(json.dumps(on_workers(events, Path(folder), shuffled, query)), flush=True)
 
 
 if __name__ == "__main__":

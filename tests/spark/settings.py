@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from pathlib import Path
+from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
@@ -20,10 +23,16 @@ SETTINGS = {
     "spark_driver_extraJavaOptions": JAVA,
     "spark_executor_extraJavaOptions": JAVA,
     "spark_log_level": "ERROR",
+    "spark_python_daemon_module": "preloading_daemon",
 }
 
 
+def worker_path() -> str:
+    """The PYTHONPATH with which workers find `preloading_daemon`."""
+    return os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+
+
 def small_session(master: str, **options: object) -> SparkSession:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), patch.dict(os.environ, PYTHONPATH=worker_path()):
         warnings.simplefilter("ignore")
         return session(master, **SETTINGS, **options)
