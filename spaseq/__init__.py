@@ -2,9 +2,9 @@
 
 The package is one pipeline, and a module imports only from stages to its left:
 
-    errors → rules → sparql → rdf → parser → plan → gpm | nfa | kb → results → engine
-    → explain | io → runs → async_runs → program → keyed_runs → pipeline → inputs → result
-    → execute → live → frames → generate → spark | server | client → cli
+    records → errors → rules → sparql → rdf → parser → plan → gpm | nfa | kb → results
+    → engine → explain | io → runs → async_runs → program → keyed_runs → pipeline → inputs
+    → result → execute → live → frames → generate → spark | server | client → cli
 
 `compile` turns query texts into a `Program`, `Program.start` creates a `Run`, and `Run.push`
 yields each `Match` as soon as its last event arrives; `run` does all of this over files.

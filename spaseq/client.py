@@ -16,13 +16,14 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import quote
 
 import httpx
 
 from spaseq.errors import SpaseqError
+from spaseq.records import dataclass
 
 Json: TypeAlias = dict[str, Any]
 State: TypeAlias = Literal["fresh", "keep", "drain"]

@@ -8,7 +8,6 @@ before the error is raised, and the run is not finished, since its input is inco
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -31,6 +30,7 @@ from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.ahead import close_generator
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
+from spaseq.records import dataclass
 from spaseq.results import Match
 from spaseq.runs import Run
 

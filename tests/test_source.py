@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spaseq"
 
 ORDER = [
+    {"records"},
     {"errors"},
     {"rules"},
     {"sparql"},

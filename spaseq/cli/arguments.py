@@ -11,12 +11,13 @@ import re
 import stat
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
+
+from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     from spaseq.io.rows.mapping import RowMapping

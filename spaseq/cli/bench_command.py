@@ -9,7 +9,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -171,6 +170,8 @@ class _Bench:
 
     def lines(self, figures: dict[str, _Figures]) -> list[str]:
         """The table for people."""
+        from statistics import median
+
         reading, whole = (figures[name] for name in ("reading", "whole"))
         rest = [max(w - r, 0.0) for r, w in zip(reading.processor, whole.processor, strict=True)]
         title = f"matching, {self.format} written"

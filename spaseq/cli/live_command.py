@@ -6,7 +6,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -14,6 +13,7 @@ import click
 from spaseq.cli import arguments, reasons, reports
 from spaseq.cli.stopping import ending
 from spaseq.cli.watching import monitored, several, shown_progress
+from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     from spaseq.io.read_options import ReadOptions

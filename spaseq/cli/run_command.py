@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spaseq.cli import arguments, reasons, reports
-from spaseq.cli.checking import check_all
 from spaseq.cli.config import config_options, config_queries, printed, settings_of
 from spaseq.cli.groups import CommandWithExamples
 from spaseq.cli.inputs import REGIMES, compiled, needs_schema, query_arguments, read_options
@@ -303,6 +302,8 @@ def run(
     for warning in kb_warnings(read, program.sources, graphs, entail is not None):
         reports.log(warning, prefix="")
     if check_config:
+        from spaseq.cli.checking import check_all
+
         sink = None if output == arguments.STDIN else output
         settings = settings_of(context)
         secrets = {} if settings is None else settings.secrets

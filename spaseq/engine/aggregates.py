@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spaseq.gpm.python import aggregates
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.nfa.automaton import ACCEPT, DONE, Edge, Link
@@ -21,6 +21,7 @@ from spaseq.nfa.wiring import reads_times, time_back, windows_back
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.references import IS_FIRST
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

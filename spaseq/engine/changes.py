@@ -13,7 +13,7 @@ Cost: linear in the queries, a few microseconds for each, plus the compiling of 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Literal, Protocol, TypeAlias, cast, get_args
 
@@ -28,6 +28,7 @@ from spaseq.errors import ArgumentError, ChangeError, kind_of
 from spaseq.gpm.pattern import Pattern, canonical
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
+from spaseq.records import dataclass
 
 StatePolicy: TypeAlias = Literal["keep", "drain", "fresh"]
 """What becomes of the partial matches of a query that is replaced."""

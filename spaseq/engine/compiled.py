@@ -7,7 +7,7 @@ the matches of an instant, and count events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.errors import Diagnostic
 from spaseq.gpm.pattern import Pattern
@@ -16,6 +16,7 @@ from spaseq.nfa.native import tables
 from spaseq.parser import ast
 from spaseq.parser.format import limit_text
 from spaseq.plan.logical import Output, QueryPlan
+from spaseq.records import dataclass
 
 _SELECTED_BY_SHARING = frozenset(("ANY", "NEXT", "LAST", "MAX"))
 """The modes of EMIT that the compiled core computes from the parts that matches share."""

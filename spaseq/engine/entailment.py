@@ -10,7 +10,6 @@ Cost: that of `spaseq.kb.closure`, once per version of the graphs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from spaseq.engine.compiled import CompiledQueries
@@ -23,6 +22,7 @@ from spaseq.kb.snapshot import Kb
 from spaseq.parser import ast
 from spaseq.rdf.entailment import Rules, Target, rules_of
 from spaseq.rdf.schema import REGIMES
+from spaseq.records import dataclass
 
 Seen: TypeAlias = tuple[str, ...] | None
 """The KB graphs that a query reads (None: all graphs)."""

@@ -8,8 +8,6 @@ order in which one run would find them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, shared_selection
 from spaseq.engine.native.query_run import projected_registers
@@ -18,6 +16,7 @@ from spaseq.gpm.pattern import Pattern
 from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
 from spaseq.plan.key_division import ByKey, by_key
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

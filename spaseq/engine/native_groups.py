@@ -12,7 +12,6 @@ stage makes each result, for the reason that `read_in_python` gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import isfinite
 
 from spaseq.engine.compiled import CompiledQuery
@@ -28,6 +27,7 @@ from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Grouping, Output, QueryPlan, ResultAggregate
 from spaseq.rdf._values import DOUBLE, FLOAT, INTEGER, decode, exact_of, integer
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _SUMS = frozenset(("SUM", "AVG"))

@@ -9,7 +9,6 @@ if the order has an effect: under LIMIT, DISTINCT, and in registered streams.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import pyoxigraph as ox
@@ -32,6 +31,7 @@ from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Output, Projected, QueryPlan
 from spaseq.rdf.event import Fact, Term, Timestamp, depth_of, triple_of
 from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
+from spaseq.records import dataclass
 from spaseq.results import Match, Witness
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyoxigraph as ox
@@ -40,6 +40,7 @@ from spaseq.plan.logical import Occurrence
 from spaseq.plan.templates import NUMBER
 from spaseq.plan.thresholds import Threshold
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 
 
 def corresponds(template: CompiledQuery, query: CompiledQuery, numbered: bool) -> bool:

@@ -17,7 +17,7 @@ Cost: nanoseconds for bytecode, microseconds for a question, plus the cost of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, TypeVar
 
 from spaseq.engine.native._graph_test import GraphTest
@@ -34,6 +34,7 @@ from spaseq.parser import ast
 from spaseq.plan.logical import Occurrence, QueryPlan
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Event, Term
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Generic, TypeAlias, TypeVar, cast
 
@@ -26,6 +26,7 @@ from spaseq.engine.result_aggregates import Accumulator, accumulator
 from spaseq.gpm.python.entry import Evaluate, Scope, Test, compile_expression, compile_filter
 from spaseq.plan.logical import Output
 from spaseq.rdf.event import Term, Timestamp
+from spaseq.records import dataclass
 
 R = TypeVar("R")
 Key: TypeAlias = tuple[Term | None, ...]

@@ -8,7 +8,6 @@ acceptance.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.place_names import STRATEGIES, Notation
@@ -16,6 +15,7 @@ from spaseq.explain.report import to_dict
 from spaseq.nfa.automaton import ACCEPT
 from spaseq.parser import ast, parse
 from spaseq.parser.format import expression_line
+from spaseq.records import dataclass
 
 Line = tuple[str, str]
 """Text and its style: `name`, `note`, `red` or `live`."""

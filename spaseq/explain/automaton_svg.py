@@ -8,7 +8,6 @@ streams and filters of its graph patterns. A long automaton is broken into rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from spaseq.engine.compiled import CompiledQueries
@@ -16,6 +15,7 @@ from spaseq.explain.automaton_picture import Edge, Line, LiveCounts, Node, Pictu
 from spaseq.explain.graph_layout import Arrow, Box, Route, arrange
 from spaseq.explain.rows import Point, Rows, in_rows
 from spaseq.explain.svg import LINE, escaped, image, text_at, text_width
+from spaseq.records import dataclass
 
 MARGIN = 28.0
 ROW_WIDTH = 980.0

@@ -13,7 +13,6 @@ time linear in its length.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from spaseq.engine.place_names import Notation
@@ -21,6 +20,7 @@ from spaseq.nfa.automaton import Edge
 from spaseq.nfa.native.conjunction_tables import found_by, guards_at_the_end, later_guards
 from spaseq.nfa.native.range_tables import joins_whole
 from spaseq.plan.logical import Condition, Occurrence, Register
+from spaseq.records import dataclass
 
 Kind = Literal["constant", "indexed", "summed", "ordered", "looks back", "groups"]
 _FITS = {"less": "no less than", "equal": "equal to", "greater": "no greater than"}

@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -47,6 +46,7 @@ from spaseq.parser.format import element_line, term_text
 from spaseq.plan.logical import Condition, GpmPlan, Occurrence, QueryPlan
 from spaseq.rdf.event import Event, Term
 from spaseq.rdf.limits import LimitReached, Limits
+from spaseq.records import dataclass
 
 BOUND = Limits(steps=20_000, memory=1 << 24)
 """What the evaluation of one event may cost; a costlier one is not examined."""

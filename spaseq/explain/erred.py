@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from spaseq.engine.evaluation import Evaluation
@@ -26,6 +26,7 @@ from spaseq.parser.format import expression_line
 from spaseq.plan.logical import GpmPlan
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

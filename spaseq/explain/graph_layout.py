@@ -13,8 +13,10 @@ the pattern has places.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
+
+from spaseq.records import dataclass
 
 GAP = 34.0
 """The vertical distance between nodes of one column, in pixels."""

@@ -8,9 +8,10 @@ a lane of its own. Cost: linear in the layout.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.explain.graph_layout import Box, Layout, Route
+from spaseq.records import dataclass
 
 LANE = 9.0
 """The distance between two lanes, in pixels."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 from spaseq.errors import InputError
 from spaseq.explain.svg import LINE, escaped, image, text_at, text_width
+from spaseq.records import dataclass
 from spaseq.results import Match
 
 MOST = 500

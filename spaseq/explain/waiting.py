@@ -8,7 +8,6 @@ members of each up to `MAX_MEMBERS`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
@@ -17,6 +16,7 @@ from spaseq.engine.place_names import Notation
 from spaseq.nfa.native.register_tables import FAILED, NEVER_BOUND, OPENED
 from spaseq.rdf.event import Term, Timestamp
 from spaseq.rdf.time import from_micros
+from spaseq.records import dataclass
 
 _NO_TERMS = frozenset((0, OPENED, NEVER_BOUND, FAILED))
 MAX_MEMBERS = 1000

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from random import Random
 from typing import Protocol
+
+from spaseq.records import dataclass
 
 
 class World(Protocol):

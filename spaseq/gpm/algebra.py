@@ -12,13 +12,13 @@ Source: SPARQL 1.1 section 18.5; `lower` makes the trees.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from spaseq.gpm.native.order import End, Step
 from spaseq.gpm.native.path_automaton import PathAutomaton
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

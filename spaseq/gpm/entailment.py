@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from spaseq.gpm import algebra
@@ -23,6 +23,7 @@ from spaseq.parser import ast
 from spaseq.rdf.entailment import EVERYTHING, Part, Rules, Target, View
 from spaseq.rdf.event import Term
 from spaseq.rdf.schema import TYPE
+from spaseq.records import dataclass
 
 _VOCABULARIES = ("<http://www.w3.org/2000/01/rdf-schema#", "<http://www.w3.org/2002/07/owl#")
 """Rules about these vocabularies are part of every regime, and not counted."""

@@ -8,7 +8,7 @@ evaluator tests that one and the filters after it on the rows that pass the othe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from spaseq.gpm import algebra
 from spaseq.gpm.native.bytecode import Compiled, NotNative, compile_code
@@ -16,6 +16,7 @@ from spaseq.gpm.native.existence import keyed
 from spaseq.gpm.native.lower import Existences, Lowered, lower
 from spaseq.gpm.program import GpmProgram
 from spaseq.parser import ast
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

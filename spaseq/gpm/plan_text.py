@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from spaseq.gpm import algebra
@@ -19,6 +18,7 @@ from spaseq.gpm.python.evaluator import Evaluator
 from spaseq.gpm.python.row_operators import indent
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
+from spaseq.records import dataclass
 
 # A question mark inside a string or an IRI begins no variable.
 _VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^\s>]*>|\?(\w+)')

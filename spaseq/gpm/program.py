@@ -6,8 +6,6 @@ Source: docs/language.md, section 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyoxigraph as ox
 
 from spaseq.gpm.python.functions import by_reference
@@ -15,6 +13,7 @@ from spaseq.parser import ast
 from spaseq.parser.format import element_line
 from spaseq.plan.scope import certain_variables, possible_variables
 from spaseq.rdf.event import Parameter
+from spaseq.records import dataclass
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 

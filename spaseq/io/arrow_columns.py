@@ -8,7 +8,7 @@ GROUP; and `events`, the provenance.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.io import time_column
 from spaseq.io.formats import Shape
 from spaseq.io.time_column import TimeKind
+from spaseq.records import dataclass
 
 _FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")
 GROUPED = "results"

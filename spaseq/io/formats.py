@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -38,6 +37,7 @@ from spaseq.rdf.formats import (
     entry,
     one_of,
 )
+from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     from spaseq.engine.instants import QueryRun

@@ -17,7 +17,6 @@ Source: Jelly-RDF specification 1.1, https://w3id.org/jelly/dev/specification/se
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias, cast
 
@@ -31,6 +30,7 @@ from pyjelly.parse.ioutils import delimited_jelly_hint
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Troubles
 from spaseq.io.statements import RawTerm, Statement
+from spaseq.records import dataclass
 
 _VERSIONS = (1, 2)
 _TRIPLES = jelly.PHYSICAL_STREAM_TYPE_TRIPLES

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
@@ -18,6 +18,7 @@ from spaseq.io.rows.formats import ROW_FORMATS
 from spaseq.io.time_path import Step, time_path
 from spaseq.rdf.event import DATE_TIME, NUMBER
 from spaseq.rdf.time import TimePrecision, TimeUnit
+from spaseq.records import dataclass
 
 OnError: TypeAlias = Literal["stop", "skip"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from spaseq.errors import InputError
@@ -17,6 +16,7 @@ from spaseq.io.formats import STREAM_SYNTAXES, StreamSyntax, stream_syntax
 from spaseq.io.lines import STDIN, Lines
 from spaseq.rdf.compression import COMPRESSIONS, without_compression
 from spaseq.rdf.formats import TRIG, one_of
+from spaseq.records import dataclass
 
 START_BYTES = 4096
 """The bytes at the beginning of a file that are compared."""

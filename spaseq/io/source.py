@@ -22,7 +22,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -53,6 +53,7 @@ from spaseq.rdf.formats import N_QUADS, RdfSyntax
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._minting import Minter
 from spaseq.rdf.native._nquads import LineReader
+from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     from spaseq.io.grouping import Members

@@ -8,7 +8,7 @@ objects. Memory: the rows that have not been taken.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ from spaseq.io.native._native_values import NativeColumn
 from spaseq.io.native._rows import RowMaker
 from spaseq.io.time_column import TimeKind
 from spaseq.rdf.event import DATE_TIME
+from spaseq.records import dataclass
 from spaseq.results import Match
 
 

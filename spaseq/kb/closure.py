@@ -12,7 +12,7 @@ per graph.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import chain, product
 
 import pyoxigraph as ox
@@ -23,6 +23,7 @@ from spaseq.rdf.entailment import EVERYTHING, MOST_DERIVED, Pairs, pairs_of, rul
 from spaseq.rdf.event import Fact, Term
 from spaseq.rdf.graph import Graph
 from spaseq.rdf.schema import Schema, schema_of
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

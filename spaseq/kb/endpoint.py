@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from spaseq.errors import ArgumentError, KbError, kind_of
+from spaseq.records import dataclass
 
 Join: TypeAlias = Literal["auto", "materialise", "bind"]
 OnFailure: TypeAlias = Literal["stop", "skip", "unenriched"]

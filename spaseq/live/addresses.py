@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from spaseq.errors import SpaseqError
+from spaseq.records import dataclass
 
 _USERINFO = re.compile(r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*://)([^/?#\s]*)@", re.IGNORECASE)
 _SECRET = re.compile(

@@ -8,7 +8,6 @@ checkpoint under a name of its own, with its text, so the next run finds it ther
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from spaseq.engine.changes import draining_name
@@ -19,6 +18,7 @@ from spaseq.errors import StateError
 from spaseq.parser import ast
 from spaseq.plan.examine import read_queries
 from spaseq.program import Program, compile_queries
+from spaseq.records import dataclass
 
 StatePolicy: TypeAlias = Literal["refuse", "keep", "drain", "fresh"]
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyoxigraph as ox
 
 from spaseq.errors import EventError, InputError
 from spaseq.rdf.time import from_literal
+from spaseq.records import dataclass
 
 _TREE = "https://w3id.org/tree#"
 _LDES = "https://w3id.org/ldes#"

@@ -23,10 +23,10 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from spaseq.errors import SpaseqError
+from spaseq.records import dataclass
 
 IS_SUPPORTED = sys.platform == "linux"
 _PR_SET_PDEATHSIG = 1

@@ -10,10 +10,11 @@ checkpoints and passed back, possibly to another process.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from spaseq.live.waiting import Waiting
+from spaseq.records import dataclass
 from spaseq.results import Match
 from spaseq.runs import Run
 

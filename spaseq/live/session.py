@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any
 
 from spaseq.engine.checkpoint import fingerprints
@@ -50,6 +50,7 @@ from spaseq.pipeline import Observer, shapes
 from spaseq.program import Program
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.native._minting import Minter
+from spaseq.records import dataclass
 from spaseq.runs import Run
 
 

@@ -20,12 +20,12 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import IO, Any
 
 from spaseq.errors import SpaseqError, StateError
 from spaseq.live.process_copy import Written
+from spaseq.records import dataclass
 
 MAGIC = b"spaseq-checkpoint\0"
 VERSION = 1

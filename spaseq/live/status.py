@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.place_names import Notation
@@ -17,6 +17,7 @@ from spaseq.live.protocols import ReportingSource
 from spaseq.live.waiting import Waiting
 from spaseq.rdf.event import DATE_TIME
 from spaseq.rdf.time import from_micros
+from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     from spaseq.engine.compiled import CompiledQuery

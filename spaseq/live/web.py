@@ -10,7 +10,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
@@ -18,6 +17,7 @@ from spaseq.errors import InputError
 from spaseq.io.redirections import check_redirection
 from spaseq.live.addresses import Address, address, redacted, secret
 from spaseq.live.tls import trusted
+from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     import httpx

@@ -15,9 +15,10 @@ links occur in guards only, `ACCEPT` links outside guards only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
+
+from spaseq.records import dataclass
 
 ACCEPT = -1
 """Link target: the match is complete, or complete when its window closes if the link has guards."""

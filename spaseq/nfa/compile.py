@@ -15,7 +15,7 @@ an optional step names the same occurrences as the step itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, permutations, product
 
 from spaseq.nfa.ambiguity import ambiguous
@@ -36,6 +36,7 @@ from spaseq.nfa.liveness import analyse
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.places import bounded_units
+from spaseq.records import dataclass
 
 
 def compile_automaton(plan: QueryPlan) -> Automaton:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from spaseq.nfa.automaton import Place
 from spaseq.rdf.error_count import ErrorCount
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

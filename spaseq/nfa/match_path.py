@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spaseq.nfa.automaton import Edge
 from spaseq.rdf.event import Event, Term
+from spaseq.records import dataclass
 
 Row = tuple[Term | None, ...]
 Key = tuple[object, ...]

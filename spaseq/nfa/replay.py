@@ -7,13 +7,13 @@ expressions that have no native form.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from spaseq.nfa.match_path import Row
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.plan.logical import Occurrence, QueryPlan
 from spaseq.rdf.event import Event, Term
+from spaseq.records import dataclass
 
 Evaluate = Callable[[Environment, Any], Term | None]
 Test = Callable[[Environment, Any], bool | None]

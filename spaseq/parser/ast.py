@@ -11,7 +11,7 @@ Node names follow the grammars of SPAseq (docs/language.md section 2) and of SPA
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from operator import attrgetter, is_
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
@@ -56,6 +56,7 @@ from spaseq.parser.sparql_ast import Union as Union
 from spaseq.parser.sparql_ast import Values as Values
 from spaseq.parser.sparql_ast import Var as Var
 from spaseq.parser.sparql_ast import no_span
+from spaseq.records import dataclass
 
 # ------------------------------------------------------------------ sequence expressions
 

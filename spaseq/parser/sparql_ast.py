@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal as OneOf
 from typing import TypeAlias
 
 from spaseq.errors import NOWHERE, Span
+from spaseq.records import dataclass
 
 
 def no_span() -> Span:

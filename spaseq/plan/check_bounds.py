@@ -6,10 +6,11 @@ Cost: linear in the sequence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
+from spaseq.records import dataclass
 
 
 def check_bounds(query: ast.Query, sequence: ast.Sequence) -> list[Diagnostic]:

@@ -8,13 +8,13 @@ variables that some GPM binds. Cost: expressions times the places of their GPM.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from spaseq.errors import Diagnostic, Span
 from spaseq.parser import ast
 from spaseq.plan.places import Occurrence, SequencePlaces
 from spaseq.plan.scope import GpmScope, bare_variables, state_calls, subexpressions
 from spaseq.plan.wording import did_you_mean, listing, question_or, quoted, variable
+from spaseq.records import dataclass
 from spaseq.sparql.builtins import AGGREGATES
 
 

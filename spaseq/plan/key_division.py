@@ -10,10 +10,10 @@ The functions depend on the plan alone. Cost: one walk over the plan.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from spaseq.parser import ast
 from spaseq.plan.logical import GpmPlan, Grouping, QueryPlan
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ replaced every `PREV`, aggregate and reference to another iteration by a variabl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from spaseq.errors import Diagnostic
 from spaseq.parser import ast
+from spaseq.records import dataclass
 
 RegisterKind = Literal[
     "value", "previous", "first", "last", "aggregate", "count", "iterations", "mark"

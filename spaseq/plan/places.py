@@ -9,11 +9,12 @@ section 4, "Iteration"). Cost: one walk over the sequence, then places times var
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from spaseq.errors import Span
 from spaseq.parser import ast
 from spaseq.plan.scope import GpmScope
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

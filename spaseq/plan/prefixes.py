@@ -18,12 +18,13 @@ for them hold the same registers. Then the groups of partial matches are those o
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import eq
 
 from spaseq.parser import ast
 from spaseq.plan.places import is_iterating
 from spaseq.plan.templates import Template
+from spaseq.records import dataclass
 
 LEAST = 16
 """The least number of different sequences that make a template."""

@@ -14,9 +14,9 @@ round than there are top-level `BIND`s.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from spaseq.parser import ast
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from spaseq.parser import ast
@@ -36,6 +36,7 @@ from spaseq.plan.thresholds import (
     is_selective,
     kind_of_constant,
 )
+from spaseq.records import dataclass
 
 NUMBER = ".query"
 """The variable for the number of the query."""

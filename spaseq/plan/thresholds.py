@@ -20,7 +20,6 @@ margin of 14 hours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, cmp_to_key
 from math import isnan
 from typing import Any, TypeAlias, cast
@@ -41,6 +40,7 @@ from spaseq.rdf._values import (
     less_equal,
 )
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 
 Constants: TypeAlias = "tuple[ast.Iri | ast.Literal, ...]"
 

@@ -14,11 +14,11 @@ first iteration of every unit around it; outside `bound | again`, always.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from spaseq.parser import ast
 from spaseq.plan.places import SequencePlaces, is_iterating
 from spaseq.plan.scope import GpmScope
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

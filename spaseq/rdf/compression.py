@@ -14,11 +14,11 @@ import io
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import IO, Protocol
 
 from spaseq.errors import SpaseqError
 from spaseq.rdf.ahead import Ahead, Lane
+from spaseq.records import dataclass
 
 _READ_BYTES = 1 << 18
 _LIVE_BYTES = 1 << 16

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -28,6 +27,7 @@ import pyoxigraph as ox
 from spaseq.errors import LimitExceeded
 from spaseq.rdf.event import Fact, Term
 from spaseq.rdf.schema import SUBCLASS, SUBPROPERTY, TYPE, Schema
+from spaseq.records import dataclass
 
 MOST_RULES = 5_000_000
 """The maximum number of rules of a run; a class counts once for each target above it."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import pyoxigraph as ox
 
 from spaseq.rdf.time_text import date_time_literal, seconds_literal
+from spaseq.records import dataclass
 
 Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 Parameter: TypeAlias = ox.NamedNode | ox.Literal | ox.Triple

@@ -11,11 +11,11 @@ This module does not import pyoxigraph: the command line names the syntaxes with
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from spaseq.errors import SpaseqError
+from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     import pyoxigraph as ox

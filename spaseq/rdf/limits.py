@@ -15,8 +15,9 @@ and `AFTER MATCH` choose.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from spaseq.records import dataclass
 
 NO_LIMIT = 2**63 - 1
 

@@ -14,13 +14,13 @@ OWL 2 RL's rules of the same names (OWL 2 Profiles, section 4.3) for the other a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyoxigraph as ox
 
 from spaseq.errors import KbError, LimitExceeded
 from spaseq.rdf.event import Fact, Term
+from spaseq.records import dataclass
 
 RDFS = "rdfs"
 OWL_QL = "owl-ql"

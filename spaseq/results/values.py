@@ -6,7 +6,6 @@ they are bound or not; so all matches of a query have the same names.
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
@@ -120,6 +119,8 @@ def time_text(time: Timestamp) -> str:
 
 def html_table(match: Match) -> str:
     """A match as a table of HTML, a row for each variable or triple."""
+    from html import escape
+
     if match.boolean is not None:
         rows = [("", str(match.boolean))]
     elif match.graph is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from spaseq.rdf.event import Term, Timestamp
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,13 @@ import hmac
 import ipaddress
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import Literal, TypeAlias, cast, get_args
 from urllib.parse import urlsplit
 
 from spaseq.errors import SpaseqError
+from spaseq.records import dataclass
 from spaseq.server.problems import Problem
 
 Role: TypeAlias = Literal["read", "ingest", "manage"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from spaseq.errors import InputError
@@ -22,6 +22,7 @@ from spaseq.io.read_options import Counters, Framing, ReadOptions, TimeDomain, T
 from spaseq.io.source import Reading, Source
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
+from spaseq.records import dataclass
 from spaseq.server.problems import Problem
 
 MAX_NAMED_ERRORS = 20

@@ -7,13 +7,14 @@ import json
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar, cast
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 
 from spaseq.errors import ChangeError, SpaseqError
+from spaseq.records import dataclass
 from spaseq.server.auth import Access, Role
 from spaseq.server.engine import Engine
 from spaseq.server.problems import Problem, problem_of

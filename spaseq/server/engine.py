@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -31,6 +31,7 @@ from spaseq.live.protocols import Chunk
 from spaseq.live.state import Checkpoint, StateFolder
 from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
+from spaseq.records import dataclass
 from spaseq.results import Match
 from spaseq.server.board import Board
 from spaseq.server.bodies import Body

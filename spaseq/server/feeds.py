@@ -21,7 +21,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from spaseq.io.read_options import ReadOptions, TimeDomain
@@ -31,6 +31,7 @@ from spaseq.live.protocols import Chunk, Position
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
+from spaseq.records import dataclass
 from spaseq.server.bodies import MAX_NAMED_ERRORS
 
 _Decoder: TypeAlias = DocumentDecoder | MessageDecoder

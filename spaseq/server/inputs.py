@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyoxigraph as ox
@@ -21,6 +20,7 @@ from spaseq.errors import EventError
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Timestamp
 from spaseq.rdf.time import from_micros, from_value, json_value
+from spaseq.records import dataclass
 from spaseq.server.waiting import Released, WaitingEvents
 
 BEFORE_ALL = -(1 << 63)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spaseq.kb.endpoint import Endpoint
+from spaseq.records import dataclass
 from spaseq.runs import Run
 from spaseq.server.problems import Problem
 

@@ -12,7 +12,7 @@ events are matched stops a run: `RunStopped` names the queries to blame, which t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.time import from_micros, json_value
+from spaseq.records import dataclass
 from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.server.bodies import Body, BodyReader, ReadBody

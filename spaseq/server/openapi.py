@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from spaseq import __version__
+from spaseq.records import dataclass
 from spaseq.server.auth import Role
 from spaseq.server.bodies import media_types
 from spaseq.server.problems import MEDIA_TYPE

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from spaseq.io.read_options import ReadOptions
 from spaseq.rdf.schema import REGIMES
+from spaseq.records import dataclass
 from spaseq.server.problems import Problem
 
 BOUNDS = ("max_groups", "max_steps", "max_memory")

@@ -9,7 +9,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from spaseq.errors import SpaseqError
 from spaseq.io.read_options import ReadOptions
 from spaseq.live.posix import require_posix
 from spaseq.live.registry import check_sink
+from spaseq.records import dataclass
 from spaseq.server.auth import LOOPBACK_NAMES, Access, is_loopback, read_tokens
 from spaseq.server.board import Board
 from spaseq.server.context import Context, RequestLimits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from hashlib import sha256
 from typing import Any
 
@@ -15,6 +15,7 @@ from spaseq.engine.checkpoint import without_collection
 from spaseq.parser import ast
 from spaseq.program import Program, compile_each
 from spaseq.rdf.event import Parameter
+from spaseq.records import dataclass
 from spaseq.server.problems import Problem
 from spaseq.server.run_options import RunOptions, RunSettings, checked_entailment, checked_limits
 from spaseq.server.urls import AllowedUrls

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from spaseq.kb.public_hosts import is_address, public_address
 from spaseq.live.addresses import redacted
+from spaseq.records import dataclass
 from spaseq.server.problems import Problem
 
 _PORTS = {"http": 80, "https": 443}

@@ -16,12 +16,12 @@ compares divided results with a run over whole streams. Cost: one walk over the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.parser import ast
 from spaseq.plan.key_division import ByKey, by_key, steps_of
 from spaseq.plan.logical import QueryPlan
+from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

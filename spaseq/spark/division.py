@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
+from spaseq.records import dataclass
 from spaseq.results import Match
 from spaseq.spark.chunks import Numbers
 from spaseq.spark.keys import EVERYWHERE, part_of_match

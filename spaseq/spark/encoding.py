@@ -9,7 +9,6 @@ never share a blank node, even if the run was saved and resumed. Cost: linear in
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from spaseq.rdf.native._minting import Minter
 from spaseq.rdf.native._nquads import LineReader
 from spaseq.rdf.syntax import LimitError, nesting, parser_message
 from spaseq.rdf.time_text import date_time_text
+from spaseq.records import dataclass
 from spaseq.spark._arrow import ColumnReader
 from spaseq.spark.chunks import Numbers
 

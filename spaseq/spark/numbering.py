@@ -12,12 +12,12 @@ Cost: one shuffle of all events, and a sort of each bucket.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spaseq.records import dataclass
 from spaseq.results.identity import event_digest
 from spaseq.spark import chunks
 from spaseq.spark.chunks import Numbers

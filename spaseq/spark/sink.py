@@ -16,7 +16,6 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import IO, Any, cast
 
 from pyspark.sql import Row
@@ -30,6 +29,7 @@ from pyspark.sql.types import StructType
 
 from spaseq.errors import SpaseqError
 from spaseq.rdf.formats import N_QUADS, N_TRIPLES, one_of
+from spaseq.records import dataclass
 from spaseq.spark.paths import Folder, given_path
 
 _SUBJECT = re.compile(r"<[^<>\s]*>|_:\S+")

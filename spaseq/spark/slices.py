@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ import pyarrow as pa
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Framing
 from spaseq.io.source import Source
+from spaseq.records import dataclass
 from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.spark import splits

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import pyarrow as pa
@@ -40,6 +40,7 @@ from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import DATE_TIME
 from spaseq.rdf.time import TimeUnit, duration_micros
+from spaseq.records import dataclass
 from spaseq.results.identity import event_digest
 from spaseq.spark import splits
 from spaseq.spark._arrow import GraphWriter, instants

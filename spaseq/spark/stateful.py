@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from spaseq.engine.checkpoint import fingerprints
 from spaseq.errors import StateError
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.time import from_micros
+from spaseq.records import dataclass
 from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.spark import chunks

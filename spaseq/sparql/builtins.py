@@ -18,8 +18,9 @@ GeoSPARQL 1.1, section 9, for `geof:`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
+
+from spaseq.records import dataclass
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 MATH = "http://www.w3.org/2005/xpath-functions/math#"

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -33,6 +32,7 @@ from spaseq.gpm.program import XSD_STRING, constant
 from spaseq.gpm.python.functions import by_reference
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI
 
 

@@ -8,7 +8,7 @@ expressions and tables are ranges of the lists beside them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import TypeAlias, assert_never
 
@@ -17,6 +17,7 @@ from spaseq.gpm.native.lower import Existences
 from spaseq.gpm.native.order import Step
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 
 Rows: TypeAlias = Sequence[Sequence[Term | None]]
 

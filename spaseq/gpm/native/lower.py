@@ -9,7 +9,7 @@ evaluate such a pattern as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, count, groupby, product
 from math import prod
 from typing import TypeAlias, assert_never
@@ -35,6 +35,7 @@ from spaseq.parser.format import expression_line
 from spaseq.plan.scope import certain_variables, possible_variables
 from spaseq.rdf.event import Term
 from spaseq.rdf.schema import TYPE
+from spaseq.records import dataclass
 
 MAX_CHAINS = 64
 """The limit of chains of triples to which a path of alternatives expands; more are searched."""

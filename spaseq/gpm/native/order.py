@@ -10,11 +10,11 @@ triples remain in the order of the text. Cost: quadratic in the number of triple
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from spaseq.rdf.entailment import View
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 
 End: TypeAlias = "int | Term"
 """The slot of a variable, or a term of the query."""

@@ -13,13 +13,14 @@ Source: SPARQL 1.1 section 9; Glushkov, *The abstract theory of automata* (1961)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias, assert_never
 
 from spaseq.gpm.native.order import Step
 from spaseq.gpm.program import constant
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 
 StepOf: TypeAlias = Callable[[Term | None], Step]
 """The step over the triples of a predicate; None: of any predicate."""

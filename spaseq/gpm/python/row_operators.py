@@ -12,7 +12,6 @@ Source: SPARQL 1.1 section 18.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -21,6 +20,7 @@ from spaseq.gpm.python.expression import TruthOf
 from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
+from spaseq.records import dataclass
 
 Row: TypeAlias = tuple[Term | None, ...]
 Rows: TypeAlias = Sequence[Row]

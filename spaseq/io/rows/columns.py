@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
+
+from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ Source: SPARQL 1.1 sections 10.1 (BIND), 16.2 (CONSTRUCT); TARQL.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, TypeAlias
 
@@ -24,6 +24,7 @@ from spaseq.errors import (
 )
 from spaseq.parser import ast, parse_mapping
 from spaseq.plan.check_functions import check_functions
+from spaseq.records import dataclass
 
 ROW, TIME, GRAPH = "_row", "_time", "_graph"
 

@@ -10,7 +10,6 @@ the only triple of an event.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyoxigraph as ox
@@ -25,6 +24,7 @@ from spaseq.parser import ast
 from spaseq.plan.scope import expression_variables
 from spaseq.plan.wording import did_you_mean, listing, question_or
 from spaseq.rdf.event import Parameter, Term
+from spaseq.records import dataclass
 from spaseq.sparql.builtins import BUILTINS
 
 Place: TypeAlias = "int | Term"
