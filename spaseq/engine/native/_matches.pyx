@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Complete matches of the core → `Match` objects, made lazily by an iterator.
 
-For queries whose results are independent of each other: variables of a SELECT; every match, or the
-first matches of an instant; no duplicates. A match copies the texts of its events' terms, once for
-all matches with the event. Terms, times and bindings are decoded when the caller reads them.
+For queries whose results are independent of each other: variables of a SELECT; every match, or
+those that `EMIT` or `LIMIT` selects at an instant; no duplicates. A match copies the texts of its
+events' terms, once for all matches with the event. Terms, times and bindings are decoded when the
+caller reads them.
 
 Invariant: a match does not refer to the run.
 Cost: linear in the steps of each consumed match; nothing for other matches.
