@@ -230,16 +230,16 @@ cdef class ResultReader:
         """List the complete matches."""
         cdef uint32_t i
         cdef Node* node
-        cdef instant_t since
-        if self.core.instant.accepted_count == 1 and self.core.instant.accepted[0].before == 0:
-            self._add_path(&self.core.instant.accepted[0].label, 1)
-            return 0
-        since = since_of(self.core.window)
+        cdef instant_t since = since_of(self.core.window)
         for i in range(self.core.instant.accepted_count):
             node = self.core.instant.accepted[i]
-            self.core.transitions.walk.begin(
-                node, self.core.since_at(node) if self.core.tables.apart else since
-            )
+            if self.core.tables.apart:
+                since = self.core.since_at(node)
+            # A later event of the instant may have moved the window past a match of one event.
+            if node.before == 0 and node.latest >= since:
+                self._add_path(&node.label, 1)
+                continue
+            self.core.transitions.walk.begin(node, since)
             while self.core.transitions.walk.advance():
                 self._add_path(
                     self.core.transitions.walk.path, self.core.transitions.walk.length
