@@ -154,7 +154,7 @@ def _paths(content: Any) -> list[Any]:
         if is_remote_file(path):
             return [path]
         raise SpaseqError(
-            f"streams: {shown_url(path)} is no URL of a finished file, and run reads those to "
+            f"streams: {shown_url(path)} is not the URL of a finished file, and run reads those to "
             "their end: arun and the command spaseq run follow sources that go on"
         )
     if not _PATTERN.intersection(path):

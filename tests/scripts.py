@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+NAMES = frozenset(path.stem for path in (ROOT / "benchmarks").rglob("*.py"))
+"""The names of the scripts, some of which are also names of modules of the tests."""
 
 
 def printed(script: Path, *options: str) -> str:
@@ -23,10 +25,16 @@ def printed(script: Path, *options: str) -> str:
     """
     shown = StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(shown):
+        for name in NAMES & sys.modules.keys():
+            patch.delitem(sys.modules, name)
         patch.setattr(sys, "argv", [str(script), *options])
-        patch.setattr(gc, "collect", lambda: 0)
+        patch.setattr(gc, "collect", lambda generation=2: 0)
         patch.syspath_prepend(str(script.parent))
-        runpy.run_path(str(script), run_name="__main__")
+        try:
+            runpy.run_path(str(script), run_name="__main__")
+        finally:
+            for name in NAMES & sys.modules.keys():
+                del sys.modules[name]
     return shown.getvalue()
 
 

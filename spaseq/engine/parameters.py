@@ -53,7 +53,7 @@ def parameter_terms(values: Mapping[str, object]) -> dict[str, Parameter]:
 
     Raises:
         ArgumentError: for anything but a mapping.
-        ValueError: for a value that is no IRI, literal, number, string, boolean, date, time or
+        ValueError: for a value that is not an IRI, literal, number, string, boolean, date, time or
             duration.
     """
     if not isinstance(values, Mapping):
@@ -98,7 +98,7 @@ def _term(value: object) -> Parameter:
 def _parsed(text: str) -> object:
     for quad in ox.parse(f"<urn:s> <urn:p> {text} .", format=ox.RdfFormat.TURTLE):
         return quad.object
-    raise ValueError(f"{text} is no RDF term")
+    raise ValueError(f"{text} is not an RDF term")
 
 
 def _assigned(query: ast.Query) -> set[str]:

@@ -76,7 +76,7 @@ def _term(part: Any, blanks: dict[Any, ox.BlankNode], scope: str) -> Term:
         return blanks.setdefault(part, ox.BlankNode(f"{scope}b{len(blanks)}"))
     n3 = getattr(part, "n3", None)
     if n3 is None:
-        raise EventError(f"{part!r} is no RDF term: give rdflib or pyoxigraph terms")
+        raise EventError(f"{part!r} is not an RDF term: give rdflib or pyoxigraph terms")
     kind = type(part).__name__
     if kind == "BNode":
         return blanks.setdefault(str(part), ox.BlankNode(f"{scope}b{len(blanks)}"))
@@ -119,7 +119,7 @@ def name_of(name: Any) -> ox.NamedNode | ox.BlankNode | None:
         try:
             return ox.NamedNode(name)
         except ValueError as error:
-            raise EventError(f"the event's name {name!r} is no IRI: {error}") from error
+            raise EventError(f"the event's name {name!r} is not an IRI: {error}") from error
     if not isinstance(name, ox.NamedNode | ox.BlankNode | None):
         raise EventError(f"the event's name {name!r} is neither an IRI nor a blank node")
     return name

@@ -88,7 +88,7 @@ def read_matches(lines: Iterable[str], name: str) -> Iterator[Mapping[str, Any]]
     """The objects of a file in the `jsonl` format.
 
     Raises:
-        InputError: for a line that is no JSON object, with its number.
+        InputError: for a line that is not a JSON object, with its number.
     """
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -96,7 +96,7 @@ def read_matches(lines: Iterable[str], name: str) -> Iterator[Mapping[str, Any]]
         try:
             match = json.loads(line)
         except ValueError as error:
-            raise InputError(f"{name}, line {number}: is no JSON: {error}") from error
+            raise InputError(f"{name}, line {number}: is not JSON: {error}") from error
         if not isinstance(match, dict) or "query" not in match or "end" not in match:
             raise InputError(f"{name}, line {number}: is not a match in the format jsonl")
         yield match

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
+
+# Not that of `spaseq.records`: the reference of the site reads the signature from this decorator.
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from spaseq.errors import ArgumentError, KbError, kind_of
-from spaseq.records import dataclass
 
 Join: TypeAlias = Literal["auto", "materialise", "bind"]
 OnFailure: TypeAlias = Literal["stop", "skip", "unenriched"]

@@ -146,7 +146,7 @@ class Reader:
     def _name(self, number: Any, where: str) -> ox.NamedNode | ox.BlankNode:
         name = self.term(number, where)
         if not isinstance(name, ox.NamedNode | ox.BlankNode):
-            refuse(where, "has a name of its graph that is no IRI or blank node")
+            refuse(where, "has a name of its graph that is not an IRI or blank node")
         return name
 
 

@@ -174,7 +174,9 @@ def value_of(thing: object) -> Value:
     item = getattr(thing, "item", None)
     if item is not None:  # a scalar of numpy
         return value_of(item())
-    raise TypeError(f"{thing!r} is no RDF term, number, string, boolean, date, time or duration")
+    raise TypeError(
+        f"{thing!r} is not an RDF term, number, string, boolean, date, time or duration"
+    )
 
 
 def _duration(span: timedelta) -> str:
@@ -187,4 +189,4 @@ def _duration(span: timedelta) -> str:
 def _parsed(text: str) -> ox.NamedNode | ox.BlankNode | ox.Literal:
     for quad in ox.parse(f"<urn:s> <urn:p> {text} .", format=ox.RdfFormat.TURTLE):
         return cast("ox.NamedNode | ox.BlankNode | ox.Literal", quad.object)
-    raise ValueError(f"{text} is no RDF term")
+    raise ValueError(f"{text} is not an RDF term")

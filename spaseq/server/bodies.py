@@ -66,7 +66,7 @@ def syntax_of(media_type: str) -> StreamSyntax:
         return STREAM_SYNTAXES["nq"]
     if essence not in _BY_TYPE:
         raise Problem(
-            415, f"{essence} is no media type of events", "media-type", known=media_types()
+            415, f"{essence} is not a media type of events", "media-type", known=media_types()
         )
     return _BY_TYPE[essence]
 

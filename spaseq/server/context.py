@@ -138,7 +138,7 @@ async def json_of(request: Request, most: int) -> Any:
     """The JSON body of a request.
 
     Raises:
-        Problem: 400 if it is no JSON.
+        Problem: 400 if it is not JSON.
     """
     return parsed_json(await body_of(request, most))
 
@@ -151,7 +151,7 @@ def parsed_json(data: bytes) -> Any:
     """
 
     def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is no JSON")
+        raise ValueError(f"{constant} is not JSON")
 
     try:
         found = json.loads(data, parse_constant=refuse)
@@ -160,7 +160,7 @@ def parsed_json(data: bytes) -> Any:
     except UnicodeEncodeError as error:
         raise Problem(400, "the body has half of a surrogate pair", "json") from error
     except (ValueError, RecursionError) as error:
-        raise Problem(400, f"the body is no JSON: {error}", "json") from error
+        raise Problem(400, f"the body is not JSON: {error}", "json") from error
     return found
 
 

@@ -81,7 +81,7 @@ def match(
         columns: the columns to compute; None computes all. Spark copies every computed column,
             selected or not, and `events` costs most of a row.
         mode: what happens to a row that is no event, as its graph is not N-Triples, its time is
-            missing or its name is no IRI: "FAILFAST" ends the job with an error that names the
+            missing or its name is not an IRI: "FAILFAST" ends the job with an error that names the
             event, "DROPMALFORMED" drops the row, and "PERMISSIVE" returns it in the column
             `_corrupt_record`, which is null in rows of matches.
 

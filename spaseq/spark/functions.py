@@ -41,7 +41,7 @@ def iris(texts: pa.Array) -> pa.Array:
     """IRIs, which `graphs` tells from text by their type.
 
     Raises:
-        EventError: for a text that is no IRI.
+        EventError: for a text that is not an IRI.
     """
     found = [None if text is None else {"iri": _iri(text, "spaseq_iri")} for text in _plain(texts)]
     return pa.array(found, _IRI)
@@ -51,7 +51,7 @@ def graphs(*columns: pa.Array) -> pa.Array:
     """N-Triples of a subject, and pairs of a predicate and an object.
 
     Raises:
-        EventError: for a subject or a predicate that is no IRI, a column whose type has no
+        EventError: for a subject or a predicate that is not an IRI, a column whose type has no
             literals, or a number of columns that is not odd.
     """
     if len(columns) < 3 or len(columns) % 2 == 0:
@@ -108,7 +108,7 @@ def _iri(text: str, what: str) -> str:
     try:
         return ox.NamedNode(text).value
     except ValueError as error:
-        raise EventError(f"{what}: {text!r} is no IRI: {error}") from None
+        raise EventError(f"{what}: {text!r} is not an IRI: {error}") from None
 
 
 def _objects(column: pa.Array) -> list[str | None]:

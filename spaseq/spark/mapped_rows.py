@@ -55,7 +55,7 @@ def from_rows(
         time_column: the column of times, if the mapping leaves `?_time` unbound.
         times: the type of the column `time` of the events: "timestamp" for dates, "decimal" for
             numbers of seconds, "string" for either.
-        mode: "FAILFAST" ends the job at a row without a time, or with a name that is no IRI;
+        mode: "FAILFAST" ends the job at a row without a time, or with a name that is not an IRI;
             "DROPMALFORMED" drops such rows, with a warning in the worker's log.
 
     Raises:

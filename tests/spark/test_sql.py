@@ -204,8 +204,8 @@ def test_graphs_of_columns() -> None:
     ("columns", "said"),
     [
         (["urn:s", "urn:p"], "pairs of a predicate and an object"),
-        (["no iri", "urn:p", 1], "the subject: 'no iri' is no IRI"),
-        (["urn:s", "no iri", 1], "a predicate: 'no iri' is no IRI"),
+        (["no iri", "urn:p", 1], "the subject: 'no iri' is not an IRI"),
+        (["urn:s", "no iri", 1], "a predicate: 'no iri' is not an IRI"),
         (["urn:s", None, 1], "an IRI is text, not null"),
         (["urn:s", "urn:p", [1]], "has no literals"),
         ([1, "urn:p", 1], "an IRI is text, not int64"),

@@ -174,7 +174,7 @@ def test_results_may_be_terms_of_rdflib_and_scalars_of_numpy() -> None:
     numpy, rdflib = pytest.importorskip("numpy"), pytest.importorskip("rdflib")
     assert value_of(rdflib.URIRef("urn:a")).term == ox.NamedNode("urn:a")
     assert value_of(numpy.float64(2.5)).real == 2.5
-    with pytest.raises(TypeError, match="no RDF term"):
+    with pytest.raises(TypeError, match="is not an RDF term"):
         value_of([1])
 
 

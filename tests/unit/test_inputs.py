@@ -368,7 +368,7 @@ def test_arguments_of_programs_and_runs() -> None:
             call()
     with pytest.raises(SpaseqError, match="framing: 'x' is not a framing of events"):
         found([], framing="x")
-    with pytest.raises(SpaseqError, match="is no URL of a finished file"):
+    with pytest.raises(SpaseqError, match="is not the URL of a finished file"):
         found("https://example.org/stream")
 
 

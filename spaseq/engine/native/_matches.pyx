@@ -283,6 +283,7 @@ cdef class MatchMaker:
         It is valid until the run advances. `ending`: the end of input closes them.
         """
         cdef Matches found = Matches.__new__(Matches)
+        self.step.check_exclusive()
         found.maker = self
         found.version = kb_version
         found.turn = self.core.event.match_generation

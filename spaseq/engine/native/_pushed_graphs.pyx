@@ -219,7 +219,7 @@ cdef class GraphReader:
         """The number of a literal; 0 for an unusual one.
 
         Raises:
-            ValueError: if its datatype is no IRI.
+            ValueError: if its datatype is not an IRI.
         """
         cdef Beginning beginning
         cdef uint64_t hash

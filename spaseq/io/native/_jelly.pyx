@@ -919,7 +919,7 @@ cdef class JellyReader(TermReader):
 
 
 cdef object iri_fault(str iri):
-    """Why a text is no IRI; None if it is one."""
+    """Why a text is not an IRI; None if it is one."""
     try:
         ox.NamedNode(iri)
     except ValueError as error:

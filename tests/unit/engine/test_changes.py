@@ -424,7 +424,7 @@ def test_bound_variables_change_and_partial_matches_stay() -> None:
     assert run.evaluation.bound == {"least": ox.Literal(30)}
     with pytest.raises(ValueError, match=r"\?most"):
         run.bind(most=1)
-    with pytest.raises(ValueError, match="no term"):
+    with pytest.raises(ValueError, match="is not a term"):
         run.bind(least=object())
     run.remove("q0")
     run.remove("q2")
@@ -451,7 +451,7 @@ def test_what_does_not_fit_changes_nothing() -> None:
             ChangeError,
             "registers the name name",
         ),
-        (lambda: run.add("n", ONE), TypeError, "str is no program: spaseq.compile"),  # type: ignore[arg-type]
+        (lambda: run.add("n", ONE), TypeError, "a str is not a program: spaseq.compile"),  # type: ignore[arg-type]
         (lambda: run.remove("n"), ChangeError, "no query n; it has q0, q1"),
         (lambda: run.replace("n", spaseq.compile(ONE)), ChangeError, "no query n"),
         (lambda: run.replace("q0", spaseq.compile(ONE), "drop"), ValueError, "keep"),  # type: ignore[arg-type]

@@ -118,7 +118,7 @@ def test_an_error_leaves_the_run_to_the_next_thread() -> None:
 
 def test_a_run_that_failed_in_one_thread_says_so_in_another() -> None:
     run = program().start(max_groups=1)
-    with pytest.raises(spaseq.SpaseqError, match="more than 1 groups"):
+    with pytest.raises(spaseq.SpaseqError, match="more than 1 group of"):
         push_many(run)
     assert "the run has failed" in in_a_thread(lambda: run.push(S, 9, triples("k b 1")))
 

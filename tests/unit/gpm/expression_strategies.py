@@ -131,7 +131,7 @@ class ExpressionMaker:
             case "STRDT":
                 return ast.Call(name, (self.text(depth - 1), ast.Iri("http://example.org/t")))
             case "REPLACE":
-                found, put = ast.Literal("[ab]"), ast.Literal("$0x")
+                found, put = ast.Literal("[ab]"), ast.Literal("$0é")
                 return ast.Call(name, (self.text(depth - 1), found, put))
         return ast.Call(name, (self.text(depth - 1),))
 

@@ -17,6 +17,7 @@ from spaseq.rdf.event import Event
 
 DATA = os.environ.get("SPASEQ_DATA", "")
 RESULT_TIME = {"time_predicate": "sosa:resultTime"}
+UNKNOWN_SYNTAX = "neither the extension nor the content shows an RDF syntax"
 CLOCK: dict[str, object] = {"arrival_time": True, "clock": lambda: 0}
 JELLY, CSR, TRAFFIC = "rdf-streams/jelly-samples/", "rdf-streams/csrbench/", "traffic/"
 
@@ -63,20 +64,20 @@ FILES = [
     # The instants are strings that look like literals with a datatype.
     File(CSR + "data_00.ttl", "message", error="is not a timestamp",
          given={"time_predicate": "om-owl:samplingTime/time:inXSDDateTime"}),
-    File(CSR + "srbench-queries.properties", "graph", error="its content is not one of them"),
+    File(CSR + "srbench-queries.properties", "graph", error=UNKNOWN_SYNTAX),
     File(CSR + "answers/cqels-answer-1.json", "graph", error="no member of it has an IRI"),
     File(TRAFFIC + "background/SensorRepository.n3.gz", "message", 1, 44_213, EPOCH, EPOCH,
          given=CLOCK),
     File(TRAFFIC + "background/AarhusCulturalEvents.n3.gz", "message", 1, 1490, EPOCH, EPOCH,
          given=CLOCK),
-    File(TRAFFIC + "background/trafficMetaData.csv", "graph", error="tells the RDF syntax"),
+    File(TRAFFIC + "background/trafficMetaData.csv", "graph", error=UNKNOWN_SYNTAX),
     File(TRAFFIC + "streams/AarhusTrafficData158505.stream.gz", "graph",
-         error="tells the RDF syntax"),
+         error=UNKNOWN_SYNTAX),
     File(TRAFFIC + "ontology/ssn.owl.gz", "message", 1, 767, EPOCH, EPOCH, given=CLOCK),
     File(TRAFFIC + "ontology/city.n3", "message", 1, 52, EPOCH, EPOCH, given=CLOCK),
     File("spaseq/data.nt", "triples:3", 66, 198, "0", "65"),
     File("spaseq/tests-jar/credit-card/card10k.n3.gz", "triples:2", 20_001, 40_002, "0", "20000"),
-    File("stocks/NASDAQ_MEDIUM.txt", "graph", error="its content is not one of them"),
+    File("stocks/NASDAQ_MEDIUM.txt", "graph", error=UNKNOWN_SYNTAX),
     File("vocab/sosa.ttl", "graph", error="it has no named graphs"),
     File("vocab/saref.ttl", "message", 1, 908, EPOCH, EPOCH, given=CLOCK),
 ]  # fmt: skip
