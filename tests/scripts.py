@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 NAMES = frozenset(path.stem for path in (ROOT / "benchmarks").rglob("*.py"))
 """The names of the scripts, some of which are also names of modules of the tests."""
 
@@ -27,6 +28,8 @@ def printed(script: Path, *options: str) -> str:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(shown):
         for name in NAMES & sys.modules.keys():
             patch.delitem(sys.modules, name)
+        outside = [path for path in sys.path if not Path(path).is_relative_to(TESTS)]
+        patch.setattr(sys, "path", outside)
         patch.setattr(sys, "argv", [str(script), *options])
         patch.setattr(gc, "collect", lambda generation=2: 0)
         patch.syspath_prepend(str(script.parent))

@@ -174,7 +174,7 @@ def test_errors_of_a_web_server_say_why_and_show_no_secret() -> None:
                 list(found)
             assert f"http://{place}/{said}" in str(caught.value)
             assert "hidden" not in str(caught.value)
-    with pytest.raises(SpaseqError, match=r"streams: ftp://h/x\.nq is no URL"):
+    with pytest.raises(SpaseqError, match=r"streams: ftp://h/x\.nq is not the URL"):
         spaseq.run(EACH, {"readings": "ftp://me:hidden@h/x.nq"})
 
 
