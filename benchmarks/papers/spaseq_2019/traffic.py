@@ -100,7 +100,7 @@ def figure(short: bool) -> Figure:
         answer=f"At a window of {minutes[-1]} minutes AND has {lazy.median / eager.median:.2g} of "
         f"the rate of all orders, and evaluates filters {looked:.2g} times as often. Speeds are "
         "whole numbers: partial matches with equal speeds are one group, which is compared once, "
-        "while AND compares row by row and lists its matches in Python.",
+        "while AND compares row by row.",
     )
 
 
