@@ -561,11 +561,6 @@ cdef class AutomatonCore:
         cdef int64_t due = self.deadlines.next_due(ending)
         return None if due == INT64_MAX else due
 
-    def pass_deadline(self, int64_t due):
-        """See `pass_deadline_at`."""
-        self.event.match_generation += 1
-        self.pass_deadline_at(due)
-
     def close(self):
         """See `end_instant`."""
         self.end_instant()
