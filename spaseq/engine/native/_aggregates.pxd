@@ -19,7 +19,7 @@ cdef enum Fold:
 
 cdef struct Aggregate:
     Fold fold
-    bint distinct           # repeated values change nothing
+    bint distinct           # repeated values are ignored
     const char* separator   # JOINED: the text between two values
     uint32_t separator_size
 
@@ -32,7 +32,7 @@ cdef class NativeAggregates:
     cdef list separators        # owns the bytes of `Aggregate.separator`
     cdef term_t zero, empty
 
-    # `state` after one more value, a term of the window or a permanent one.
+    # `state` after one more value, which is a term of the window or a permanent term.
     cdef term_t add(
         self, EventBatch batch, uint32_t register, term_t state, term_t value
     ) except 0 nogil

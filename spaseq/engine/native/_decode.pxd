@@ -18,9 +18,10 @@ cdef struct StepPart:
 
 # When a match comes out.
 cdef struct Ending:
-    bint later          # not with its last event but at `micros`, a closing time or a deadline
+    bint later          # not with its last event but at `micros`, when a window closes or at a
+                        # deadline
     int64_t micros
-    bint by_input       # only the end of input has closed its window
+    bint by_input       # its window was closed by the end of input only
 
 
 cdef class MatchDecoder:
@@ -70,7 +71,7 @@ cdef class DecodedStep:
     # The literal of its time, the name of its graph, then its row: the size of each text (0:
     # unbound), then the texts.
     cdef bytes texts
-    cdef list terms     # decoded `texts`, as far as they were used; None before the first use
+    cdef list terms     # the `texts` decoded so far; None before the first use
     cdef object seen    # the decoded witness, None before the first use
     cdef object time    # of the event, None before the first use
     cdef bytes written  # the witness in JSON, None before the first use

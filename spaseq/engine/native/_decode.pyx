@@ -44,8 +44,8 @@ cdef bytes ORDINAL = keys.following(keys.ORDINAL)
 cdef bytes GRAPH = keys.following(keys.GRAPH)
 
 
-cdef object UNREAD = object()   # in place of a term that is not decoded yet
-cdef dict recent = {}           # text → IRI: the same ones recur in most matches
+cdef object UNREAD = object()   # stands for a term that is not decoded yet
+cdef dict recent = {}           # text → IRI; most matches contain the same few
 cdef Py_ssize_t RECENT_MAX = 4096
 
 
@@ -76,8 +76,8 @@ cdef class MatchDecoder:
         steps: per edge, its graph patterns: the occurrence, the name of the GPM and the variables
             of its rows; None for a column that witnesses do not show.
         streams: their IRIs.
-        like: a decoder with the same arguments but for the name and the columns, or None. What does
-            not depend on these is taken from it.
+        like: a decoder with the same arguments except the name and the columns, or None. The new
+            decoder shares everything that does not depend on these two.
     """
 
     def __cinit__(

@@ -31,7 +31,7 @@ from spaseq.rdf._window_terms cimport WindowTerms
 
 cdef enum Manner:
     IN_PYTHON = 1       # Python evaluates the pattern
-    RECALLED = 2        # filters read its events later than at their instant
+    RECALLED = 2        # filters read its events after their instant
 
 
 @cython.final
@@ -43,7 +43,7 @@ cdef class NativeStep:
     cdef EventBatch batch           # of the current event
     cdef uint32_t stream            # of the current event
     cdef uint32_t index             # of the current event in its batch
-    cdef bint apart                 # the window is not that of the matchers: `had` is the position
+    cdef bint apart                 # the matchers have another window: `had` is the position
     cdef int64_t had
     cdef object patterns            # the Matchers
     cdef list tasks                 # per GPM of the query, the number of its pattern
@@ -55,14 +55,14 @@ cdef class NativeStep:
     cdef list others                # per test, a GraphTest or Question; None for an Expression
     cdef PyObject** tests           # per test, its Expression; NULL for others
     cdef uint32_t* test_first       # per occurrence and one more
-    cdef uint64_t* untrue           # per test, how often it was not true
-    cdef readonly uint64_t evaluations # of residual filters: of rows, and of blocks of rows
+    cdef uint64_t* untrue           # per test: how often it was not true
+    cdef readonly uint64_t evaluations # of residual filters, on rows and on blocks of rows
     cdef dict errors_before         # per occurrence, the errors of another run
     cdef readonly NativeAggregates aggregates
     cdef readonly list assigned     # per occurrence, the Expressions of its BINDs and Questions
     cdef Views views                # by occurrence for its filters, then by number for BINDs
     cdef uint32_t* assigned_first   # per occurrence, the number of its first BIND
-    cdef bint steady                # an event without a reader changes the time only
+    cdef bint steady                # an event without a reader only advances the time
     cdef Conditions conditions
     cdef EventBatch idle            # the current batch between two calls
     cdef object shown               # the last decoded event, and its batch and index
@@ -71,9 +71,9 @@ cdef class NativeStep:
     cdef EventBatch recalled        # the recalled event used last, encoded
     cdef object recalled_key
     cdef readonly object recalls     # (instant, stream) → Event, oldest first
-    cdef public bint tumbles        # its results are in tumbling groups
-    cdef public bint gaps           # it receives a part of its stream, so ordinals may be missing
-    cdef readonly int64_t deadline  # the query processes no event from then on; INT64_MAX: none
+    cdef public bint tumbles        # its results are grouped by tumbling windows
+    cdef public bint gaps           # it receives a part of its stream: ordinals may be missing
+    cdef readonly int64_t deadline  # the query stops before events from this time on, or INT64_MAX
     cdef readonly uint32_t reached  # the index of the event at which `run` returned or failed
 
     cdef int _link_tests(self, object patterns, filters) except -1

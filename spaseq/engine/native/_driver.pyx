@@ -7,7 +7,7 @@ events of a batch, and returns after an event that completes a match.
 
 Only patterns and filters without a native form run in Python: the event is decoded to an `Event`,
 the rows of the pattern are encoded in the event's batch, and the registers that a filter reads are
-decoded. The window stores events that filters read later than at their instant (`recalls`).
+decoded. The window stores events that filters read after their instant (`recalls`).
 """
 
 from libc.stdint cimport INT64_MAX
@@ -168,9 +168,9 @@ cdef class NativeStep:
             (register, cell, kind) as from `RegisterFile.needed_views`.
         aggregates: the aggregates among the registers.
         readers: per stream, the GPMs that read it.
-        recalled: per GPM, whether filters read its events later than at their instant.
-        window: the terms that the automaton holds. They are those of the matchers unless the
-            query counts events and other queries count different ones.
+        recalled: per GPM, whether filters read its events after their instant.
+        window: the terms that the automaton holds. The matchers share them, unless the query counts
+            events and other queries count different events.
     """
 
     def __cinit__(
@@ -224,7 +224,7 @@ cdef class NativeStep:
         core.tables.conditions = &self.conditions
         self.deadline = INT64_MAX
         self.steady = not core.needs_every_instant() and self.graph.deriver is None
-        # Guards are decided between events as well, without a batch.
+        # Guards are also decided between two events, when there is no batch.
         self.idle = EventBatch(self.graph.dictionary)
         self.idle.window = &self.window.store
         self.batch = self.idle
@@ -265,7 +265,7 @@ cdef class NativeStep:
         mem_free(self.test_first)
 
     def untrue_counts(self, uint32_t occurrence):
-        """Per residual filter of an occurrence: how often it was the first that was not true.
+        """Per residual filter of an occurrence: how often it was the first one that was not true.
 
         If a filter excludes a block of rows, all rows of the block count for it.
         """
@@ -281,7 +281,7 @@ cdef class NativeStep:
             self.untrue[i] = count
 
     def errors(self, uint32_t occurrence):
-        """Per BIND and then per filter over partial matches: how often it erred, by cells."""
+        """The number of errors by cells, per BIND and then per filter over partial matches."""
         found = [each.errors for each in (*self.assigned[occurrence], *self.filters[occurrence])]
         before = self.errors_before.get(occurrence)
         return found if before is None else [a + b for a, b in zip(before, found, strict=True)]
@@ -303,7 +303,7 @@ cdef class NativeStep:
         return self.answer(question, env) is True
 
     cdef object answer(self, question, const term_t* env):
-        """The answer of Python to a question, for an environment; None is an error."""
+        """The value that Python computes for a question in an environment; None is an error."""
         cdef uint32_t cell
         cdef term_t term
         cdef list values
@@ -351,7 +351,7 @@ cdef class NativeStep:
         return self.shown
 
     def forget_encoded(self):
-        """Encode events anew that filters read later: more terms have become permanent."""
+        """Encode the recalled events again, since more terms have become permanent."""
         self.recalled_key = None
 
     def recall(self, instant: int, stream: int, event) -> None:
@@ -432,8 +432,8 @@ cdef class NativeStep:
     ) except -1 nogil:
         """Match an event against the awaited patterns, and feed its rows.
 
-        `present`: the views in which it has triples, see `bit_of`, or `ANY`. `again`: it is fed a
-        second time, after `undo_event` has undone the first attempt.
+        `present`: the views in which it has triples, see `bit_of`, or `ANY`. `again`: it is matched
+        a second time, after `undo_event` has undone the first attempt.
         """
         cdef uint64_t readers
         cdef Reader* first
@@ -571,7 +571,7 @@ cdef class NativeStep:
                 self.window.advance_to(event.micros)
             core.begin_instant(event.micros)
             if lone and core.instant.changed_places:
-                lone = False    # a deadline has passed: other places wait now
+                lone = False    # a deadline has passed, so other places wait now
             if lone:
                 self._read_lone(dispatch, index, file, readers)
                 if core.event.out_of_steps:
@@ -603,7 +603,7 @@ cdef class NativeStep:
         ) and not ends_before(self.core.deadlines, event.micros)
 
     cdef bint waits_for_closing(self, EventBatch batch, uint32_t index) noexcept nogil:
-        """Whether only windows or deadlines before it keep an event from being the next instant.
+        """Whether an event would be the next instant if no window or deadline came before it.
 
         `run` has stopped at the event.
         """
@@ -615,7 +615,7 @@ cdef class NativeStep:
         ) and event.micros < self.deadline
 
     def wake_at(self, int64_t micros):
-        """Process no event from a time on, in microseconds, until results have come out then."""
+        """Stop before events from a time on, in microseconds, until its results have come out."""
         self.deadline = micros
 
     def tally(
@@ -624,8 +624,8 @@ cdef class NativeStep:
     ):
         """Count the matches of the events of a batch from `first` on, without making them.
 
-        At most `most` matches of each event are enumerated, or the ones that `selection` selects.
-        With `skip`, later matches start after the end of a match.
+        At most `most` matches of each event are enumerated, or those that `selection` selects. With
+        `skip`, later matches start after the end of a match.
 
         Returns (index of the next event, as from `run`; matches; witnesses).
         """

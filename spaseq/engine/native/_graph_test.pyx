@@ -3,8 +3,8 @@
 
 The filter is the local filter of a pattern without triples, and its row holds the bindings of the
 partial match and of the row under test. Registers hold term numbers of the window or of the current
-batch. If the event is in another batch, each term is looked up there; a term that the event lacks
-retains its number, which no other term has.
+batch. If the event is in another batch, each term is looked up there. A term that does not occur in
+the event keeps its number, which is unique.
 """
 
 from spaseq.rdf._batch cimport known_term, record_of
@@ -31,7 +31,7 @@ cdef class GraphTest:
 
     @property
     def errors(self):
-        """How often it erred so far, by cells of the environment."""
+        """The number of errors so far, by cells of the environment."""
         _, (count,) = self.matcher.errors
         if count.example is not None:
             count.example = {

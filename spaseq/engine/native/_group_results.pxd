@@ -38,7 +38,7 @@ cdef class ResultReader:
     cdef uint32_t needed_count
     cdef int32_t* columns       # see `_find_columns`
     cdef term_t* env
-    cdef Numeral* numerals      # spelt for the key at hand, then for the start and each argument
+    cdef Numeral* numerals      # spelt for the current key, then for the start and each argument
     cdef Label** labels         # of the results of the instant
     cdef uint64_t label_count, label_room
     cdef Found* found
@@ -47,7 +47,7 @@ cdef class ResultReader:
     cdef uint32_t* merged       # scratch of the same size
     cdef Showing* showing
     cdef uint32_t showing_count, showing_room
-    cdef readonly uint32_t refused  # if the groups refuse a result: it is the n-th of its instant
+    cdef readonly uint32_t refused  # the position in its instant of a result that the groups refuse
     cdef uint64_t turn          # `match_generation` of the core after `take`
 
     cpdef uint32_t feed(

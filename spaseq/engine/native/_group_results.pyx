@@ -55,7 +55,7 @@ cdef struct Shown:
 
 
 cdef int _compare(ResultReader self, uint32_t one, uint32_t other) noexcept nogil:
-    """How two results are ordered by their instants, then by their streams: -1, 0 or 1."""
+    """Compare two results by their instants, then by their streams: -1, 0 or 1."""
     cdef const Found* a = &self.found[one]
     cdef const Found* b = &self.found[other]
     cdef Label** first = self.labels + a.first
@@ -156,8 +156,8 @@ cdef class ResultReader:
     ) except? 0xFFFFFFFF:
         """Process the events of a batch from `first` on, as `NativeStep.run` does.
 
-        Returns the index of the next event: as `NativeStep.run`, except that it goes on after an
-        event whose groups have no solution.
+        Returns the index of the next event, as `NativeStep.run` does, but continues after an event
+        whose groups have no solution.
         """
         cdef uint32_t index = first, before, checked = first
         cdef NativeStep step = self.maker.step
@@ -179,12 +179,12 @@ cdef class ResultReader:
         return index
 
     def read(self):
-        """Add the results that are complete now to their groups."""
+        """Add the results that are now complete to their groups."""
         if self.core.instant.accepted_count:
             self.take()
 
     cdef int take(self) except -1 nogil:
-        """Add the results of an instant to their groups; False if Python must go on with it.
+        """Add the results of an instant to their groups; False if Python must continue with it.
 
         It must if a group may have a solution, if a tumbling window has begun, or if the groups
         refuse a result. Then the results are still in the automaton, for Python to read.
@@ -205,7 +205,7 @@ cdef class ResultReader:
             found = &self.found[self.order[i]]
             number = 0
             if self._read(found):
-                # It ends with this event, and starts with the first one.
+                # The match ends with this event, and starts with its first one.
                 number = self.groups.insert(
                     self.labels[found.first].micros, self.labels[found.first].domain,
                     self.labels[found.first + found.length - 1].micros,
@@ -544,7 +544,7 @@ cdef class ResultReader:
         """The events of the newest result of a tumbling group; none if Python added that result.
 
         Each is (edge, microseconds, whether it is a date, line, stream, file, ordinal, instant,
-        terms): the literal of its time, its name and its row, None where there is none.
+        terms): the literal of its time, its name and its row, None where one is missing.
         """
         cdef const Group* group = &self.groups.groups[number]
         cdef const char* text = group.shown

@@ -38,22 +38,22 @@ cdef class MatchMaker:
     cdef uint32_t recent_bits   # 0: there is none yet
     cdef uint32_t displaced     # the entries that others have displaced since it grew
     cdef uint64_t epoch         # the oldest epoch of the core when the cache was emptied
-    cdef Ending ending          # when the match at hand comes out
+    cdef Ending ending          # when the current match comes out
     cdef public int64_t ended_at    # the time of the last event of the first stream to end
     cdef readonly uint64_t closed_by_end    # matches whose window the end of input has closed
     cdef readonly uint64_t made
     cdef Numeral numeral        # the numeral spelt last
     cdef object ended           # the `EndedStarts` of AFTER MATCH SKIP TO, or None
-    cdef object taken           # the occurrences whose events say how far starts end, or None
-    cdef bint last              # the last such event does, not the first
+    cdef object taken           # the occurrences whose events decide which starts end, or None
+    cdef bint last              # the last such event decides, not the first
     # Which of the starts before `over_end` have ended: a ring of `over_room`, a power of two.
     cdef uint8_t* over
     cdef instant_t over_room, over_end
     cdef dict over_keys         # with partitions: the keys whose start has ended, by start; or None
     cdef list newly_over        # (key, start, end) of the matches of this instant
-    cdef Py_ssize_t over_keys_due # number of starts at which those outside the window are removed
+    cdef Py_ssize_t over_keys_due # the number of starts at which old ones are removed
     cdef Py_ssize_t unsettled   # matches since `ended` was settled
-    cdef instant_t restored_end # `ended` has intervals of a saved state before it
+    cdef instant_t restored_end # `ended` has intervals of a saved state before this instant
 
     cdef Match match(self, object version)
     cdef bint pauses(self) noexcept
@@ -83,11 +83,11 @@ cdef class Matches:
     cdef instant_t since
     cdef list apart             # `since` per node, if each partition skips on its own
     cdef list ready             # the selected matches in order, if `has_ties`
-    cdef list picks             # (node, number of the match there) of the matches to make, or None
+    cdef list picks             # (node, number of its match) of the matches to make, or None
     cdef Py_ssize_t pick        # the next one of these
-    cdef int64_t passed         # the matches of node `at` before
+    cdef int64_t passed         # the earlier matches of node `at`
     cdef uint64_t turn          # `turn` of the core at the last advance of this iterator
-    cdef Closing closing        # what comes out before the next event, or None
+    cdef Closing closing        # the matches that come out before the next event, or None
     cdef Ending ending          # of the matches that come out with it
     cdef int64_t ended_at
     cdef readonly bint failed   # an event or a match is unfinished after an error

@@ -99,7 +99,7 @@ cdef class FoundMatch(Match):
 @cython.no_gc  # as its base
 @cython.final
 cdef class CopiedMatch(Match):
-    """A match of a query that equals another one but for its name."""
+    """A match of a query that differs from another query in its name only."""
 
     cdef Match original
 
@@ -118,14 +118,14 @@ cdef class CopiedMatch(Match):
 
 
 cpdef list copies(list matches, str query):
-    """Some matches as those of another query; they are decoded on first access."""
+    """Copies of some matches under the name of another query, decoded on first access."""
     cdef list found = []
     add_copies(matches, query, found)
     return found
 
 
 cdef int add_copies(list matches, str query, list found) except -1:
-    """Append some matches as those of another query."""
+    """Append copies of some matches under the name of another query."""
     cdef Match match
     cdef CopiedMatch copied
     for match in matches:
@@ -151,7 +151,8 @@ def divided(
             with their readers; or None → those that all matches belong to. If `by_edge`, the number
             of the edge of a match's last step stands in place of the text.
         made: counts the matches of each place.
-        as_picks: whether to return where the matches are, for `Matches.picked`, in place of them.
+        as_picks: whether to return the positions of the matches, for `Matches.picked`, instead of
+            the matches.
 
     Returns:
         (place, its matches), by place. The matches of a text without a reader are dropped.
@@ -174,7 +175,7 @@ def divided(
 def divided_by_thresholds(
     matches, tuple readers not None, uint32_t columns, reached, made, bint as_picks=False,
 ) -> list:
-    """As `divided`, for queries whose matches are also matches of the query before them.
+    """Divide like `divided`, for queries whose matches are also matches of the query before them.
 
     Args:
         matches: its matches, as a `MatchMaker` makes them.
@@ -312,7 +313,7 @@ cdef class MatchMaker:
         return found
 
     cdef Match match(self, object version):
-        """The match at which the core's walk is."""
+        """The match that the core's walk has reached."""
         cdef FoundMatch match = FoundMatch.__new__(FoundMatch)
         cdef uint32_t i, length = self.core.transitions.walk.length
         cdef tuple steps = PyTuple_New(length)
@@ -332,7 +333,7 @@ cdef class MatchMaker:
         return match
 
     cdef bint pauses(self) noexcept:
-        """Whether the iterator returns None for a match that `match` does not make."""
+        """Whether `match` may make no object, so that the iterator returns None."""
         return True
 
     def end_starts(self, ended):
@@ -351,7 +352,7 @@ cdef class MatchMaker:
             self.over_keys, self.newly_over = {}, []
 
     cdef bint passes_over(self) except -1:
-        """Whether the start of the match at hand has ended; otherwise, note which ones it ends."""
+        """Whether the start of the current match has ended; else note which ones it ends."""
         cdef uint32_t i, occurrence
         cdef const Label* label
         cdef instant_t start = self.core.transitions.walk.start, until = -1
@@ -383,13 +384,13 @@ cdef class MatchMaker:
         return False
 
     cdef object _term(self, term_t number):
-        """The term of a number that a label holds."""
+        """The term with a number that a label holds."""
         if number & WINDOWED:
             return self.core.event.terms.term(number)
         return self.dictionary.term(number)
 
     cdef int settle(self) except -1:
-        """Begin an instant: the starts that the last ones have ended give no more matches."""
+        """Begin an instant: starts that the last matches have ended have no further matches."""
         cdef instant_t i
         if self.over_keys is None:
             self.ended.settle(self.core.window.bound)
@@ -404,7 +405,7 @@ cdef class MatchMaker:
             self.ended.watched = False
         self.unsettled += len(self.newly_over)
         if self.unsettled > OVER_MIN_KEYS:
-            # Only a saved state reads them.
+            # A saved state is the only reader of `ended`.
             self.ended.settle(self.core.window.bound)
             self.unsettled = 0
         for numbers, start, until in self.newly_over:
@@ -437,7 +438,7 @@ cdef class MatchMaker:
         return 0
 
     cdef list in_order(self, object version):
-        """The numbers of the matches that `LIMIT` retains, if several have the same instants."""
+        """The numbers of the matches that `LIMIT` retains, for matches with the same instants."""
         cdef uint32_t i
         cdef Selection selection = self.selection
         cdef list found = []
@@ -572,7 +573,7 @@ cdef class Matches:
             self.at, self.turn = 0, core.event.match_generation
             return 0
         self.count = core.instant.accepted_count
-        # Skipping must not affect matches that the caller has not consumed yet.
+        # The skip must not affect matches that the caller has not consumed yet.
         self.since = since_of(core.window)
         if core.tables.apart:
             self.apart = [core.since_at(core.instant.accepted[i]) for i in range(self.count)]
@@ -611,7 +612,7 @@ cdef class Matches:
         return self.at < self.count or self.closing is not None
 
     cdef object _made(self):
-        """The match at hand; None if it is written."""
+        """The current match; None if it is written."""
         self.maker.ending = self.ending
         match = self.maker.match(self.version)
         self.maker.closed_by_end += self.ending.by_input
@@ -631,7 +632,7 @@ cdef class Matches:
         return self.collect()
 
     cdef Matches picked(self, MatchMaker maker, list picks):
-        """As `repeated`, for some of the matches, in their order."""
+        """Repeat some of the matches, in their order; see `repeated`."""
         cdef Matches found = self.repeated(maker)
         found.picks = picks
         found.at = picks[0][0]
@@ -639,7 +640,7 @@ cdef class Matches:
         return found
 
     cdef bint _passes(self) except -1:
-        """Whether the match at hand is not one of the picked ones."""
+        """Whether the current match is not one of the picked ones."""
         cdef int64_t number = self.passed
         self.passed += 1
         if self.picks[self.pick][1] != number:
@@ -648,7 +649,7 @@ cdef class Matches:
         return False
 
     cdef bint _leaves(self) except -1:
-        """Go to the next node with a picked match, if the present one has no further one."""
+        """Go to the next node with a picked match, unless the current node has another one."""
         cdef uint32_t node = self.count
         if self.pick < len(self.picks):
             node = self.picks[self.pick][0]
@@ -700,7 +701,7 @@ cdef class Matches:
                         over = self.maker.ended is not None and self.maker.passes_over()
                     match = None if over else self._made()
                     if self.picks is not None and self._leaves():
-                        pass    # it has left the node
+                        pass    # the walk has left the node
                     elif not core.transitions.walk.has_next():
                         self.walking = False
                         self.at += 1
@@ -719,7 +720,7 @@ cdef class Matches:
                 raise StopIteration
 
     cdef bint _walks(self) except -1:
-        """Go to the next match of the present node; False if there is none."""
+        """Go to the next match of the current node; False if there is none."""
         cdef AutomatonCore core = self.maker.core
         if not self.walking:
             core.transitions.walk.begin(

@@ -13,12 +13,12 @@ from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._sequence cimport EventSequence
 from spaseq.rdf._window_terms cimport WindowTerms
 
-# What `_event` did with an event.
+# The outcome of `_event`.
 cdef enum Outcome:
     PROCESSED
     COMPLETED   # and some query has complete matches
-    CLOSED      # not processed yet: matches of the timestamps before it come first
-    REFUSED     # the event does not follow, or has to wait for one of another stream
+    CLOSED      # not processed yet: matches of earlier timestamps come first
+    REFUSED     # the event is out of order, or has to wait for an event of another stream
 
 # What a ready query has.
 cdef enum Ready:
@@ -38,8 +38,8 @@ cdef struct Member:
     uint32_t group      # the streams it reads
     uint32_t selected   # the stream of its dispatch, by its own numbers, or NO_STREAM
     uint32_t ordinal    # of the open instant
-    bint reads_all      # it matches every event, since other queries count the events it does not
-    bint steady         # an event without a reader changes its time only
+    bint reads_all      # it matches every event, since other queries count events that it skips
+    bint steady         # an event without a reader only advances its time
     bint waits          # matches are complete when their instant closes
     bint opened         # an instant is open
     bint touched        # it has a batch
@@ -57,7 +57,7 @@ cdef struct StreamGroup:
 cdef struct SharedMatcher:
     PyObject* matcher
     uint64_t tried      # its counter when it was settled last
-    uint64_t awaited    # the events since then at which a partial match waited for its rows
+    uint64_t awaited    # the events since then during which a partial match waited for its rows
 
 # A shared matcher and a stream.
 cdef struct SharedReader:
@@ -90,7 +90,7 @@ cdef struct Deadline:
 cdef class MultiDriver:
     cdef QueryIndex index
     cdef list steps
-    cdef WindowTerms window         # of all queries but those that count events of their own
+    cdef WindowTerms window         # shared by all queries except those that count their own events
     cdef bint counted               # that window counts events
     cdef Member* members
     cdef uint32_t query_count
@@ -98,7 +98,7 @@ cdef class MultiDriver:
     cdef uint32_t stream_count
     cdef uint32_t* locals           # per query and stream: the query's number of the stream
     cdef uint64_t* seen             # per query and stream: the events that its readers counted
-    cdef uint32_t reader_count      # of all queries, and one more of each
+    cdef uint32_t reader_count      # the readers of all queries, plus one for each query
     cdef uint32_t* post_first       # per reader of each query, and one more: its first post
     cdef SharedMatcher* matchers
     cdef uint32_t matcher_count

@@ -2,16 +2,16 @@
 """`MultiDriver`: several queries, or several streams, over encoded events in one loop.
 
 An event is dispatched by an inverted index to the queries that can use it. Each of them processes
-the event on its own automaton, in the order of the queries. All other queries are left as they are:
-an event that no place of a query waits for only advances the query's time, which the next event
-that it processes does as well. Only a deadline wakes a query: a heap orders the times at which the
-windows of waiting matches close. Queries whose state changes with every event (strict operators,
-windows that count events, lazy joins, entailment) process every event of their streams.
+the event on its own automaton, in the order of the queries. All other queries are left alone: an
+event that no place of a query waits for would only advance the query's time, and the next event
+that the query processes does that anyway. Only a deadline wakes a query: a heap orders the times at
+which the windows of waiting matches close. Queries whose state changes with every event (strict
+operators, windows that count events, lazy joins, entailment) process every event of their streams.
 
 Simultaneous events of several streams belong to one instant. A query closes an instant when all its
 streams have passed it, or with its timestamp. An event that has to wait for earlier instants of
-other streams is held until the timestamp closes. If these instants arrive late after all, `_event`
-refuses them, and the run processes them in Python.
+other streams is held until the timestamp closes. If such an earlier instant still arrives
+afterwards, `_event` refuses it, and the run processes it in Python.
 
 Invariants: before an event is processed, all timestamps before its own are closed; the index lists
 exactly the readers that some partial match waits for. Cost of an event: see `_query_index`, plus
@@ -234,7 +234,7 @@ cdef class MultiDriver:
         return 0
 
     cdef uint32_t _stream_of(self, uint32_t query, uint32_t local) noexcept:
-        """The number of a stream that a query has under its own number."""
+        """The number of a stream, given the number by which a query knows it."""
         cdef uint32_t stream
         for stream in range(self.stream_count):
             if self.locals[query * <size_t>self.stream_count + stream] == local:
@@ -248,7 +248,7 @@ cdef class MultiDriver:
 
         Args:
             closed: The timestamp before which all are closed, in microseconds, or None.
-            domain: Whether times are dates, or None before the first event.
+            domain: Whether times are dates; None before the first event.
             times: Stream → (time of its last event, ordinal of the next one at that time).
             opened: Per query, the ordinal of its open instant, or None.
             gaps: Whether ordinals may be missing.
@@ -304,11 +304,12 @@ cdef class MultiDriver:
         return self._schedule(query, step, step.core)
 
     def unload(self):
-        """Let other code change the state of the queries; `load` must follow."""
+        """Release the state of the queries for changes by other code; `load` must follow."""
         cdef uint32_t i
         self.loaded = False
         for i in range(self.query_count):
-            # The loop has followed the awaited patterns of all streams, the driver does of one.
+            # The loop has tracked the awaited patterns of all streams; the driver tracks those of
+            # one.
             (<Dispatch>self.members[i].dispatch).attentive = False
 
     def settle(self):
@@ -326,7 +327,7 @@ cdef class MultiDriver:
             self._settle_matcher(&self.matchers[i], <NativeMatcher>self.matchers[i].matcher)
 
     cdef int _settle_matcher(self, SharedMatcher* shared, NativeMatcher matcher) noexcept:
-        """Count the events at which a shared matcher was awaited and could not have a row."""
+        """Count the events at which a shared matcher was awaited but could not produce a row."""
         cdef uint64_t evaluated = matcher.tried - shared.tried
         if shared.awaited > evaluated:
             matcher.count_skipped(shared.awaited - evaluated)
@@ -617,7 +618,7 @@ cdef class MultiDriver:
         return least
 
     cdef bint _pass(self, uint32_t stream) noexcept nogil:
-        """Mark the queries whose open instant all streams have passed with the present event.
+        """Mark the queries whose open instant all streams have passed with the current event.
 
         Returns whether there may be some.
         """
@@ -651,7 +652,7 @@ cdef class MultiDriver:
         return 0
 
     cdef int _close_before(self, int64_t micros) except -1 nogil:
-        """Close all timestamps before a time: instants, held events, windows of waiting matches.
+        """Close the timestamps before a time, with their instants, held events and due windows.
 
         If it returns with `in_closing` set, the matches of the ready queries must be taken before
         it continues.
@@ -764,7 +765,7 @@ cdef class MultiDriver:
     cdef int _touch(
         self, uint32_t query, NativeStep step, AutomatonCore core, EventBatch batch
     ) except -1 with gil:
-        """Give a query the batch of the present event."""
+        """Give a query the batch of the current event."""
         if not self.members[query].touched:
             step.check_exclusive()
             self.members[query].touched = True
@@ -871,7 +872,7 @@ cdef class MultiDriver:
         if micros == INT64_MAX:
             return 0
         if self.members[query].timed:
-            # A window of groups, or a deadline, may come before the time that is known.
+            # A window of groups, or a deadline, may come before the recorded time.
             if self.members[query].wakes <= micros:
                 return 0
             self.members[query].wakes = micros
@@ -884,7 +885,7 @@ cdef class MultiDriver:
         return self._sift_up(self.deadline_count - 1, Deadline(micros, query))
 
     cdef int _sift_up(self, uint32_t at, Deadline entry) noexcept nogil:
-        """Move an entry of the heap from a place towards the root, as far as it belongs."""
+        """Move an entry of the heap towards the root until the heap is in order."""
         cdef uint32_t above
         while at:
             above = (at - 1) // 2

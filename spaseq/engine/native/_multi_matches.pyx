@@ -4,8 +4,8 @@
 The matches of an event, or of the windows that close before it, are ordered by query. Each query's
 matches are made lazily if it has a `MatchMaker`. A maker may write its matches instead of returning
 them (`spaseq/io/native/_match_blocks.pyx`); the iterator then returns None when a block is full.
-Invariants: events are processed only as far as the requested match needs; matches are made in the
-order in which they are returned, except where they are made at once, and then they are objects.
+Invariants: events are processed only as far as the requested match needs. Matches are made in the
+order in which they are returned; those that are made all at once are objects.
 """
 
 from libc.stdint cimport int64_t, uint32_t
@@ -36,7 +36,7 @@ cdef class MultiMatches:
         files: per batch of the sequence, the number of its file.
         kb: the knowledge base.
         equal: query → (place among all queries, name, maker or None) of the queries that equal it.
-            With a maker, their matches are written; otherwise they are copied.
+            A maker writes their matches; without one they are copied.
         places: per query, its place among all queries, those equal to others included.
         holds: whether events may be held until their timestamp closes.
         shares: query → what divides the matches of its automaton among the queries that share it,
@@ -62,7 +62,7 @@ cdef class MultiMatches:
     cdef readonly uint32_t after
     cdef list found             # per ready query, its Matches or its list of matches
     cdef list queries           # the number of each of these queries
-    cdef uint32_t at, place     # the present one, and the next match of a list
+    cdef uint32_t at, place     # the current one, and the next match of a list
     cdef readonly object error  # raised after the matches before it
     cdef readonly bint failed   # an event or a match is unfinished after an error
     cdef readonly uint32_t failing  # the query that has failed
@@ -185,7 +185,7 @@ cdef class MultiMatches:
         return 0
 
     cdef bint _can_repeat(self, uint32_t query, some) except -1:
-        """Whether the queries that equal one have makers, which can make its matches again."""
+        """Whether the queries that equal one have makers, which can repeat its matches."""
         _, _, maker = self.equal[query][0]
         return maker is not None and type(some) is Matches and (<Matches>some).closing is None
 

@@ -3,8 +3,9 @@
 
 For runs of one query over one stream whose matches have a `MatchMaker`. A pushed event is appended
 to an open batch and processed like an event of a reader's batch. `Run.settle` updates the counters
-of the run on demand. The batch does not accept rare events: ones that the run refuses, that close a
-window, or that need the KB. The run processes them as any other event and opens another batch.
+of the run on demand. The batch does not accept some rare events: those that the run refuses, that
+close a window, or that need the KB. The run processes these like any other event and opens another
+batch.
 
 Invariant: an event that is not accepted changes nothing but the terms of the batch.
 Cost: linear in the event's triples, plus the cost of the patterns and the core.
@@ -169,7 +170,7 @@ cdef class Pushing:
         if PyLong_Check(timestamp) and not PyBool_Check(timestamp):
             if self.dated or not -TIME_MAX_SECONDS <= timestamp <= TIME_MAX_SECONDS:
                 return False
-            # The literal of whole seconds follows from the number; no stamp is needed for `AT`.
+            # The literal of whole seconds can be derived from the number, so `AT` needs no stamp.
             micros = <int64_t>timestamp * 1_000_000
         else:
             time = from_value(timestamp, "s", self.precision)

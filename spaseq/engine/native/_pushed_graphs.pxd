@@ -18,7 +18,7 @@ cdef class GraphReader:
     cdef LineReader lines
     cdef dict kinds                 # by class: the kind of its terms
     cdef dict labels                # of the event's blank nodes: their numbers
-    cdef bytes scope                # what begins the labels of its blank nodes
+    cdef bytes scope                # the prefix of the labels of its blank nodes
     cdef char* text                 # the term that is being looked up
     cdef uint32_t room, size
 

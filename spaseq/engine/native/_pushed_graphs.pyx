@@ -43,7 +43,7 @@ class NotSure(Exception):
 
 
 class Questions:
-    """What `EventReader` asks about statements that are no triples."""
+    """What `EventReader` asks about statements that are not triples."""
 
     def among_triples(self, *_):
         raise NotSure
@@ -130,8 +130,8 @@ cdef class GraphReader:
                 count += 1
                 link = self.iri(predicate)
                 keep = keep_of(self.relevance, link)
-                # The labels of blank nodes do not depend on what queries use, and every term is
-                # checked, as in `facts_of`.
+                # As in `facts_of`: labels of blank nodes do not depend on what queries use, and
+                # every term is checked.
                 start = self.end(subject, kind_of_subject)
                 value = self.end(term, kind_of_value)
                 if link == 0 or start == 0 or value == 0:
@@ -181,7 +181,7 @@ cdef class GraphReader:
         """The number of an IRI.
 
         Raises:
-            ValueError: if it is none.
+            ValueError: if it is not an IRI.
         """
         cdef Beginning beginning
         cdef uint64_t hash

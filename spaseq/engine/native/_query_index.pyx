@@ -44,7 +44,7 @@ cdef class QueryIndex:
         self.by_range = <uint32_t*>mem_calloc(kinds, sizeof(uint32_t))
         self.slots = <KeySlot*>mem_calloc(16, sizeof(KeySlot))
         self.slot_mask = 15
-        # List 0 is always empty; the next ones have what every event of a stream concerns.
+        # List 0 is always empty. The next lists hold the queries that use every event of a stream.
         self._new_lists(1 + streams)
         self._set_ranges(keys)
 
@@ -158,7 +158,7 @@ cdef class QueryIndex:
         return 0
 
     cdef uint32_t find(self, uint64_t key, term_t term) noexcept nogil:
-        """The list of a key with a constant; list 0, which is empty, if there is none."""
+        """The list of a key with a constant; the empty list 0 if there is none."""
         cdef uint32_t slot = _slot_of(key, term) & self.slot_mask
         while self.slots[slot].list:
             if self.slots[slot].key == key and self.slots[slot].term == term:

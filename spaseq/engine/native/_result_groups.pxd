@@ -31,7 +31,7 @@ cdef struct Entry:
     uint32_t group
     uint32_t domain     # 0: the times are numbers, 1: dates
 
-# MIN or MAX of an argument, or the least start: the results that no later one precedes, the best
+# MIN or MAX of an argument, or the least start: the results that no later result precedes, best
 # first.
 cdef struct Queue:
     Entry** entries     # a ring
@@ -60,7 +60,7 @@ cdef struct Group:
     Entry** samples     # per SAMPLE, the oldest result with a value, or NULL
     uint64_t touched    # the last instant with results, as `NativeGroups.instant` counts
     char* shown         # the events of its newest result (_group_results.pyx)
-    size_t shown_size   # 0: Python has them
+    size_t shown_size   # 0: they are in Python
     size_t shown_room
 
 cdef struct Best:
@@ -75,7 +75,7 @@ cdef struct Condition:
     double bound
     bint whole          # the bound is an integer without rounding
 
-# What `NativeGroups.pack` begins with.
+# The header that `NativeGroups.pack` writes.
 cdef struct Head:
     int64_t start
     uint64_t count

@@ -11,10 +11,10 @@ no later result precedes. DISTINCT counts the results of each value. SAMPLE refe
 result with a value. GROUP_CONCAT reads the texts of the results.
 
 A result with a number under SUM or AVG that does not fit (beyond 96 bits, infinite, NaN) is
-refused, and Python groups the results from then on.
+refused, and from then on Python groups the results.
 
-Cost: constant for each result, amortised, and its expiry: `work` counts the results that queues
-and samples look at. GROUP_CONCAT is linear when it is read. Memory: the results inside `OVER`.
+Cost: amortised constant for each result and its expiry; `work` counts the results that queues and
+samples examine. GROUP_CONCAT is linear when it is read. Memory: the results inside `OVER`.
 """
 
 from libc.math cimport fabs, isfinite
@@ -61,7 +61,7 @@ cdef dict COMPARISONS = {
 }
 
 
-# What `NativeGroups.pack` says of a total, before its limbs.
+# The header of a total in `NativeGroups.pack`, before its limbs.
 cdef struct Sum:
     int128 integers
     int128 decimals
@@ -81,7 +81,7 @@ cdef inline uint32_t* sizes_of(Entry* entry, uint32_t arguments) noexcept nogil:
 
 
 cdef object unlimited(int128 number):
-    """A number as a Python integer."""
+    """A 128-bit number as a Python integer."""
     cdef object high = <int64_t>(number >> 64)
     cdef object low = <uint64_t>(number & <int128>0xFFFFFFFFFFFFFFFFu)
     return (high << 64) + low
@@ -100,7 +100,7 @@ cdef tuple measured(bytes packed):
     """A group as `pack` describes it: (results, start, totals, values, key), with texts as terms.
 
     The start is (microseconds, whether it is a date, the text of its literal or None). A total is
-    (unbound values, values that are no numbers, numbers of each kind, sum of the integers, of the
+    (unbound values, values that are not numbers, numbers of each kind, sum of the integers, of the
     decimals times 10**18, and of the others as a multiple of the least double). The values are
     those of each MIN and MAX, then of each SAMPLE; None: unbound, as are the parts of the key.
     """
@@ -196,7 +196,7 @@ cdef class NativeGroups:
         self.numbers = <Number*>mem_calloc(arguments + 1, sizeof(Number))
         self.texts = <const char**>mem_calloc(arguments + 1, sizeof(char*))
         self.sizes = <uint32_t*>mem_calloc(arguments + 1, sizeof(uint32_t))
-        self.group_count = self.value_count = 1     # the number 0 stands for none
+        self.group_count = self.value_count = 1     # number 0 means none
         slots_init(&self.table, 16)
         slots_init(&self.value_table, 16)
 
@@ -358,7 +358,7 @@ cdef class NativeGroups:
         return number
 
     cdef int _note_start(self, Group* group, Entry* entry) except -1 nogil:
-        """Add a result to the queue of starts; the first time, also those before it."""
+        """Add a result to the queue of starts; the first call also adds all earlier results."""
         cdef Entry* earlier
         if not group.unordered:
             group.unordered = True
@@ -398,7 +398,7 @@ cdef class NativeGroups:
         return 0
 
     cdef int _order(self, Entry* one, Entry* other, const Best* best) except -2 nogil:
-        """How two results are ordered: -1, 0 or 1."""
+        """Compare two results: -1, 0 or 1."""
         cdef const Number* a
         cdef const Number* b
         cdef Operand first, second
@@ -575,7 +575,7 @@ cdef class NativeGroups:
         return number
 
     def expire(self, int64_t now):
-        """Remove the results that the groups no longer hold at a time, in microseconds."""
+        """Remove the results that have left the groups by a time in microseconds."""
         self.expire_before(now)
 
     cdef int expire_before(self, int64_t now) noexcept nogil:
@@ -661,7 +661,7 @@ cdef class NativeGroups:
                 if condition.measure == BOUND:
                     value = <double>(numbers + total.others)
                 elif total.unbound or total.others:
-                    return False    # SUM and AVG are unbound: the condition is an error
+                    return False    # SUM and AVG are unbound, so the condition is an error
                 else:
                     error = 1e-12
                     value = approximate(total, &error)
@@ -721,7 +721,7 @@ cdef class NativeGroups:
             entry = entry.later
 
     def group(self, uint32_t number):
-        """A group: (key, results, start, totals, values of MIN, MAX and SAMPLE); see `measured`."""
+        """(key, results, start, totals, values of MIN, MAX and SAMPLE) of a group (`measured`)."""
         count, begun, totals, values, key = measured(self.pack(number))
         return (
             tuple([None if each is None else written_term(each) for each in key]), count,
@@ -783,7 +783,7 @@ cdef class NativeGroups:
         return 0
 
     cdef int _put_text(self, Entry* entry, uint32_t place) except -1:
-        """Append a text of a result after its size; none is of size 0."""
+        """Append a text of a result after its size; a missing text has size 0."""
         cdef uint32_t size = 0
         cdef const char* text = NULL
         if entry != NULL:

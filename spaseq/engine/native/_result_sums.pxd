@@ -22,7 +22,7 @@ cdef struct Total:
     int128 integers
     int128 decimals     # times 10**18
     int64_t unbound     # values that are unbound or errors
-    int64_t others      # values that are no numbers
+    int64_t others      # values that are not numbers
     int64_t[KINDS] kinds
     int32_t lowest      # the limbs in use
     int32_t highest

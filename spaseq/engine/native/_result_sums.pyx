@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Exact sums, from which values can be removed.
 
-Integers and decimals are added as such; doubles as whole numbers of the least double, in limbs of
-32 bits: a limb of 64 bits holds the sum of 2**31 parts without a carry, so that adding and removing
-a value touches three limbs. The sum is rounded once, when it is read
+Integers and decimals are added exactly. A double is added as a multiple of the least double, in
+digits of 32 bits. Each limb has 64 bits, so it holds the sum of 2**31 digits without a carry, and
+adding or removing a value touches three limbs. The sum is rounded once, when it is read
 (`spaseq.engine.result_aggregates`).
 
 Invariant: every number fits: an integer or decimal has fewer than 96 bits, a float or double is
@@ -33,7 +33,7 @@ cdef int add_real(Total* total, double real, int sign) noexcept nogil:
         return 0
     digits = <int64_t>ldexp(frexp(real, &exponent), 53)
     exponent += LEAST_EXPONENT - 53
-    if exponent < 0:                    # a subnormal number: the digits below the least are 0
+    if exponent < 0:                    # a subnormal number: the digits below the lowest are 0
         digits >>= -exponent
         exponent = 0
     if digits < 0:

@@ -3,13 +3,14 @@
 
 Every interval is the union of a few nodes of the tree, and a number lies in an interval iff one of
 these nodes is on the path from the number's leaf to the root. So an interval is listed under its
-nodes, and a number concerns the lists on one path: it costs the intervals that hold it, and not
-those it misses. A set of intervals that all begin at different numbers has the same cost as one of
+nodes, and a look-up reads the lists on one path: its cost depends on the intervals that hold the
+number, and not on the others. Intervals that all begin at different numbers cost as much as
 equalities, `[c, c]`.
 
-Numbers are doubles. The value of a term is an interval too: that of an `xsd:float`, which is
-compared with others in single precision, has its neighbours as ends, and so does a number beyond 18
-digits. For all others it is the nearest double. See `constant_conditions`.
+Numbers are doubles. The value of a term is an interval, too. An `xsd:float` is compared with other
+numbers in single precision, so its interval ends at the neighbouring floats. The interval of a
+number of more than 18 digits ends at the neighbours of its nearest double. For all other numbers it
+is the nearest double alone. See `constant_conditions`.
 
 Cost: an interval has at most two nodes on each level; a look-up takes a binary search and one step
 per level.
@@ -25,8 +26,8 @@ from spaseq.rdf._numerals cimport is_numeral, real_of
 from spaseq.rdf._terms cimport UNDECODED, TermRecord
 from spaseq.rdf._values cimport Kind
 
-cdef double FLOAT_STEP = 2.0 ** -23         # the greatest distance of floats, relative to them
-cdef double FLOAT_LEAST = 2.0 ** -149       # that of the floats around zero
+cdef double FLOAT_STEP = 2.0 ** -23         # the greatest relative distance of neighbouring floats
+cdef double FLOAT_LEAST = 2.0 ** -149       # the distance between the floats around zero
 cdef double FLOAT_MOST = (2.0 - 2.0 ** -23) * 2.0 ** 127
 cdef double WIDE_STEP = 2.0 ** -52
 
@@ -51,7 +52,7 @@ cdef void ranges_free(Ranges* of) noexcept nogil:
 cdef list nodes_within(const Ranges* of, double low, double high):
     """The nodes of an interval: none if it is empty.
 
-    Where an end is not one of the set, the interval reaches to the next ones outside it.
+    An end that is not in the set is replaced by the next end outside the interval.
     """
     cdef uint32_t first = of.leaves + (leaf_of(of, low) if low > -INFINITY else 0)
     cdef uint32_t end = of.leaves + (leaf_of(of, high) if high < INFINITY else 2 * of.count) + 1
@@ -71,7 +72,7 @@ cdef list nodes_within(const Ranges* of, double low, double high):
 
 
 cdef bint reach_of(EventBatch batch, term_t term, double* low, double* high) noexcept nogil:
-    """The interval of the numbers that a term of an event may equal: whether there are some."""
+    """Find the interval of the numbers that a term may equal; False if it is not a number."""
     cdef TermRecord* record
     cdef double margin, real
     if is_numeral(term):

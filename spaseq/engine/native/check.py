@@ -144,7 +144,7 @@ class _Checking:
                 whole(least, "clock", self.reach, instant + tables.counted)
 
     def covers(self, pairs: Sequence[Sequence[int]], first: int) -> None:
-        """Check that the pairs list each instant from `first` to the present one once."""
+        """Check that the pairs list each instant from `first` to the current one once."""
         if len(pairs) != max(self.now + 1 - first, 0) or any(
             instant != number for number, (instant, _) in enumerate(pairs, first)
         ):
@@ -209,7 +209,7 @@ class _Checking:
         before = self.now
         for stretch in listed(stretches, where):
             last, latest, union = wholes(list(stretch), where, length=3)
-            # Of two stretches of one instant, one has passed a deadline since.
+            # One instant can have two stretches if it has passed a deadline since.
             if (latest, last, last) != self.members(union, place, where) or last > before:
                 refuse(where, "a stretch is not of its instant, or out of order")
             before = last

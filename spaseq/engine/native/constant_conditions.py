@@ -2,8 +2,8 @@
 
 A condition that compares a variable with a constant can only be true for some values of that
 variable: for one term, or for the numbers of an interval. `demands` finds such comparisons in a
-condition, and disjunctions of them; any other part of the condition demands nothing. An event that
-has no triple with such a value has no row for which the condition is true.
+condition, and disjunctions of them; any other part of the condition demands nothing. Over an event
+without a triple with such a value, the condition is true for no row.
 
 Equal strings, IRIs and literals with a language are equal terms. Numbers are compared across
 datatypes: an interval of doubles has the nearest double of every number for which the comparison is
@@ -45,14 +45,14 @@ class Interval(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """A slot has this term, or a number in this interval."""
+    """The slot must have this term, or a number in this interval."""
 
     slot: int
     value: Term | Interval
 
 
 Demands: TypeAlias = tuple[Demand, ...]
-"""A disjunction: one of them holds."""
+"""A disjunction: at least one of them holds."""
 
 
 def demands(condition: ast.Expr, slots: Mapping[str, int]) -> list[Demands]:
@@ -61,7 +61,7 @@ def demands(condition: ast.Expr, slots: Mapping[str, int]) -> list[Demands]:
 
 
 def both(some: Iterable[Demands], others: Iterable[Demands]) -> list[Demands]:
-    """Demands that all hold, with one interval for each slot that has several."""
+    """Demands that all hold; the intervals of each slot are replaced by their intersection."""
     found = [*some, *others]
     return [*_intersected(one for one in found if len(one) == 1), *(d for d in found if len(d) > 1)]
 
@@ -118,7 +118,7 @@ def _compared(
 
 
 def _slot_of(variable: ast.Expr, slots: Mapping[str, int]) -> int | None:
-    """The slot of a variable that the pattern can bind, else None."""
+    """The slot of a variable that the pattern can bind; otherwise None."""
     return slots.get(variable.name) if isinstance(variable, ast.Var) else None
 
 

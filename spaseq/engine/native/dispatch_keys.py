@@ -1,11 +1,11 @@
 """The keys by which events are dispatched to the queries of a run (`_query_index`).
 
 A key is something that a triple must have: a predicate, or a predicate with a constant object or
-subject, or with a number in an interval as its object. Constants are those of the triple patterns
-and of the filters that compare a variable with one (`constant_conditions`). The requirement of a
-graph pattern is a disjunction of keys: an event that has none of them has no row of the pattern
-that passes its local filters. Among the requirements of a pattern, the rarest is chosen: the one
-whose keys the fewest other patterns have, since these patterns then differ in it.
+subject, or with a number in an interval as its object. The constants come from the triple patterns,
+and from filters that compare a variable with a constant (`constant_conditions`). The requirement of
+a graph pattern is a disjunction of keys: the pattern has no row that passes its local filters over
+an event with none of these keys. A pattern can have several requirements. The rarest one is chosen,
+whose keys occur in the fewest other patterns, since it tells these patterns apart.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ a number in an interval as its object."""
 Key: TypeAlias = tuple[Term, int, Term | Interval | None]
 """A predicate, the kind, and the constant or interval."""
 Requirement: TypeAlias = frozenset[Key]
-"""An event without any of these keys has no row; without any key at all: no event has one."""
+"""An event without any of these keys has no row. If the set is empty, no event has a row."""
 NumberedKey: TypeAlias = tuple[int, int, int | Interval]
 
 OPEN_SHARE = 0.5
@@ -41,8 +41,8 @@ OPEN_SHARE = 0.5
 class KeyChoice:
     """The keys of the patterns of a run, which remembers their requirements.
 
-    All constants of requirements become permanent, also of those that are not chosen: which ones
-    are changes with the patterns.
+    The constants of all requirements become permanent, even of those that are not chosen, because
+    the choice changes with the patterns.
     """
 
     def __init__(self, dictionary: Dictionary):
@@ -82,7 +82,7 @@ def _rarest(found: Sequence[Sequence[Requirement]]) -> list[Requirement | None]:
 
 
 def reads_filters(pattern: Pattern, requirement: Requirement | None) -> bool:
-    """Whether a requirement of a pattern follows from its filters, and not from its triples."""
+    """Whether the requirement of a pattern comes from its filters and not from its triples."""
     return requirement is not None and requirement not in _requirements(pattern, filters=False)
 
 
@@ -112,10 +112,10 @@ def _number(value: Term | Interval | None, dictionary: Dictionary) -> int | Inte
 def _cost(
     requirement: Requirement, uses: Mapping[Key, int], ranges: Mapping[Term, int]
 ) -> tuple[float, int]:
-    """How many patterns an event with one of its keys concerns, and how general the keys are.
+    """The number of patterns that an event with one of the keys concerns, and their generality.
 
-    An event with a value in an interval that is open at one end lies in many others of its
-    predicate as well.
+    A value in an interval that is open at one end also lies in many other intervals of its
+    predicate.
     """
     concerned = 0.0
     general = 0
@@ -153,8 +153,8 @@ def _of_node(
 ) -> Iterator[Requirement]:
     """The requirements of an operator; it has no row over an event that lacks one of them.
 
-    Only rows that satisfy `known` count. The operators below an operator bind its slots to the
-    same terms, except those that a `Group` does not group by.
+    Only rows that satisfy `known` count. Operators below this one bind its slots to the same terms,
+    except the slots that a `Group` does not group by.
     """
     match node:
         case algebra.Basic(left, steps):
@@ -164,7 +164,7 @@ def _of_node(
             yield from _of_node(left, slots, known)
             yield from _of_parts([_of_steps(chain, known) for chain in chains])
         case algebra.Reach(left):
-            # The ends of its steps are those of the path, not of its links.
+            # The steps have the ends of the path, not those of its links.
             yield from _of_node(left, slots, known)
             for step in node.ahead.required:
                 if not isinstance(step.predicate, int) and step.view is None:

@@ -1,7 +1,7 @@
 """Validation of the tECS of a saved state: labels, nodes and unions are partial matches.
 
-A node must be the result of an edge: above partial matches that wait in the edge's place, or at a
-start. The nodes of a step of several events follow each other. Every walk from a node therefore
+A node must be the result of an edge: on top of partial matches that wait in the edge's place, or at
+a start. The nodes of a step of several events follow each other. Every walk from a node therefore
 visits steps of the automaton and ends.
 
 Invariants: an item refers to earlier items only. The number of nodes of a union is at most the
@@ -92,7 +92,7 @@ class GraphCheck:
         return self.atom(label).kind == "deadline"
 
     def _is_valid(self, label: LabelState) -> bool:
-        """Whether a label is valid at first sight: if so, `_label` would accept it, too.
+        """Whether a quick check accepts a label, which implies that `_label` would accept it.
 
         The types of its fields have been checked.
         """
@@ -297,10 +297,10 @@ class GraphCheck:
         return step
 
     def _past_deadlines(self, item: Item, target: int) -> Item:
-        """The last step of a match, or the deadlines behind it that lead to a place.
+        """The last step of a match, or the deadlines after it that lead to a place.
 
-        A match that waits for its window has the labels of its events, and not those of deadlines
-        between them.
+        A match that waits for its window has the labels of its events, but not those of the
+        deadlines between them.
         """
         (step,) = item.steps
         seen, waiting = {step}, [step]

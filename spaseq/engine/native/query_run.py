@@ -117,7 +117,7 @@ def native_run(
 
 
 def _views(plan: QueryPlan, registers: RegisterFile) -> Sequence[Sequence[tuple[int, int, str]]]:
-    """The register views that the filters of each occurrence read, then the ones of each BIND."""
+    """The register views that the filters of each occurrence read, then those of each BIND."""
     filters = [
         frozenset[str]().union(*(condition.reads for condition in occurrence.residual))
         for occurrence in plan.occurrences
@@ -147,7 +147,7 @@ class NativeRun:
         self.matchers = matchers
         self.step = step
         self.recalled = recalled
-        """Per GPM: whether filters read its events later than at their instant."""
+        """Per GPM: whether filters read its events after their instant."""
         self.closing: Sequence[Link] = tables.closing
         """The links to the closing places, in which matches wait for the end of their window."""
         self._plan = compiled.plan
@@ -231,7 +231,7 @@ class NativeRun:
         return self.streams[stream], self.file_number(file)
 
     def start_until(self, instant: int, micros: int) -> None:
-        """Let no match start after an instant, which is at a time or before it."""
+        """Let no match start after an instant, whose time is at most `micros`."""
         self.last_start = instant, micros
         self.core.window.last_start = instant
 
@@ -261,8 +261,9 @@ class NativeRun:
     def due(self, before: int | None) -> Iterator[tuple[int, bool, list[Path]]]:
         """The matches of the windows and deadlines before `before`, or of all.
 
-        Yields (time, whether before the events of that time, matches) in the order of times. The
-        matches of a deadline and those of the windows that close at its time come together.
+        Yields (time, whether the matches precede the events of that time, matches) in the order of
+        times. The matches of a deadline and those of the windows that close at its time come
+        together.
         """
         self.step.check_exclusive()
         early = self._plan.window.kind == "tumbling"
@@ -272,7 +273,7 @@ class NativeRun:
             paths = list(self.take()) if closing.is_deadline else []
             for start, steps, label in closing.pop_waiting(self.step_of):
                 path = self._path(start, steps, label)
-                # Matches of one closing time may skip matches of the next.
+                # Matches of one closing time may cause AFTER MATCH to skip matches of the next.
                 if path.start >= self._since(path.key):
                     paths.append(path)
             yield closing.micros, early and not closing.is_deadline, paths
@@ -298,7 +299,7 @@ class NativeRun:
 
     @property
     def contiguity(self) -> NativeRun:
-        """The object that decides contiguity: the run itself."""
+        """The object that tests contiguity: the run itself."""
         return self
 
     def contiguous(self, key: Key, instants: list[int]) -> bool:
@@ -370,7 +371,7 @@ class NativeRun:
         Args:
             kind: The class of the maker.
             name: The name of the query in the matches, if it is not the plan's.
-            columns: What it selects, of the columns of this one, if that is not all.
+            columns: Those of this query's columns that it selects; None for all.
         """
         if self._projected is None:
             return None
@@ -386,7 +387,7 @@ class NativeRun:
 
         Args:
             name: The name of the query.
-            columns: What it selects, of the columns of this one.
+            columns: Those of this query's columns that it selects.
         """
         return self.decoder(self._selected(columns), name)
 
@@ -456,8 +457,8 @@ def projected_registers(
 ) -> list[tuple[str, int]] | None:
     """The columns of a SELECT with their registers; None if matches need more than registers.
 
-    That is so if results depend on each other (except by `LIMIT` and `EMIT`), columns are computed,
-    or duplicates can occur.
+    They do if results depend on each other (except by `LIMIT` and `EMIT`), if columns are computed,
+    or if duplicates can occur.
     """
     plan, automaton = compiled.plan, compiled.automaton
     output = plan.output

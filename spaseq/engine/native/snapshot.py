@@ -79,7 +79,7 @@ def add_counters(native: NativeRun, before: NativeRun) -> None:
 
 
 def sum_counters(native: NativeRun, other: NativeRun) -> None:
-    """Add the counters of another core of the same automaton to those that a core has."""
+    """Add the counters of another core of the same automaton to those of a core."""
     tables, others = native.core.tables, other.core.tables
     for number in range(len(native.compiled.automaton.places)):
         added = others.counters(number)
@@ -147,7 +147,7 @@ class _Saver:
         for place, values, members, taken, dates in parts.groups(over):
             cells = self._cells(place, values)
             if GONE in cells:
-                continue  # no later event is in the window of the group
+                continue  # the window of the group has passed all later events
             if dates is not None:
                 dates = (*dates[:-1], [(*some, self._union(each)) for *some, each in dates[-1]])
             state.groups.append(GroupState(place, cells, self._union(members), taken, dates))
@@ -367,7 +367,7 @@ class Terms(dict[int, Number]):
 
 
 class _Held(dict[Number, int]):
-    """The numbers of the terms that were asked for."""
+    """The numbers of the requested terms."""
 
     def __init__(self, terms: Sequence[Term], hold: Callable[[Term], int]):
         super().__init__({apart: number for number, apart in _NO_TERM.items()} | {0: 0, GONE: 0})
@@ -401,7 +401,7 @@ class CellCheck:
         self._numeric: dict[int, bool] = {}
 
     def are_terms(self, cells: Sequence[object]) -> bool:
-        """Whether cells hold terms, or none: all that a register that is a term may hold."""
+        """Whether every cell holds a term or nothing, as the cells of a term register must."""
         most = len(self.terms)
         for cell in cells:  # noqa: SIM110 (half the time of `all`)
             if type(cell) is not int or not 0 <= cell <= most:
