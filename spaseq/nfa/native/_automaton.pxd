@@ -19,8 +19,8 @@ from spaseq.nfa.native._window cimport Window, since_of, tick
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._terms cimport term_t
 
-# The recipients of the rows of an event: `count` GPMs, and their ways to starts and to places with
-# waiting groups.
+# The recipients of the rows of an event: `count` GPMs, with the ways by which their rows reach
+# starts and places with waiting groups.
 cdef struct Audience:
     uint32_t* gpms
     uint32_t count
@@ -43,10 +43,10 @@ cdef class AutomatonCore:
     cdef readonly StepJoin joins
     cdef readonly Transitions transitions
     cdef readonly LazyJoin lazy_join
-    cdef bint has_strict_places # some place only waits for the next instant
+    cdef bint has_strict_places # some place waits for the next instant only
     cdef bint adjacent          # some operator is strict
-    cdef uint8_t* has_side_effects # per GPM: whether its rows concern more than the waiting groups
-    cdef bint only_joins        # no GPM does
+    cdef uint8_t* has_side_effects # per GPM: whether its rows affect more than the waiting groups
+    cdef bint only_joins        # no GPM has side effects
     # Limits, see spaseq.rdf.limits; and the counts before the current event.
     cdef uint64_t most_groups, kept_groups, sweep_at
     cdef bint sheds
@@ -73,7 +73,7 @@ cdef class AutomatonCore:
             self.keep_terms()
         return 0
     cdef inline int keep_terms(self) noexcept nogil:
-        """Let the terms live as long as an absence in front looks back, over ever so many events.
+        """Keep terms as long as an absence before a match looks back, whatever the event count.
 
         The next event advances them before it is counted.
         """

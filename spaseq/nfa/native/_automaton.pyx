@@ -109,7 +109,7 @@ cdef class AutomatonCore:
     # ---------------------------------------------------------------- instants
 
     cdef int pass_deadlines_before(self, int64_t micros) except -1 nogil:
-        """Let the partial matches pass whose deadlines lie before a time."""
+        """Let partial matches pass their deadlines that lie before a time."""
         cdef int64_t due = self.deadlines.next_due(False)
         while due < micros:
             self.pass_deadline_at(due)
@@ -117,10 +117,10 @@ cdef class AutomatonCore:
         return 0
 
     cdef int pass_deadline_at(self, int64_t due) except -1 nogil:
-        """Let the partial matches pass whose deadlines are at a time, the first of all.
+        """Let partial matches pass their deadlines at a time, which is the earliest deadline.
 
-        All events up to that time have been processed. The instant of the last one is that of the
-        deadline: what follows it follows the deadline, and the other way about.
+        All events up to that time have been processed. The deadline takes the instant of the last
+        of them: an event follows one exactly if it follows the other.
         """
         cdef uint32_t i
         cdef TimedPlace* at
@@ -256,7 +256,7 @@ cdef class AutomatonCore:
         return found
 
     cdef int _expire_strict(self, Groups groups) except -1 nogil:
-        """Age the groups of a `,` place, whose only joinable instant has passed.
+        """Age the groups of a `,` place after the only instant at which they could be joined.
 
         A group stays, without members, for one more instant, so that late rows are counted. The
         complement of `latest` preserves whether its registers' terms are still in the window.
@@ -344,7 +344,7 @@ cdef class AutomatonCore:
         limit_effort(&self.event.effort, steps)
         self.sweep_at = min(self.sweep_at, groups)
         if groups < NO_LIMIT or steps < NO_LIMIT:
-            # A limit counts groups, and rows of an event that is undone would stay.
+            # A limit counts groups, and the rows of an event that is undone would remain.
             self.lazy_join.bounded = True
             self.lazy_join.join(False)
 
@@ -370,7 +370,7 @@ cdef class AutomatonCore:
     # ---------------------------------------------------------------- one event
 
     cdef uint64_t places_of(self, uint32_t gpm) noexcept nogil:
-        """The places whose groups may wait for rows of a GPM, see `bit_of_place`."""
+        """The places whose groups may wait for rows of a GPM; see `bit_of_place`."""
         cdef uint32_t i
         cdef uint64_t found = 0
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
@@ -384,7 +384,7 @@ cdef class AutomatonCore:
         return found
 
     cdef bint _is_searched(self, uint32_t gpm) noexcept nogil:
-        """Whether a group waits that may search rows of a GPM."""
+        """Whether some waiting group may search the rows of a GPM."""
         cdef uint32_t i, place
         for i in range(self.conjunction.searches[gpm].first, self.conjunction.searches[gpm].end):
             place = self.conjunction.searchers[i]
@@ -423,11 +423,11 @@ cdef class AutomatonCore:
         return 0
 
     cdef bint needs_every_instant(self) noexcept nogil:
-        """Whether an event without rows may change more than the time."""
+        """Whether an event without rows may affect more than the time."""
         return self.adjacent or self.window.counted or self.lazy_join.chain_length != 0
 
     cdef uint32_t list_ways(self, uint32_t gpm, EdgeRef** ways) noexcept nogil:
-        """List the ways of a GPM to starts and to places with waiting groups; how many."""
+        """List the ways of a GPM to starts and to places with waiting groups; returns how many."""
         cdef uint32_t i, found = 0
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
             if not self.tables.ways[i].place_at.operator or (
@@ -440,7 +440,7 @@ cdef class AutomatonCore:
     cdef int _feed_each(
         self, const Audience* audience, const term_t* row, uint32_t width
     ) except -1 nogil:
-        """Process the current row if some of its GPMs concern more than the waiting groups."""
+        """Process the current row if some of its GPMs affect more than the waiting groups."""
         cdef uint32_t i
         cdef bint concerned = False
         for i in range(audience.count):
@@ -495,7 +495,7 @@ cdef class AutomatonCore:
     cdef int _apply_eager_guard(
         self, EagerGuard* eager, uint32_t width, Groups groups
     ) except -1 nogil:
-        """Remove the groups that a row of a guard agrees with."""
+        """Remove the groups that agree with a row of a guard."""
         cdef uint32_t i, group
         if eager.index:
             for i in range(eager.key_first, eager.key_end):
@@ -557,7 +557,7 @@ cdef class AutomatonCore:
         self.begin_instant(micros)
 
     def next_deadline(self, *, bint ending=False):
-        """The first deadline, in microseconds; with `ending`, of those that may end a match."""
+        """The first deadline, in microseconds; with `ending`, the first that may end a match."""
         cdef int64_t due = self.deadlines.next_due(ending)
         return None if due == INT64_MAX else due
 

@@ -15,12 +15,12 @@ cdef class Closing:
     cdef AutomatonCore core
     cdef bint is_open           # only what is due before `before` comes out
     cdef int64_t before
-    cdef bint begun             # there is a present time
-    cdef readonly int64_t micros    # the present time
+    cdef bint begun             # there is a current time
+    cdef readonly int64_t micros    # the current time
     cdef readonly bint is_deadline  # it is a deadline
     cdef instant_t start        # matches of earlier starts have come out
-    cdef Awaited* rest          # those of this start that are still to come, in order
-    cdef Awaited* match         # the present one
+    cdef Awaited* rest          # the remaining matches of this start, in order
+    cdef Awaited* match         # the current match
 
     cdef bint next_time(self) except -1
     cdef bint next_match(self) except -1

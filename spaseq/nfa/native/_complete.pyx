@@ -64,7 +64,7 @@ cdef int64_t closing_of(Window window, int64_t begun) noexcept nogil:
 
 
 cdef class Closing:
-    """What comes out before a time: waiting matches, and those that end at a deadline.
+    """The matches that come out before a time: waiting ones, and those that end at a deadline.
 
     Args:
         core: the automaton.
@@ -90,8 +90,8 @@ cdef class Closing:
     cdef bint next_time(self) except -1:
         """Go to the next time at which something may come out; False if there is none.
 
-        The matches that end at a deadline are the core's complete ones then. The waiting matches of
-        the time before have been taken.
+        The core's complete matches are then those that end at a deadline. The waiting matches of
+        the previous time have been taken.
         """
         cdef Window window = self.core.window
         cdef int64_t begun, deadline = self.core.deadlines.next_due(False)
@@ -112,13 +112,13 @@ cdef class Closing:
             self.micros = deadline
             self.core.event.match_generation += 1
             self.core.pass_deadline_at(deadline)
-            # Matches may wait from now on whose starts have been looked at.
+            # From now on, matches may wait whose starts have already been visited.
             self.start = window.bound
         self.begun = closes or self.is_deadline
         return self.begun
 
     cdef bint next_match(self) except -1:
-        """Go to the next waiting match of the present time; False if there is none."""
+        """Go to the next waiting match of the current time; False if there is none."""
         cdef Window window = self.core.window
         cdef Awaited* match
         cdef Group* group
@@ -140,7 +140,7 @@ cdef class Closing:
             begun = window.times[self.start & window.times_mask]
             if closing_of(window, begun) != self.micros or (self.is_deadline and window.tumbling):
                 return False
-            # The last one that began to wait is the first of the list.
+            # The match that began to wait last is the first of the list.
             match = window.awaited[self.start & window.times_mask]
             window.awaited[self.start & window.times_mask] = NULL
             while match != NULL:
@@ -148,7 +148,7 @@ cdef class Closing:
             self.start += 1
 
     cdef int set_walk(self) except -1:
-        """Position the core's walk at the present match."""
+        """Position the core's walk at the current match."""
         cdef Walk walk = self.core.transitions.walk
         cdef uint32_t i
         while walk.path_room < self.match.length:
@@ -166,7 +166,7 @@ cdef class Closing:
         return self.next_time()
 
     def pop_waiting(self, step_of):
-        """The waiting matches of the present time: (start, steps, a label) of each."""
+        """The waiting matches of the current time: (start, steps, a label) of each."""
         cdef list found = []
         while self.next_match():
             steps = tuple([step_of(labels) for labels in steps_of(self.match)])

@@ -50,7 +50,7 @@ cdef struct RowSearch:
     Label** labels      # per part
     term_t* cells       # environments, `count` + 1 of them; the last is that after the edge
     term_t* env         # the last of `cells`
-    term_t* assigned    # per part the values of its BINDs, in `most_assigned` cells
+    term_t* assigned    # per part: the values of its BINDs, in `most_assigned` cells
     instant_t first
     instant_t last
 
@@ -128,7 +128,7 @@ cdef inline int64_t greatest_micros(const RowSearch* seek) noexcept nogil:
 
 
 cdef inline bint in_time(Tables tables, const RowSearch* seek, int64_t since) noexcept nogil:
-    """Whether the rows of a combination keep the bound of its edge, counted from a time."""
+    """Whether the rows of a combination respect the bound of its edge, counted from a time."""
     cdef int64_t within = tables.edges[seek.edge].within
     cdef uint32_t i
     if within >= 0:

@@ -43,7 +43,7 @@ from spaseq.rdf.limits import LimitReached
 
 cdef const char* ALLOCATED_FOR = b"what a guard looks for"
 
-# Estimated selectivity of an index or a filter: one row in so many.
+# Estimated selectivity of an index or a filter: one row in this many.
 cdef uint64_t ROWS_PER_SELECTED_ROW = 8
 # Exceeds the number of registers that a filter reads.
 cdef uint32_t UNBINDABLE = 1 << 16
@@ -140,7 +140,7 @@ cdef class Conjunction:
         return rows_add(rows, label, keyed)
 
     cdef int search_edge(self, RowSearch* seek, const term_t* env) except -1 nogil:
-        """Enumerate the combinations for the edge of a seek, until the callback stops: then 1."""
+        """Enumerate the combinations for the edge of a seek; 1 if the callback stopped it."""
         cdef uint32_t level = self.depth
         cdef term_t* entered
         cdef int stopped
@@ -155,7 +155,7 @@ cdef class Conjunction:
         return stopped
 
     cdef int search(self, RowSearch* seek) except -1 nogil:
-        """Enumerate the combinations for a seek's choices, until the callback stops: then 1."""
+        """Enumerate the combinations for a seek's choices; 1 if the callback stopped it."""
         cdef uint32_t i, level = self.depth
         cdef int stopped = 0
         if seek.low < self.window.reach - 1:

@@ -37,7 +37,7 @@ cdef class Deadlines:
     cdef TimedPlace* places
     cdef uint32_t count
     cdef uint32_t* number_of    # by place, into `places`
-    # No deadline is earlier, or none that may end a match; INT64_MAX: there is none.
+    # Lower bounds on all deadlines, and on those that may end a match; INT64_MAX: there is none.
     cdef int64_t soonest
     cdef int64_t soonest_ending
 

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Timers: which partial matches pass a deadline, and when.
 
-A place that waits for a deadline has one queue of timers, one for each group and last instant. All
-its deadlines lie equally far behind the last event, or the last deadline, so the queue is in order
-of time. A guard that removes a group leaves its timers behind; they are dropped when they come to
-the front.
+A place that waits for a deadline has one queue of timers, one for each group and last instant. Each
+of its deadlines follows the last event, or the last deadline, after the same time, so the queue is
+in order of time. A guard that removes a group leaves its timers behind; they are dropped when they
+come to the front.
 
 Invariants: the deadlines of a queue do not decrease; a timer is valid if its group has the same
 serial number and the window has not passed the last instant of its members. Cost: constant for each
@@ -64,7 +64,7 @@ cdef class Deadlines:
         if at.end - at.first == at.room:
             self._grow(at)
         timer = &at.timers[at.end & (at.room - 1)]
-        # A deadline past the last timestamp is reached at the end of input only.
+        # A deadline after the greatest timestamp is reached at the end of input only.
         timer.due = INT64_MAX - 1
         if members.micros < INT64_MAX - 1 - at.size:
             timer.due = members.micros + at.size
@@ -90,7 +90,7 @@ cdef class Deadlines:
         return 0
 
     cdef int trim(self, TimedPlace* at, Groups groups) except -1 nogil:
-        """Drop timers from the front whose members cannot pass their deadline any more."""
+        """Drop timers from the front whose members can no longer pass their deadline."""
         cdef const Timer* timer
         cdef const Group* group
         while at.first != at.end:

@@ -1,4 +1,4 @@
-"""The event and the row at hand; see _event.pyx."""
+"""The current event and row; see _event.pyx."""
 
 cimport cython
 from libc.stdint cimport uint32_t, uint64_t

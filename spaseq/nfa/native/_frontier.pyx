@@ -49,7 +49,7 @@ cdef int frontier_push(
     Frontier* entries, uint32_t place, instant_t last, int64_t micros, const term_t* env,
     const uint32_t* live, uint32_t width,
 ) except -1 nogil:
-    """Add an entry, unless an equal one is known."""
+    """Add an entry, unless there is an equal one."""
     cdef uint32_t i, j, hash = _hash(place, last, env, live, width)
     cdef const term_t* other
     cdef bint same

@@ -18,14 +18,14 @@ from spaseq.nfa.native._tecs cimport Node, Tecs, instant_t, union_t
 from spaseq.rdf._memory cimport Lines
 from spaseq.rdf._terms cimport copy_row, term_t
 
-# The members of a group whose last event arrived at one instant, or that have passed one deadline
-# since. See _tecs.pxd for `latest`.
+# The members of a group whose last event arrived at one instant, or that have since passed one
+# deadline. See _tecs.pxd for `latest`.
 cdef struct InstantMembers:
     instant_t last
-    int64_t micros      # the time of the last event, or the deadline that they have passed since
+    int64_t micros      # the time of the last event, or the deadline passed since
     union_t members
     instant_t latest
-    InstantMembers* older # the stretch of the instant or the time before
+    InstantMembers* older # the stretch of the previous instant or time
     instant_t older_latest
 
 # The members of a group by their last instants, where a place is dated.
@@ -69,14 +69,14 @@ cdef struct Chains:
 cdef class Groups:
     cdef uint32_t width         # live registers
     cdef Lines lines
-    cdef size_t stride          # bytes from a group to the next one
+    cdef size_t stride          # bytes from one group to the next
     cdef bint dated
     cdef Dates* dates           # per group, if `dated`
     cdef uint32_t count         # group numbers in use
     cdef uint64_t made          # groups ever created
     cdef uint32_t room          # slots, a power of two
     cdef uint32_t due           # number of groups at which `grow_in_parts` must run
-    cdef uint32_t clearing      # the chains whose larger table is being cleared
+    cdef uint32_t clearing      # the chains whose new larger table is being cleared
     cdef uint64_t cleared       # heads or roots of it cleared so far
     cdef uint32_t free          # first free group
     cdef uint32_t last_hash     # the hash of the last lookup by all registers

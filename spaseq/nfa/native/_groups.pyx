@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The configurations of one place: a group for each valuation of its live registers.
 
-A group is found by all its registers; through an index, by the registers that an edge shares with
-its rows; or by the order of one register that a filter compares. Removed groups leave their slots
-to others, so memory is that of the greatest number of groups. Cost: constant for each of these
-operations; logarithmic with an order.
+A group is found by all its registers, by an index over the registers that an edge shares with its
+rows, or by the order of one register that a filter compares. The slots of removed groups are
+reused, so memory depends on the greatest number of groups at any time. Cost: constant for each of
+these operations; logarithmic with an order.
 """
 
 from cpython.ref cimport PyObject
@@ -105,9 +105,10 @@ cdef class Groups:
     cdef int grow_in_parts(self) except -1 nogil:
         """Grow towards twice the room, in the parts due at this number of groups.
 
-        Growing in parts bounds the cost for a single event. Touching fresh memory takes longer than
-        re-inserting the groups, since the system clears it, and a virtual machine may have to map
-        it. Groups are re-inserted one before the room is full: the next one begins new pages.
+        Growing in parts bounds the cost for a single event. First access to fresh memory takes
+        longer than re-inserting the groups, since the system clears it, and a virtual machine may
+        have to map it. Groups are re-inserted when there is room for one more, because the next
+        group begins new pages.
         """
         cdef uint32_t eighth = self.room // 8
         if self.count == 5 * eighth:
@@ -205,7 +206,7 @@ cdef class Groups:
         """The group after one that `first` or `next_of` returned, or NIL."""
         cdef Chains* chains = &self.chains[index]
         if chains.same:
-            return NIL     # no other group has all of its registers
+            return NIL     # no other group has the same registers
         return _like(
             self, chains, chains.links[group].next, chains.links[group].hash, key
         )
@@ -213,7 +214,7 @@ cdef class Groups:
     cdef int add_dated(
         self, Tecs tecs, uint32_t group, Node* node, instant_t bound
     ) except -1 nogil:
-        """Add a member to the stretch of its last instant and time, which no other's exceed."""
+        """Add a member to the stretch of its last instant and time, the greatest so far."""
         cdef InstantMembers* newest = self.dates[group].newest
         cdef InstantMembers* made
         cdef instant_t last = node.label.instant

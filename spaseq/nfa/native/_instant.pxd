@@ -77,8 +77,8 @@ cdef inline int mark_joined(
 cdef inline term_t* add_pending(OpenInstant instant, uint32_t target, Node* node) except NULL nogil:
     """Add a pending partial match; the address for its registers.
 
-    The address is valid even without registers: a NULL would have to be told from an error, which
-    takes the lock.
+    The address is valid even without registers: NULL would be ambiguous with an error, and checking
+    for an error needs the GIL.
     """
     cdef Pending* pending
     if instant.pending_count == instant.pending_room or (

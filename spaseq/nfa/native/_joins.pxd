@@ -14,7 +14,7 @@ from spaseq.nfa.native._tecs cimport Label, Node, Tecs, instant_t, union_t
 from spaseq.nfa.native._window cimport Window
 from spaseq.rdf._terms cimport term_t
 
-# A beginning that is decided only when all events of its instant are counted.
+# The beginning of a match that is decided only when all events of its instant have been counted.
 cdef struct DeferredStart:
     uint32_t edge
     uint32_t place

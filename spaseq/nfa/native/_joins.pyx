@@ -1,14 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Steps that look back: behind guards, or over several events (`&` and `AND`).
+"""Steps that look back: steps after guards, and steps over several events (`&` and `AND`).
 
 If a guard forbids only some partial matches of a group, or a step begins before its last event, the
 members of a group are distinguished by their last instants. The step is joined to the members that
 are no older than the forbidden unit and older than the first event of the step. If these are all
 members, they are joined as one union.
 
-A step over several events is complete with the last one. Its events become a chain of nodes, each
-with one label, in the order of their instants. Cost: the rows examined (`_conjunction.pyx`), and
-constant for each group, or for each last instant of its joined members.
+A step over several events is complete when the last one arrives. Its events become a chain of
+nodes, each with one label, in the order of their instants. Cost: the rows examined
+(`_conjunction.pyx`), and constant for each group, or for each last instant of its joined members.
 """
 
 from cpython.ref cimport PyObject
@@ -179,7 +179,7 @@ cdef class StepJoin:
         return follow_links(self.instant, way.edge_at, self._node(way, seek, 0, seek.first))
 
     cdef int _join(self, EdgeRef* way, uint32_t number, RowSearch* seek) except -1 nogil:
-        """Join a step to the members of a group, unless operator or guards exclude them."""
+        """Join a step to the members of a group, unless the operator or guards exclude them."""
         cdef Place* place = way.place_at
         cdef Dates* dates = &(<Groups>self.instant.groups_at[way.place]).dates[number]
         cdef instant_t needed = self._least_last_instant(way, number, seek), found
@@ -331,7 +331,7 @@ cdef class StepJoin:
         return True
 
     cdef int defer_start(self, EdgeRef* way, Node* node) except -1 nogil:
-        """Defer a beginning until all events of the instant are counted, which fixes the window."""
+        """Defer a beginning until counting all events of the instant has fixed the window."""
         cdef size_t size = self.tables.cells * sizeof(term_t)
         cdef term_t* values
         if self.deferred_count == self.deferred_room:

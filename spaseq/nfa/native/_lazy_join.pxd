@@ -30,7 +30,7 @@ cdef struct ChainTest:
 cdef struct Weights:
     double eager        # by the eager strategy
     double lazy         # by the lazy strategy
-    double rows         # rows of the step before, summed over the rows of each step
+    double rows         # rows of the preceding step, summed over the rows of each step
     double each         # groups visited per such row
     double trial        # by trials of the lazy strategy
     double mean         # mean cost of a trial

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Lazy joins: the rows of a chain are joined when the last one arrives, rarest step first.
 
-The eager strategy compares each row with every waiting partial match, in vain if none of them
-completes. The lazy strategy stores the rows of the window instead. When a row of the last step
-arrives, the other steps are joined to it one by one: the step with the fewest rows in range first,
-by an index where a column is bound. A filter is evaluated as soon as its variables are bound
+The eager strategy compares each row with every waiting partial match, which is wasted work if none
+of them completes. The lazy strategy stores the rows of the window instead. When a row of the last
+step arrives, the other steps are joined to it one by one: the step with the fewest rows in range
+first, by an index where a column is bound. A filter is evaluated as soon as its variables are bound
 (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting complex events*, DEBS 2015).
 Such a chain matches wherever its rows agree, so the join order is free. Blocks of rows that no
 filter can satisfy are skipped (`_ranges.pyx`); a block counts as one examined row.
@@ -55,7 +55,7 @@ from spaseq.rdf.limits import NO_LIMIT
 
 cdef uint64_t UNLIMITED = NO_LIMIT
 
-# The lazy strategy is chosen if it examines so many times fewer rows.
+# The lazy strategy is chosen if it examines this many times fewer rows.
 cdef double LAZY_MIN_GAIN = 4
 # The share of the eager work that trials may spend.
 cdef double SAMPLING_SHARE = 0.125
@@ -63,7 +63,7 @@ cdef double SAMPLING_SHARE = 0.125
 cdef double COUNT_DECAY_PER_WINDOW = 7.0 / 8
 # Decay per window of the eager cost while it is inactive, so that it is tried again.
 cdef double EAGER_DECAY_PER_WINDOW = 63.0 / 64
-# Estimated selectivity of an index or a filter: one row in so many.
+# Estimated selectivity of an index or a filter: one row in this many.
 cdef uint32_t ROWS_PER_SELECTED_ROW = 8
 
 
@@ -129,7 +129,7 @@ cdef class LazyJoin:
     # ---------------------------------------------------------------- rows
 
     cdef bint may_follow(self, uint32_t gpm) noexcept nogil:
-        """Whether a row of a GPM may be part of a match: the step before has a row."""
+        """Whether a row of a GPM may be part of a match, because the preceding step has a row."""
         cdef uint32_t i, step
         cdef RowBuffer* before
         for i in range(self.tables.way_first[gpm], self.tables.way_first[gpm + 1]):
@@ -142,7 +142,7 @@ cdef class LazyJoin:
         return False
 
     cdef RowBuffer* rows_before(self, uint32_t step) noexcept nogil:
-        """The unexpired rows of the step before one."""
+        """The number of unexpired rows of the step before one."""
         cdef RowBuffer* rows = self.step_rows[step - 1]
         rows_expire(rows, self.window.bound)
         return rows
@@ -223,7 +223,7 @@ cdef class LazyJoin:
         return status != 0
 
     cdef int _join_more(self, uint32_t depth, uint64_t joined) except -1 nogil:
-        """Join the remaining steps: 1; 0 if the budget is spent; 2 if one match suffices."""
+        """Join the remaining steps; 1, 0 if the budget is spent, or 2 if one match suffices."""
         cdef int status
         cdef uint32_t step, index
         cdef uint64_t number
@@ -438,7 +438,7 @@ cdef class LazyJoin:
             place_at(self.tables, self.chain[i].place).joined += i > 0
         return 2 if self.one else 1
 
-    # ---------------------------------------------------------------- turning
+    # ---------------------------------------------------------------- switching
 
     cdef int join_chained(self, EdgeRef* way, uint32_t width) except -1 nogil:
         """Process the current row of a chain: store it, and join it by the active strategy."""
@@ -542,7 +542,7 @@ cdef class LazyJoin:
         if self.fixed_lazy and self.chain_length and not self.lazy:
             self.switch_to_lazy()
 
-    # ---------------------------------------------------------------- weighing
+    # ---------------------------------------------------------------- comparing costs
 
     cdef int sample_lazy_cost(self, EdgeRef* way, uint32_t width) except -1 nogil:
         """Sample the cost of joining the current row, of the last step, lazily."""

@@ -18,14 +18,14 @@ cdef enum:
 
 cdef struct Guard:
     bint negated
-    int64_t lookback    # in front of a match: how far the search reaches back, -1: one window
+    int64_t lookback    # before a match: how far the search reaches back, -1: one window
     Range starts        # places where the guarded unit may begin
 
 # Where a search for a guarded unit begins and ends.
 cdef struct Stretch:
     instant_t last      # the last instant of the partial match, from which the unit's bounds count
-    int64_t micros      # its time: that of a deadline if the match has passed one since
-    int64_t until       # when an absence that ends the unit is over at the latest; INT64_MIN:
+    int64_t micros      # its time, or that of a deadline that the match has passed since
+    int64_t until       # the latest time at which an absence that ends the unit is over; INT64_MIN:
                         # before the next step
 
 # A guard, and the registers that it reads as they were before the edge.
@@ -51,7 +51,7 @@ cdef class Negation:
     cdef Frontier** frontiers
     cdef uint32_t frontier_count, frontier_depth
 
-    cdef Stretch stretch        # of the partial match at hand
+    cdef Stretch stretch        # of the current partial match
 
     cdef int begin(self) noexcept nogil
     cdef inline int base(

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Negation: guards that are not decided on sight.
+"""Negation: guards that cannot be decided as soon as their event arrives.
 
 They are decided when the next step arrives (post-processing negation): the rows of the window are
 buffered, so filters may name variables of both sides. The result is the latest instant at which an
@@ -40,7 +40,7 @@ cdef struct GuardSearch:
     bint starting       # the guard precedes the first step of a match
     uint32_t place      # where the unit begins
     instant_t best
-    Frontier* frontier  # NULL: no unit was followed yet
+    Frontier* frontier  # NULL: no unit has been followed yet
 
 
 # A search for the next step inside a guarded unit.
@@ -183,10 +183,10 @@ cdef class Negation:
     cdef int completes(self, RowSearch* begun, void* watched) except -1 nogil:
         """Whether a guarded unit with this beginning completes in time.
 
-        `begun` is NULL if it begins with an absence, which is waited for from the partial match on.
-        Two paths that wait in one place since one instant with equal registers continue alike,
-        however they began. The second is not followed, so iterations inside the unit cost at most
-        pairs of rows.
+        `begun` is NULL if the unit begins with an absence, whose time counts from the partial
+        match. Two paths that wait in one place since the same instant with equal registers continue
+        alike, however they began. The second is not followed, so the cost of iterations inside the
+        unit is at most quadratic in the rows.
         """
         cdef GuardSearch* watch = <GuardSearch*>watched
         cdef Frontier* frontier
@@ -256,7 +256,7 @@ cdef class Negation:
         return made
 
     cdef int follow_absence(self, void* followed) except -1 nogil:
-        """Let a guarded unit pass a deadline, if it lies in time: 1 if the unit is complete."""
+        """Let a guarded unit pass a deadline if it is early enough; 1 if the unit is complete."""
         cdef UnitSearch* task = <UnitSearch*>followed
         cdef uint32_t number = self.tables.places[task.place].edge_first
         cdef const Edge* edge = &self.tables.edges[number]
@@ -385,7 +385,7 @@ cdef instant_t _is_forbidden(
     Negation negation, RowSearch* seek, const term_t* before, instant_t low, int64_t since,
     bint starting,
 ) except -2 nogil:
-    """The latest start of what is forbidden between a time and a step of a guarded unit."""
+    """The latest start of a forbidden unit between a time and a step of a guarded unit."""
     cdef Stretch kept = negation.stretch
     cdef instant_t found
     negation.stretch = Stretch(low, since, INT64_MIN)
@@ -402,7 +402,7 @@ cdef struct RivalSearch:
     uint32_t operand    # operand of the candidate that the rival replaces
     int64_t micros
     PyObject* negation
-    int64_t since       # from which the bounds of rivals count
+    int64_t since       # the time from which the bounds of rivals count
     instant_t best
 
 
@@ -412,9 +412,9 @@ cdef instant_t latest_rival(
 ) except -2 nogil:
     """The latest start of a step that a `;` place would have joined before a candidate.
 
-    The bounds of steps count from `since`; INT64_MIN: a step before the candidate keeps them too.
-    Partial matches with an older last event do not reach the candidate. One acceptable operand of
-    an any-order group represents its side of a disjunction.
+    The bounds of steps count from `since`. If it is INT64_MIN, a step before the candidate respects
+    them as well. Partial matches with an older last event do not reach the candidate. One
+    acceptable operand of an any-order group represents its side of a disjunction.
     """
     cdef Range edges = negation.conjunction.place_edges[place]
     cdef RivalSearch rival

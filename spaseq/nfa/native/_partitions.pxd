@@ -12,7 +12,7 @@ from spaseq.rdf._window_terms cimport WindowTerms
 
 cdef struct Partition:
     instant_t last      # the latest instant with an event of it, -1: none
-    instant_t before    # the one before that
+    instant_t before    # the latest instant before that
     instant_t skipped   # the least start of its matches
     instant_t* instants # if `recorded`, a ring of `room` of all instants within reach
     uint32_t room

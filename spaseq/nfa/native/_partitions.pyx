@@ -2,15 +2,15 @@
 """`PARTITION BY` in machine integers: the instants of each partition, and its skips.
 
 An event belongs to a partition iff some GPM that reads its stream has a row with that key, before
-local filters. A strict join needs only the latest instant before the present one with an event of
-the partition: a partial match that waits under `,` ended at it, or has been passed over. A step
-that began earlier, a guard that looks back and `EMIT STRICT` beside them need the same for an
-earlier instant: for them all instants of a partition within reach are recorded. `AFTER MATCH SKIP
-PAST LAST EVENT` raises the least start of one partition.
+local filters. A strict join needs only the latest instant before the current one with an event of
+the partition: a partial match that waits under `,` ended at that instant, or has been passed over.
+A step that began earlier, a guard that looks back, and `EMIT STRICT` beside either need the latest
+such instant before an earlier one, so all instants of a partition within reach are recorded for
+them. `AFTER MATCH SKIP PAST LAST EVENT` raises the least start of one partition.
 
-Invariant: data of a partition out of reach is never read, since the terms of its key may have been
-renumbered. Cost: constant for each row; logarithmic in the instants of a partition for each query
-about an earlier one.
+Invariant: the data of a partition out of reach is never read, since the terms of its key may have
+been renumbered. Cost: constant for each row; logarithmic in the instants of a partition for each
+query about an earlier one.
 """
 
 from libc.string cimport memset
@@ -183,7 +183,7 @@ cdef class Partitions:
         return tuple([self.key[i] for i in range(self.keys.width)])
 
     cdef object number_key(self, const Label* label):
-        """As `key_at`, or one number if the key has at most two terms."""
+        """The key as `key_at` returns it, or as one number if it has at most two terms."""
         self._key_of(label)
         if self.keys.width == 1:
             return self.key[0]
@@ -250,7 +250,7 @@ cdef class Partitions:
     # ---------------------------------------------------------------- for Python
 
     def skip(self, size_t label, instant_t first):
-        """As `skip_at`, by the address of a label."""
+        """Like `skip_at`, by the address of a label."""
         self.skip_at(<const Label*>label, first)
 
     def since_label(self, size_t label):

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Probes: the parts of the compiled automaton, each alone and visible from Python, for its tests.
+"""Probes: single parts of the compiled automaton, visible from Python for its tests.
 
 A probe owns one part and calls its functions with plain numbers. Runs use no probe. `CoreProbe`
-drives a whole automaton by rows of term numbers, without graph patterns and without an engine.
+drives a whole automaton with rows of term numbers, without graph patterns and without an engine.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t

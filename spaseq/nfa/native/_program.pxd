@@ -43,7 +43,7 @@ cdef enum Change:
     AGAIN       # one more iteration, up to a limit
     OPEN        # open a first value: the first iteration begins, or has ended
 
-# Register contents that are no terms; no term has such a number.
+# Register contents that are not terms; no term has such a number.
 cdef enum:
     OPENED = 0xFFFFFFFFu    # of a first value: the first iteration has not bound the variable yet
     VOID = 0xFFFFFFFEu      # of a first value: the first iteration never bound it
@@ -126,7 +126,7 @@ cdef struct Edge:
     int32_t compared    # column of the row that a range index compares, -1: none
     Relation relation   # required relation of the column to the register
     bint whole          # a row joins all groups that surely fit as one union
-    bint decided        # groups inside the range need no filter
+    bint decided        # groups inside the range need no evaluation of the filter
     bint strict         # ... and equal values do not fit
     bint exact          # for distinct numbers, the range index returns exactly the fitting groups
     bint straight       # see spaseq.nfa.native.straight_edges
@@ -135,7 +135,7 @@ cdef struct Edge:
                         # place of a deadline, the time to it
     const uint32_t* mark        # marks that the edge sets to the time of the last event before it
     const uint32_t* mark_end
-    const Limit* limit          # bounds of the units around its step that were begun before
+    const Limit* limit          # bounds of the surrounding units, which began before the step
     const Limit* limit_end
     const Agreement* agreement
     const Agreement* agreement_end
@@ -232,7 +232,7 @@ cdef class Tables:
     cdef uint32_t* eager_first      # per GPM and one more, into `eager_guards`
     cdef EagerGuard* eager_guards
     cdef uint32_t* behind_first     # per GPM and one more, into `behind`
-    cdef uint32_t* behind           # places of deadlines behind which its rows are read
+    cdef uint32_t* behind           # places of deadlines after which its rows are read
     cdef uint32_t* firsts       # pairs: iteration register, the cell that says whether it is 1
     cdef uint32_t first_count
     cdef uint32_t cells         # cells of an environment: registers, then views
@@ -331,7 +331,7 @@ cdef inline int set_marks(const Edge* edge, term_t* env, int64_t micros) noexcep
 
 
 cdef inline bint limits_hold(const Edge* edge, const term_t* env, int64_t micros) noexcept nogil:
-    """Whether a step that ends at a time keeps the bounds of the units around it."""
+    """Whether a step that ends at a time respects the bounds of the units around it."""
     cdef const Limit* limit = edge.limit
     while limit < edge.limit_end:
         if passes_limit(limit, env[limit.mark], env[limit.mark + 1], micros):

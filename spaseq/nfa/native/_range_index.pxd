@@ -15,7 +15,7 @@ from spaseq.rdf._window_terms cimport WindowTerms
 cdef enum:
     NIL = 0xFFFFFFFF        # no group, and no block
     SINGLE_GROUP = 0x80000000 # tag of a root that is a single group
-    DISTINCT_DIGITS = 15    # decimals of at most so many digits differ as doubles
+    DISTINCT_DIGITS = 15    # distinct decimals of at most this many digits are distinct doubles
 
 cdef extern from *:
     const double GREATEST "__DBL_MAX__"
@@ -92,9 +92,9 @@ cdef struct GroupEntry:
     double value
     uint32_t block      # NIL: the group is alone
 
-# A run of neighbouring groups, from its own (value, group) position to the next block's. A block's
-# number is that of the cache line where it begins. Behind the header lie `room` values, then `room`
-# groups; the entries of both begin at `first`, in order.
+# A run of neighbouring groups, from its own (value, group) position up to that of the next block. A
+# block's number is that of the cache line where it begins. Behind the header lie `room` values,
+# then `room` groups; the entries of both begin at `first`, in order.
 cdef struct Block:
     uint64_t bucket         # bucket of all its groups
     double low              # its first position
@@ -127,7 +127,7 @@ cdef struct Subtotal:
 cdef struct RangeCursor:
     const Block* block      # NULL: at a lone group, or past the end
     const double* at        # the current entry
-    const double* end       # behind the last entry of the block
+    const double* end       # after the last entry of the block
     int step                # 1, or -1 if descending
     double least
     double most
@@ -147,7 +147,7 @@ cdef inline uint32_t* groups_in(const Block* block) noexcept nogil:
 cdef inline uint32_t count_below(const Block* block, double value) noexcept nogil:
     """The number of groups with a smaller value: those at the beginning.
 
-    All are compared, several at once: with so few entries a binary search takes longer.
+    All values are compared, several at once: with so few entries a binary search would take longer.
     """
     cdef const double* values = values_in(block)
     cdef uint64_t found = 0

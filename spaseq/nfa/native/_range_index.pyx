@@ -3,16 +3,17 @@
 
 Groups are bucketed by (hash of the equality key, rank). Each bucket is a treap whose nodes are
 sorted blocks of up to 64 (value, group) pairs; a hash table holds the roots. Ranks separate values
-that cannot be compared: numbers, texts, and all others. A block has room at both ends: the groups
-that a `;` place joins, and those that arrive afterwards, lie at one end of it, and an open range is
-read from there. Most trees are one block; a group that is alone has none.
+that cannot be compared: numbers, texts, and all others. A block has room at both ends. The groups
+that a `;` place joins, and those that arrive afterwards, are at one end of it, and an open range is
+read from that end. Most trees are one block; a lone group needs none.
 
-Invariant: the filter is not true of the groups that the index leaves out. It is evaluated for those
-that the index returns, unless all numbers are distinct as doubles. So a value may be a double that
-approximates an exact number, or an infinity for the greatest ones: rounding preserves the order,
-and a range is widened by the error of rounding to a float. Cost: logarithmic in the greatest number
-of groups for each insertion, removal or start of a range, since blocks that lose groups are not
-merged; constant for each further group. Source: Seidel and Aragon, Randomized Search Trees, 1996.
+Invariant: the filter is true for no group that the index does not return. It is evaluated for the
+groups that the index returns, unless all numbers are distinct as doubles. A value may therefore be
+a double that approximates an exact number, or infinity for a number beyond the doubles: rounding
+preserves the order, and a range is widened by the error of rounding to a float. Cost: logarithmic
+in the greatest number of groups for each insertion, removal or start of a range, since blocks that
+lose groups are not merged; constant for each further group. Source: Seidel and Aragon, Randomized
+Search Trees, 1996.
 """
 
 from libc.math cimport INFINITY, isnan
@@ -336,7 +337,7 @@ cdef class RangeIndex:
         return 0
 
     cdef int _make_block(self, uint32_t* root) except -1 nogil:
-        """Give a lone group a block, since another group arrives."""
+        """Move a lone group into a block, since another group arrives."""
         cdef uint32_t group = root[0] ^ SINGLE_GROUP
         cdef uint32_t number = self._new_bucket(&self.places[group], group)
         self._add(number, group)

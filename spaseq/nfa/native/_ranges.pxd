@@ -10,7 +10,7 @@ cdef enum:
     ZONE_LEVELS = 2
     ZONE_BITS = 4   # a block has 2**4 rows, one of the next level 2**4 blocks
 
-# Rings of blocks, for the numeric columns of buffered rows that some filter computes with.
+# Rings of blocks, for those numeric columns of buffered rows that filters compute with.
 cdef struct Ranges:
     uint32_t* columns
     uint32_t* registers         # registers that take the columns

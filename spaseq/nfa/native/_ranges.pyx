@@ -75,7 +75,7 @@ cdef inline bint _real_of(TermResolver registers, term_t term, double* real) noe
 
 
 cdef int _grow(Ranges* ranges, const RowBuffer* rows) except -1 nogil:
-    """Follow the growth of the buffer: copy the blocks of the older rows."""
+    """Grow with the buffer: copy the blocks of the older rows."""
     cdef Ranges wider = ranges[0]
     cdef uint64_t number, size, count, newest = rows.end - 2
     cdef uint32_t level, i

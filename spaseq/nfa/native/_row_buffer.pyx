@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The rows of one graph pattern that guards and conjunctions search, by age and by term.
+"""The rows of one graph pattern, by age and by term, for guards and conjunctions to search.
 
 Rows are numbered from 1 in the order of their instants and lie in a ring. An index chains the rows
 whose terms in one column fall into one bucket, the newest first. Rows are never unlinked from a
 chain: a chain ends at the first row that has been removed from the ring.
 
 Invariants: a row below `first`, or of an instant below the bound of the window, is never followed;
-the row numbers along a chain fall. Cost: adding and removing are constant (amortised), finding the
+row numbers decrease along a chain. Cost: adding and removing are constant (amortised), finding the
 start of a time range is logarithmic.
 """
 

@@ -7,7 +7,7 @@ from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._tecs cimport Label, Node, Walk, instant_t
 from spaseq.rdf._terms cimport term_t
 
-# A list of instants, from the last one back; equal lists are one.
+# A list of instants, from the last one back; equal lists are shared.
 cdef struct Trail:
     instant_t own
     uint32_t before     # NIL: this instant is the first
@@ -55,7 +55,7 @@ cdef class Selection:
     cdef SelectedTrails* known
     cdef uint32_t known_count, known_room, stamp
     cdef Trail* trails
-    cdef uint32_t* heads        # by hash; as many as there is room for trails
+    cdef uint32_t* heads        # by hash; as many heads as the room for trails
     cdef uint32_t trail_count, trail_room
     cdef uint32_t* kept
     cdef uint32_t kept_count, kept_room

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Selection for `EMIT` and `LIMIT n`: enumerates only the selected ones of the complete matches.
+"""Selection for `EMIT` and `LIMIT n`: enumerates only the selected complete matches.
 
 A match is the list of its events, or under `LIMIT` of their instants. All matches that end in one
-node continue alike, so the best lists below a node or union follow from those of its parts. They
-are computed once per instant, as far as the window reaches. Lists are stored from their last event
-back and share their common beginnings, and equal lists are one. Then the matches of the selected
-lists are enumerated, following only nodes that hold them.
+node continue alike, so the best lists below a node or union can be computed from those of its
+parts. They are computed once per instant, as far back as the window reaches. Lists are stored from
+their last event back and share common beginnings; equal lists are shared as a whole. Then the
+matches of the selected lists are enumerated, following only nodes that hold these lists.
 
 - `LIMIT n` selects the n least lists of instants;
 - `ANY` selects the least list of instants, then of streams;
@@ -13,10 +13,11 @@ lists are enumerated, following only nodes that hold them.
 - `LAST` selects the greatest list from last to first;
 - `MAX` selects the sets contained in no other: events added to both change nothing.
 
-All but `LIMIT` select in each partition on its own.
+All modes except `LIMIT` select in each partition separately.
 
-Invariant: the selection equals that of `spaseq.nfa.selection`, with all matches of the same events.
-Under `LIMIT`, the selected matches are those whose instants are one of the first n lists, with all
+Invariant: the selection equals that of `spaseq.nfa.selection`, including all matches with the same
+events. Under `LIMIT`, the selected matches are those whose instants are one of the first n lists,
+with all
 matches of the same instants: the first n by `spaseq.engine.output` are among them. Cost: linear in
 the nodes and unions below the complete ones, times the lists that each of them holds (one, except
 under `LIMIT` and `MAX`; under `MAX` its square), apart from the comparison of lists; and linear in
@@ -82,7 +83,7 @@ cdef class Selection:
         mem_free(self.partition_of)
 
     def pop_selected(self):
-        """The selected ones of the matches completed since the last call.
+        """The selected matches among those completed since the last call.
 
         Returns (start, addresses of the labels, first to last) of each.
         """
@@ -181,7 +182,7 @@ cdef class Selection:
         walk.stop()
         return 0
 
-    # ---------------------------------------------------------------- what is kept
+    # ---------------------------------------------------------------- the lists of nodes
 
     cdef bint _visit_end(self, Node* end) except -1 nogil:
         """Compute the lists of a last node; False if all of its matches have expired."""
@@ -277,7 +278,7 @@ cdef class Selection:
     cdef uint32_t _merged(
         self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
     ) except? 0xFFFFFFFF nogil:
-        """Merge the best trails into the former array; the number that it holds then."""
+        """Merge the best trails into the former array; returns the number that it then holds."""
         cdef uint32_t i = 0, j = 0, total = 0
         if count == 0:
             memcpy(into, others, other_count * sizeof(uint32_t))
@@ -305,7 +306,7 @@ cdef class Selection:
     cdef uint32_t _maximal(
         self, uint32_t* into, uint32_t count, const uint32_t* others, uint32_t other_count
     ) noexcept nogil:
-        """Add the trails that no other one contains, and remove those that they contain."""
+        """Add the trails that no other trail contains, and remove those that they contain."""
         cdef uint32_t i, j, left
         for i in range(other_count):
             j = 0
@@ -323,7 +324,7 @@ cdef class Selection:
         return count
 
     cdef bint _contains(self, uint32_t one, uint32_t other) noexcept nogil:
-        """Whether a list has all events of another one."""
+        """Whether a list has all events of another list."""
         cdef Trail* trails = self.trails
         while one != other and other != NIL:
             if one == NIL or trails[one].depth < trails[other].depth:
@@ -338,7 +339,7 @@ cdef class Selection:
         return True
 
     cdef bint _ends_later(self, uint32_t one, uint32_t other) noexcept nogil:
-        """Whether a list holds the latest event of its difference with another one."""
+        """Whether a list has the latest event that is in only one of two lists."""
         cdef Trail* trails = self.trails
         while one != other:
             if one == NIL or other == NIL:
@@ -353,9 +354,9 @@ cdef class Selection:
     cdef bint _precedes(self, uint32_t one, uint32_t other) noexcept nogil:
         """Whether a list is better than another one.
 
-        Under `LAST` that is the one that ends later. Otherwise it is the lesser one, where a
-        continuation precedes its prefix. Among equal instants the streams decide, at the first
-        event that differs, under `NEXT` before any later instant.
+        Under `LAST`, the better list is the one that ends later. Otherwise it is the lesser one,
+        and a continuation precedes its prefix. Among equal instants, the streams decide at the
+        first event that differs; under `NEXT` they do so before any later instant.
         """
         cdef Trail* trails = self.trails
         cdef bint level = trails[one].depth == trails[other].depth

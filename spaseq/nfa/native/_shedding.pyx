@@ -2,7 +2,7 @@
 """Shedding: under a limit, the oldest groups of partial matches are removed.
 
 The age of a group is that of its latest start: the groups that would expire first are shed first. A
-match that waits for its window to close counts as one, and is shed likewise.
+match that waits for its window to close counts as a group, and is shed in the same way.
 
 Invariant: the remaining state is the one that would exist if the shed starts had never occurred.
 Cost: linear in the groups and in the instants of the window.

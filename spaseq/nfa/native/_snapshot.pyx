@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Snapshots: the state of a compiled automaton, read and restored part by part.
 
-Parts are identified by their addresses, valid until the next event. Expired data is left out, and
-never followed.
+Parts are identified by their addresses, valid until the next event. Expired data is omitted, and
+references to it are never followed.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -80,7 +80,7 @@ cdef class CoreParts:
         )
 
     def label(self, size_t address):
-        """As `fields`, with pyoxigraph terms or None, and without the step's number of events."""
+        """Like `fields`, with pyoxigraph terms or None, and without the step's number of events."""
         *event, name, stamp, part, _, row = self.fields(address)
         return (*event, self.term(name), self.term(stamp), part, tuple(map(self.term, row)))
 
@@ -99,7 +99,7 @@ cdef class CoreParts:
         if self.window.lookback >= 0 or (
             not self.window.counted and self.window.past_bounds != NULL
         ):
-            # Otherwise a deadline between two events has moved the bound alone.
+            # Otherwise a deadline between two events has moved the bound only.
             first = self.window.reach
         times = [
             (i, self.window.times[i & self.window.times_mask]) for i in range(min(first, end), end)
@@ -151,7 +151,7 @@ cdef class CoreParts:
                     i, self.window.reach
                 )
         self.window.now, self.window.timestamp_start, self.window.micros = now, start, micros
-        # Restored data lives as long as if it had arrived now.
+        # Restored data is retained as if it had arrived now.
         self.core.tecs.begin(now, self.window.reach)
         self.core.keep_terms()
 
@@ -210,7 +210,7 @@ cdef class CoreParts:
     def created_since(self, uint32_t place, uint64_t since, uint32_t most):
         """The number of groups a place ever created, and the registers of those after `since`.
 
-        Examines the last `most` of the present groups.
+        Examines the last `most` of the current groups.
         """
         cdef Groups groups = <Groups>self.instant.groups[place]
         cdef uint32_t i, k, end = groups.live_count
@@ -316,7 +316,7 @@ cdef class CoreParts:
                 yield gpm, bool(rows.keyed[step]), <size_t>rows.labels[step]
 
     def strategy(self):
-        """The strategy of a lazy join and its counts, to be restored beside `buffered_rows`.
+        """The strategy of a lazy join and its counts, to be restored together with `buffered_rows`.
 
         None if not all rows are stored.
         """

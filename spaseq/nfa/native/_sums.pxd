@@ -1,4 +1,4 @@
-"""The union of all groups in a range of an order; see _sums.pyx."""
+"""The union of all groups in a range of a range index; see _sums.pyx."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -6,7 +6,8 @@ from spaseq.nfa.native._groups cimport Groups
 from spaseq.nfa.native._range_index cimport Rank
 from spaseq.nfa.native._tecs cimport Tecs, instant_t, union_t
 
-# A range query, groups with a hash and a rank whose value lies beyond a bound; and its result.
+# A range query for the groups with a hash and a rank whose value lies beyond a bound, and its
+# result.
 cdef struct Sum:
     uint64_t bucket
     double bound

@@ -1,10 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The union of all groups in a range, without visiting each group.
 
-Each block of an order can store the union of its groups and the union of its subtree. A range
-consists of some groups of a block, and of the blocks and subtrees on one side of it, so it is the
-union of logarithmically many unions. A union is computed on demand, and again once one of its
-groups has changed. It shares the unions of its subtrees, since the tECS is persistent.
+Each block of a range index can store the union of its groups and the union of its subtree. A range
+consists of some groups of one block and of the blocks and subtrees on one side of that block, so
+its union is that of logarithmically many stored unions. A union is computed on demand, and again
+after one of its groups has changed. It shares the unions of its subtrees, since the tECS is
+persistent.
 
 Invariant: a union that is not stale holds the members of its groups that are inside the window.
 Cost: logarithmic in the groups for a range, and for each change since the last one; the depth of

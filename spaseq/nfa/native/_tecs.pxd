@@ -41,8 +41,8 @@ cdef struct Node:
     union_t before      # the union that the label extends; 0: it begins them
     instant_t latest    # their greatest start, which is that of `before`
 
-# A union of nodes, as a heap: no start below is greater than the node's own. Without a node of its
-# own, the union of its two sides, whose greater start is its own.
+# A union of nodes, as a heap: no start below is greater than that of its node. A cell without a
+# node is the union of its two sides, and has the greater of their starts.
 cdef struct Cell:
     Node* node
     union_t before      # `before` of the node

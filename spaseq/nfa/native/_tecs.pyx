@@ -33,7 +33,7 @@ from spaseq.rdf._memory cimport (
 
 # An epoch has about 1/EPOCH_COUNT of the live bytes, but at least one chunk. The size of a chunk is
 # at least CHUNK_MIN_BYTES and grows with the live bytes to CHUNK_MIDDLE_BYTES. Above that it is
-# CHUNK_MAX_BYTES, a large page, even if that is half of the live bytes at first.
+# CHUNK_MAX_BYTES, a large page, even though that may be half of the live bytes at first.
 cdef uint32_t EPOCH_COUNT = 16
 cdef size_t CHUNK_MIN_BYTES = 1 << 16
 cdef size_t CHUNK_MIDDLE_BYTES = 1 << 18
@@ -85,7 +85,7 @@ cdef class Tecs:
         return found
 
     cdef int _spare_others(self) noexcept nogil:
-        """Move all chunks of the current epoch but the first to the spare ones."""
+        """Move all chunks of the current epoch except the first to the spare ones."""
         cdef Epoch* epoch = self.current_epoch()
         cdef Chunk* first = epoch.chunks
         cdef Chunk* chunk = first.next

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Transitions: a row is joined to the groups of a place, and the result waits in the next one.
 
-A row visits the groups that agree with it on the registers of an index, the groups in a range of an
-order, all of a range as one union, or every group. A group that fits is extended by one node. The
-result waits from the close of the instant on; in the places after the automaton's own, each match
-waits by itself for its window to close.
+A row visits the groups that agree with it on the registers of an index, the groups in a range of a
+range index, a whole range as one union, or every group. A group that fits is extended by one node.
+The result waits from the close of the instant on; in the places after the automaton's own, each
+match waits by itself for its window to close.
 
 Cost: constant for each group that a row visits.
 """
@@ -225,7 +225,7 @@ cdef inline int _join_indexed(
     cdef const Edge* edge = way.edge_at
     cdef bint ordered = edge.compared >= 0, found = False
     cdef double least = -INFINITY, most = INFINITY
-    cdef double below = -INFINITY, above = INFINITY     # values outside surely fit
+    cdef double below = -INFINITY, above = INFINITY     # values outside certainly fit
     cdef double margin
     cdef RangeCursor span
     cdef uint32_t i, group, hash = 0, visited = 0
@@ -339,7 +339,7 @@ cdef inline int _join_all(
         way, own = ways[0], NULL
         ways += 1
         # A row that begins a match is compared with no group, and is mostly stored at once.
-        # Rows for buffers were compared before, see `_feed_one`.
+        # Rows for buffers were compared earlier; see `_feed_one`.
         if not event.row_stored and way.place_at.operator:
             resolve_compared_columns(event, way.gpm)
         if way.edge_at.occurrence == NIL:
@@ -486,7 +486,7 @@ cdef class Transitions:
             return status
         return True
 
-    # ---------------------------------------------------------------- to wait
+    # ---------------------------------------------------------------- waiting
 
     cdef int show_pending(self, uint32_t first) except -1 nogil:
         """Make pending partial matches visible, from the first `first` on."""

@@ -11,7 +11,7 @@ cdef struct Awaited:
     uint32_t place
     uint32_t group
     uint64_t serial     # of the group
-    Label* deadline     # that the match has passed since the last of its labels, or NULL
+    Label* deadline     # a deadline that the match has passed since its last label, or NULL
     uint32_t length
     Label* labels[1]    # `length` of them, the first event's first
 

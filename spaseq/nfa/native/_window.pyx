@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The instants of one automaton, numbered densely, and the window over them.
 
-A ring over the instants inside the window holds for each its time (or its number of events), and
-the matches that start there and wait for their window to close. A step skipped before an earlier
-start is searched in the window of that start. Where the query needs that, the ring reaches as many
-windows back, and further by the time that an absence in front of a match looks back.
+For each instant inside the window, a ring holds the time (or the number of events) and the matches
+that start there and wait for their window to close. A step skipped before an earlier start is
+searched in the window of that start. If the query needs that, the ring reaches several windows
+back, and further by the time that an absence before a match looks back.
 
 Invariant: `bound` never falls, and no match that ends now may start before it; `reach` never falls
 and never exceeds `bound`. Cost: amortised constant for each instant.
@@ -75,7 +75,7 @@ cdef class Window:
         return 0
 
     cdef int _look_back(self) noexcept nogil:
-        """Extend the reach to what absences in front of a match look back to."""
+        """Extend the reach as far as absences before a match look back."""
         cdef int64_t first = time_of(self, min(self.bound, self.now))
         while self.back < self.reach and (
             first >= INT64_MIN + self.lookback
