@@ -21,6 +21,7 @@ from deadlines import timed
 from drawn_terms import starred
 from hypothesis import HealthCheck, given, settings
 from oracle import Reference, comparable, evaluate
+from registered_chains import registered_chain
 from strategies import EXAMPLE, Case, cases, random_case, random_chain, smaller
 
 import spaseq
@@ -209,18 +210,37 @@ def test_a_query_reads_what_another_registers() -> None:
         read = [match for match in matches if match.query == "q2"]
         wrong = Reference(parse(first), case.streams, case.kb, "q1").objection(comparable(made))
         assert not wrong, f"seed {seed}: {wrong}\n{first}\n{case}"
-        streams = {**case.streams, EXAMPLE + "D": registered(made)}
+        streams = {**case.streams, EXAMPLE + "D": registered(made, EXAMPLE + "D")}
         wrong = Reference(parse(case.query), streams, case.kb, "q2").objection(comparable(read))
         assert not wrong, f"seed {seed}: {wrong}\n{first}\n{case}"
 
 
-def registered(matches: Sequence[Match]) -> list[Event]:
+@pytest.mark.parametrize("first", range(SEED, SEED + max(1, EXAMPLES // 5), CHUNK))
+def test_chains_of_queries_equal_the_reference(first: int) -> None:
+    for seed in range(first, min(first + CHUNK, SEED + max(1, EXAMPLES // 5))):
+        queries, case = registered_chain(seed)
+        program = spaseq.compile(list(queries))
+        run = program.start(kb=knowledge(case))
+        matches = [*run.push_batch(case.merged), *run.finish()]
+        streams = {iri: case.streams.get(iri, ()) for iri in program.streams}
+        for query, text in zip(program.queries, queries, strict=True):
+            name, written = query.plan.name, query.plan.registers_stream
+            made = [match for match in matches if match.query == name]
+            if any(len(events) > 24 for events in streams.values()):
+                break  # too many for the reference
+            wrong = Reference(parse(text), streams, case.kb, name).objection(comparable(made))
+            assert not wrong, f"seed {seed}, {name}: {wrong}\n{queries}\n{case}"
+            if written is not None:
+                streams[written] = registered(made, written)
+
+
+def registered(matches: Sequence[Match], stream: str) -> list[Event]:
     """A CONSTRUCT's results, in the order in which they came, as the events they are."""
     events: list[Event] = []
     for match in matches:
         assert match.graph is not None
         ordinal = sum(event.time == match.end for event in events)
-        events.append(Event(EXAMPLE + "D", match.end, ordinal, match.graph))
+        events.append(Event(stream, match.end, ordinal, match.graph))
     return events
 
 

@@ -1,10 +1,11 @@
 """A query that registers a stream and one that reads it, beside the first one alone.
 
 The registering query wants two trades of a company with a price above a bound. Its matches become
-events, and the reader wants two of these of a company. The bound decides how many events complete a
-match. `alone` is the registering query without `REGISTER` and without a reader. Three things are
-timed in turns, in processor time and without reading: the query alone, both queries, and both with
-every event processed in Python (`without the loop`). The matches of the last two must be equal.
+events, and the reader wants two of these of a company (`both`), or one and then a trade of the
+company below a second bound (`mixed`), so that it reads the input stream too. The bound decides how
+many events complete a match. `alone` is the registering query without `REGISTER` and without a
+reader. All are timed in turns, in processor time and without reading, and once more with every
+event processed in Python (`without the loop`). The matches of these must be equal.
 
     python benchmarks/many/registered.py --events 100000 --repeat 3
 """
@@ -21,7 +22,7 @@ from pathlib import Path
 from time import process_time
 
 import spaseq
-from spaseq.engine.followers import Followers
+from spaseq.engine.evaluation import Evaluation
 from spaseq.io.source import Source
 from spaseq.rdf._batch import EventBatch
 
@@ -46,6 +47,13 @@ SELECT ?company WITHIN 5 MINUTES FROM STREAM high :high WHERE {{
   DEFINE GPM D ON high {{ ?company :high ?q }} }}
 """
 
+MIXED = f"""{PREFIX}
+SELECT ?company ?q WITHIN 5 MINUTES FROM STREAM high :high FROM STREAM trades <{STREAM}> WHERE {{
+  SEQ(C ; D)
+  DEFINE GPM C ON high {{ ?company :high ?p }}
+  DEFINE GPM D ON trades {{ ?d :company ?company ; :price ?q FILTER(?q < 50) }} }}
+"""
+
 
 def timed(queries: Sequence[str], path: Path) -> tuple[float, int, int]:
     """Processor seconds of matching; the matches of the first query, and of all others."""
@@ -61,12 +69,12 @@ def timed(queries: Sequence[str], path: Path) -> tuple[float, int, int]:
 
 def in_python(task: Callable[[], tuple[float, int, int]]) -> tuple[float, int, int]:
     """The same with the loop of several queries switched off."""
-    can_follow = Followers.can_follow
-    Followers.can_follow = lambda self: False  # type: ignore[method-assign]
+    multi = Evaluation.multi
+    Evaluation.multi = lambda self: None  # type: ignore[method-assign]
     try:
         return task()
     finally:
-        Followers.can_follow = can_follow  # type: ignore[method-assign]
+        Evaluation.multi = multi  # type: ignore[method-assign]
 
 
 def main() -> None:
@@ -84,11 +92,14 @@ def main() -> None:
         path = Path(folder) / "trades.nq"
         write_stream(path, given.events, given.seed)
         for bound in given.bounds:
-            alone, *both = (text.replace("BOUND", str(bound)) for text in (ALONE, WRITER, READER))
+            alone, writer = (text.replace("BOUND", str(bound)) for text in (ALONE, WRITER))
+            both, mixed = [writer, READER], [writer, MIXED]
             ways: dict[str, Callable[[], tuple[float, int, int]]] = {
                 "alone": lambda alone=alone: timed([alone], path),
                 "both": lambda both=both: timed(both, path),
-                "without the loop": lambda both=both: in_python(lambda: timed(both, path)),
+                "both without the loop": lambda both=both: in_python(lambda: timed(both, path)),
+                "mixed": lambda mixed=mixed: timed(mixed, path),
+                "mixed without the loop": lambda mixed=mixed: in_python(lambda: timed(mixed, path)),
             }
             times: dict[str, list[float]] = {name: [] for name in ways}
             found: dict[str, tuple[int, int]] = {}
@@ -97,14 +108,18 @@ def main() -> None:
                     seconds, *counts = task()
                     times[name].append(seconds)
                     found[name] = (counts[0], counts[1])
-            assert found["both"] == found["without the loop"], found
-            assert sum(found["alone"]) == found["both"][0], found
+            for name in ("both", "mixed"):
+                assert found[name] == found[f"{name} without the loop"], found
+                assert sum(found["alone"]) == found[name][0], found
             base = statistics.median(times["alone"])
-            print(f"\nabove {bound}: {found['both'][0]:,} registered, {found['both'][1]:,} matches")
+            print(
+                f"\nabove {bound}: {found['both'][0]:,} registered; matches of the reader: "
+                f"{found['both'][1]:,}, mixed {found['mixed'][1]:,}"
+            )
             for name, some in times.items():
                 middle = statistics.median(some)
                 print(
-                    f"  {name:18}{middle * 1e3:9.1f} ms ({min(some) * 1e3:.1f} to "
+                    f"  {name:24}{middle * 1e3:9.1f} ms ({min(some) * 1e3:.1f} to "
                     f"{max(some) * 1e3:.1f}){given.events / middle:13,.0f} events/s"
                     f"{middle / base:8.2f} of alone"
                 )

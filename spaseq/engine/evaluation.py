@@ -19,7 +19,6 @@ from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.division import Division
 from spaseq.engine.entailment import Entailment
-from spaseq.engine.followers import Followers
 from spaseq.engine.formatting import Block, Formatting, Make
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
@@ -119,9 +118,8 @@ class Evaluation:
         self.clock = StreamClock(program.streams)
         self.direct = self._direct()
         """Per query: whether it reads no registered stream, and so processes events at once."""
-        self.followers = Followers(self.queries, self.direct, lambda: any(self.delayed))
         self.delayed: list[list[Event]] = [[] for _ in self.queries]
-        """Per query that is not direct: the events of timestamps that are not closed."""
+        """Per query that is not direct: events of open timestamps, unless the loop has them."""
         self.derived_time: dict[str, int] = {}
         """Per registered stream: the time of its last event, in microseconds."""
         self.derived_ordinal: dict[str, int] = {}
@@ -186,6 +184,13 @@ class Evaluation:
         if self._multi is not None and self._multi.driver.loaded:
             return self._multi.driver.holding
         return any(query.behind for query in self.queries)
+
+    @property
+    def delays(self) -> bool:
+        """Whether events of readers of registered streams wait until their timestamp closes."""
+        if self._multi is not None and self._multi.driver.loaded:
+            return self._multi.driver.delaying
+        return any(self.delayed)
 
     @property
     def distinct(self) -> tuple[QueryRun, ...]:
@@ -267,17 +272,14 @@ class Evaluation:
     # ------------------------------------------------------------------ the compiled loop
 
     def multi(self) -> MultiRun | None:
-        """The compiled loop of the direct queries; None if it cannot process the next event.
+        """The compiled loop; None if it cannot process the next event.
 
-        It cannot while events wait. One query over one stream has its own loop.
+        It cannot while events wait for other streams. One query over one stream has its own loop.
         """
-        if self.followers.have_events():
-            return None
         if self._multi is None:
             if self._is_shared is None:
                 several = len(self.public.queries) > 1 or len(self.clock.streams) > 1
-                on_core = all(query.on_core for query in self.queries)
-                self._is_shared = several and on_core and self.followers.can_follow()
+                self._is_shared = several and all(query.on_core for query in self.queries)
             if not self._is_shared or self.waiting:
                 return None
             from spaseq.engine.multi_run import MultiRun  # one query over one stream needs none
@@ -295,7 +297,8 @@ class Evaluation:
                 self.divisions,
                 None if self.formatting is None else self.formatting.block,
                 self._keys,
-                self.followers,
+                self.direct,
+                self.delayed,
             )
         return self._multi if self._multi.driver.loaded or not self.waiting else None
 
@@ -315,7 +318,6 @@ class Evaluation:
 
     def _leave_loop(self) -> None:
         """Write the progress of the compiled loop to the queries, before their state changes."""
-        self.followers.moved()
         if self._multi is not None:
             self._multi.unload()
 
@@ -484,7 +486,6 @@ class Evaluation:
         self.delayed = [delayed.get(query, []) for query in queries]
         self.drain()
         self.direct = self._direct()
-        self.followers = Followers(self.queries, self.direct, lambda: any(self.delayed))
         if self._canonical is not None:
             self._canonical.replace(new)
         self.clock.add_streams(program.streams)
@@ -505,7 +506,7 @@ class Evaluation:
         Raises:
             KbError, LimitExceeded: if the queries cannot use it; they retain the version before.
         """
-        if self.waiting or any(self.delayed):
+        if self.waiting or self.delays:
             return
         self._discard_loop()
         matchers = self.rows.matchers
@@ -557,7 +558,8 @@ class Evaluation:
     def _process(self, event: Event, found: list[Match]) -> None:
         loop = self.multi()
         if loop is not None:
-            batch, index = self.rows.matchers.encoded(event)
+            own = loop.is_delayed(event.stream)
+            batch, index = self.rows.matchers.encoded(event, own)
             try:
                 if loop.process(event, batch, index, found):
                     return
@@ -687,6 +689,9 @@ class Evaluation:
             ordinal = self.derived_ordinal[iri]
             self.derived_ordinal[iri] = ordinal + 1
             event = Event(iri, match.end, ordinal, tuple(map(fact_of, match.graph)))
+            if self._multi is not None and self._multi.driver.loaded:
+                self._multi.register(event)
+                continue
             for number, reader in enumerate(self.queries):
                 if reader.reads(iri):
                     self.delayed[number].append(event)

@@ -1,9 +1,8 @@
 """`MultiRun`: the queries of a run in one compiled loop, and their state on both sides of it.
 
 The loop (`spaseq.engine.native._multi_driver`) serves runs of several queries, or of one query over
-several streams. Queries that read what others register are not in it: they have an event only where
-a match is registered, and the loop ends there. While it is loaded, the driver has
-the position in the streams and the clock of the run counts its events; `sync` writes the position
+several streams. While it is loaded, the driver has the position in the streams and the events that
+wait for registered streams, and the clock of the run counts its events; `sync` writes the position
 to each `QueryRun`, and `unload` also lets other code process events. Both cost one step per query,
 so the run calls them only where something reads or changes the state of a query.
 """
@@ -14,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.division import Division
-from spaseq.engine.followers import Followers, Interruption
 from spaseq.engine.formatting import Block
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._matches import MatchMaker
@@ -29,7 +27,11 @@ from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import DATE_TIME, Event
 from spaseq.rdf.limits import LimitReached
+from spaseq.rdf.time import from_micros
 from spaseq.results import Match
+
+MOST_TOGETHER = 256
+"""The registered events that one batch holds at most."""
 
 
 class MultiRun:
@@ -48,7 +50,9 @@ class MultiRun:
         divisions: Per query that is a template, what divides its matches among its queries.
         block: What the makers of matches write to, if they do not make objects.
         keys: The keys of the patterns.
-        followers: The queries that are not in the loop.
+        direct: Per query, whether it reads no registered stream.
+        delayed: Per query that is not direct, the events that wait until their timestamp closes.
+            The loop takes them when it loads the state of the queries, and `sync` writes them.
     """
 
     def __init__(
@@ -65,10 +69,10 @@ class MultiRun:
         divisions: Mapping[int, Division],
         block: Block | None,
         keys: KeyChoice,
-        followers: Followers,
+        direct: Sequence[bool],
+        delayed: list[list[Event]],
     ):
-        own = originals[: len(originals) - len(followers)]
-        firsts = [n for n, original in enumerate(own) if n == original]
+        self._numbers = firsts = [n for n, original in enumerate(originals) if n == original]
         self._places = [places[number] for number in firsts]
         self._queries = queries = [queries[number] for number in firsts]
         position = {number: n for n, number in enumerate(firsts)}
@@ -82,15 +86,31 @@ class MultiRun:
                 listed.append((places[number], program.queries[number].plan.shown, copier))
         self._block = block
         self._clock = clock
-        self._kb = Interruption(kb, followers) if followers else kb
-        self._followers = followers
+        self._kb = kb
         self._files = files
         self._register = register
         self._matchers = matchers = rows.matchers
         self._dictionary = matchers.dictionary
+        self._readers = frozenset(n for n, number in enumerate(firsts) if not direct[number])
+        self._readers_of = {
+            iri: tuple(n for n in sorted(self._readers) if queries[n].reads(iri))
+            for iri in {iri for n in self._readers for iri in queries[n].plan.streams}
+        }
+        self._delayed = delayed
+        self._registered: dict[str, EventBatch] = {}
+        written = [iri for query in queries if (iri := query.plan.registers_stream) is not None]
         self.driver = MultiDriver(
-            clock.streams,
-            [(q.native.step, q.plan.streams, q.output.waits) for q in queries],
+            [*clock.streams, *written],
+            [
+                (
+                    query.native.step,
+                    query.plan.streams,
+                    query.output.waits,
+                    n in self._readers,
+                    query.plan.registers_stream is not None,
+                )
+                for n, query in enumerate(queries)
+            ],
             [program.queries[number].tasks for number in firsts],
             keys.of(matchers.patterns),
             matchers.window,
@@ -120,11 +140,10 @@ class MultiRun:
         Args:
             events: The events.
             first: The index of the first event to process.
-            end: The index after the last one; the loop may end before it for the followers.
+            end: The index after the last one.
             holds: Whether the loop may hold events until their timestamp closes, while other
                 streams have not passed earlier instants. Their batches must not change then.
         """
-        end = self._followers.last_before(events, first, end)
         self._load()
         return MultiMatches(
             self.driver,
@@ -181,9 +200,14 @@ class MultiRun:
         return self._files.setdefault(name, len(self._files))
 
     def _collect(
-        self, number: int, complete: bool, due: bool, events: EventSequence, processed: int
+        self,
+        number: int,
+        complete: bool,
+        until: int | None,
+        events: EventSequence,
+        processed: int,
     ) -> list[Match]:
-        """The matches of a query that are complete, and those whose windows have closed."""
+        """The matches of a query that are complete, and those whose windows close by `until`."""
         query, clock = self._queries[number], self._clock
         if processed:
             batch, index = events.position(processed - 1)
@@ -191,12 +215,33 @@ class MultiRun:
         else:
             assert clock.time is not None
             end = clock.time
+        if number in self._readers:
+            end = from_micros(query.native.core.window.micros, end.domain)
         found: list[Match] = []
         if complete:
             found += query.completed(end)
-        if due:
-            query.close_windows(self.driver.closing_micros, end.domain, found)
+        if until is not None:
+            query.close_windows(until, end.domain, found)
         return self._register(query, found)
+
+    # ------------------------------------------------------------------ registered streams
+
+    def is_delayed(self, stream: str) -> bool:
+        """Whether events of an input stream wait for registered ones."""
+        return stream in self._readers_of
+
+    def register(self, event: Event) -> None:
+        """Let the readers of a registered stream process an event when its timestamp closes."""
+        readers = self._readers_of.get(event.stream)
+        if readers is None:
+            return
+        batch = self._registered.get(event.stream)
+        if batch is None or not self.driver.delaying or len(batch) >= MOST_TOGETHER:
+            batch = EventBatch(self._dictionary, event.stream)
+            self._registered[event.stream] = batch
+        batch.refit()
+        self._matchers.add(batch, event)
+        self.driver.register(readers, batch, len(batch) - 1, self._file(""))
 
     # ------------------------------------------------------------------ state
 
@@ -215,6 +260,10 @@ class MultiRun:
             [query.ordinal if query.opened else None for query in self._queries],
             clock.has_gaps,
         )
+        for n in self._readers:
+            for event in self._delayed[self._numbers[n]]:
+                batch, index = self._matchers.encoded(event, own=True)
+                self.driver.delay(n, batch, index, self._file(batch.file))
 
     def sync(self) -> None:
         """Write the position in the streams to each query."""
@@ -225,10 +274,10 @@ class MultiRun:
         is_open = clock.time is not None and clock.closed == clock.time.micros
         known = clock.ordinals if is_open else {}
         for number, query in enumerate(self._queries):
-            reads = not known.keys().isdisjoint(query.plan.streams)
-            query.time = clock.time if reads else None
+            had = {} if number in self._readers else known
+            query.time = None if had.keys().isdisjoint(query.plan.streams) else clock.time
             query.domain = clock.domain or ""
-            query.delivered = {iri: known.get(iri, 0) for iri in query.plan.streams}
+            query.delivered = {iri: had.get(iri, 0) for iri in query.plan.streams}
             query.ordinal = min(query.delivered.values())
             query.opened = self.driver.is_open(number)
             query.queued = {}
@@ -236,6 +285,10 @@ class MultiRun:
                 event = EncodedEvent(batch, index)
                 query.queued.setdefault(event.ordinal, []).append(event)
             query.behind = sum(map(len, query.queued.values()))
+        for n in self._readers:
+            self._delayed[self._numbers[n]] = [
+                EncodedEvent(batch, index) for batch, index in self.driver.delayed_by(n)
+            ]
 
     def unload(self) -> None:
         """Let other code process events, until the next call of `stream`."""

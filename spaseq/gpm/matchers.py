@@ -336,13 +336,13 @@ class Matchers:
     def encode_into(self, batch: EventBatch, event: Event) -> None:
         """Replace the contents of a batch by one event."""
         batch.clear()
-        self._add(batch, event)
+        self.add(batch, event)
 
     def encode(self, events: Iterable[Event]) -> EventBatch:
         """A batch of events, for one request to the KB for all of them."""
         batch = EventBatch(self.dictionary)
         for event in events:
-            self._add(batch, event)
+            self.add(batch, event)
         return batch
 
     def collect(self, batches: Sequence[EventBatch]) -> None:
@@ -430,16 +430,18 @@ class Matchers:
                 kept.append(row)
         return rows, kept
 
-    def encoded(self, event: Event) -> tuple[EventBatch, int]:
+    def encoded(self, event: Event, own: bool = False) -> tuple[EventBatch, int]:
         """The batch that holds an event, and its index there.
 
-        An event of terms is encoded, alone, into a batch that the next such event reuses.
+        An event of terms is encoded, alone, into a batch that the next such event reuses; `own`
+        prevents that.
 
         Raises:
             EventError: for an event that was read for another run, which dropped some triples.
         """
-        if event is self._event and self._loaded is not None:
-            return self._loaded
+        loaded = None if event is not self._event else self._loaded
+        if loaded is not None and not (own and loaded[0] is self._batch):
+            return loaded
         self._event = None
         if isinstance(event, EncodedEvent) and event.batch.dictionary is self.dictionary:
             event.batch.refit()
@@ -450,11 +452,12 @@ class Matchers:
                     "the event was read for another run, without what that one cannot use: "
                     "give its reader the `relevance` of this run"
                 )
-            self._batch.clear()
-            self._batch.stream = event.stream
-            self._batch.file, _, line = event.origin.rpartition(":")
-            self._add(self._batch, event, int(line) if line.isdigit() else 0)
-            self._loaded = self._batch, 0
+            batch = EventBatch(self.dictionary) if own else self._batch
+            batch.clear()
+            batch.stream = event.stream
+            batch.file, _, line = event.origin.rpartition(":")
+            self.add(batch, event, int(line) if line.isdigit() else 0)
+            self._loaded = batch, 0
         self._event = event
         return self._loaded
 
@@ -464,7 +467,8 @@ class Matchers:
             self._event, self._loaded = EncodedEvent(batch, index), (batch, index)
         return self._event
 
-    def _add(self, batch: EventBatch, event: Event, line: int = 0) -> None:
+    def add(self, batch: EventBatch, event: Event, line: int = 0) -> None:
+        """Append an event of terms to a batch, without the triples that no query can use."""
         useful = self._useful
         facts = event.facts
         if useful is not None:

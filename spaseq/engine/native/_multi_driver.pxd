@@ -4,6 +4,7 @@ cimport cython
 from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from spaseq.engine.native._delayed cimport DelayedEvents
 from spaseq.engine.native._dispatch cimport Dispatch, Reader
 from spaseq.engine.native._driver cimport NativeStep
 from spaseq.engine.native._query_index cimport QueryIndex
@@ -41,6 +42,9 @@ cdef struct Member:
     bint reads_all      # it matches every event, since other queries count events that it skips
     bint steady         # an event without a reader only advances its time
     bint waits          # matches are complete when their instant closes
+    bint delayed        # it reads a registered stream: events wait until their timestamp closes
+    bint registers      # its matches are events of a registered stream
+    int64_t passed      # if `delayed`: windows that close by then have closed
     bint opened         # an instant is open
     bint touched        # it has a batch
     bint timed          # it is in the heap of deadlines
@@ -120,6 +124,9 @@ cdef class MultiDriver:
     cdef readonly bint in_closing   # timestamps are being closed: `run` continues with that
     cdef uint32_t closing           # the query that closes its timestamp; `query_count`: none
     cdef uint32_t held_at           # its next held event
+    cdef DelayedEvents delayed      # those of the queries that read registered streams
+    cdef bint delays                # there are such queries
+    cdef EventSequence sequence     # the last one, whose batches `delayed` retains
     cdef readonly int64_t closing_micros    # timestamps before this one close, or have closed
     cdef uint32_t* touched
     cdef uint32_t touched_count
@@ -127,6 +134,7 @@ cdef class MultiDriver:
     cdef uint32_t deadline_count
     cdef uint32_t* ready
     cdef uint8_t* ready_flags
+    cdef int64_t* ready_until       # the windows that close by then are due
     cdef readonly uint32_t ready_count
     cdef uint32_t* batch_streams    # per batch of the current sequence
     cdef uint32_t* batch_files
@@ -181,6 +189,10 @@ cdef class MultiDriver:
     cdef bint _close(
         self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
     ) except -1 nogil
+    cdef bint _close_delayed(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
+    ) except -1 nogil
+    cdef bint _is_due(self, NativeStep step, AutomatonCore core, int64_t until) except -1 nogil
     cdef bint _process_held(
         self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
     ) except -1 nogil
@@ -204,4 +216,4 @@ cdef class MultiDriver:
     cdef int _schedule(self, uint32_t query, NativeStep step, AutomatonCore core) except -1 nogil
     cdef int _sift_up(self, uint32_t at, Deadline entry) noexcept nogil
     cdef uint32_t _pop_deadline(self) noexcept nogil
-    cdef int _make_ready(self, uint32_t query, uint8_t flags) noexcept nogil
+    cdef int _make_ready(self, uint32_t query, uint8_t flags, int64_t until) noexcept nogil

@@ -13,13 +13,19 @@ streams have passed it, or with its timestamp. An event that has to wait for ear
 other streams is held until the timestamp closes. If such an earlier instant still arrives
 afterwards, `_event` refuses it, and the run processes it in Python.
 
+A query that reads a registered stream processes a timestamp when it closes, because only then all
+events that the writer registers at it are known. Writers precede readers, and the matches of a
+writer are taken before its readers are closed. The index lists all readers of such a query, whether
+some partial match waits for them or not, since earlier events of the timestamp are still to come.
+
 Invariants: before an event is processed, all timestamps before its own are closed; the index lists
-exactly the readers that some partial match waits for. Cost of an event: see `_query_index`, plus
-the cost of the event for each query that it is dispatched to.
+exactly the readers that some partial match waits for, but for those of such queries. Cost of an
+event: see `_query_index`, plus the cost of the event for each query that it is dispatched to.
 """
 
 from libc.stdint cimport INT64_MAX, INT64_MIN
 
+from spaseq.engine.native._delayed cimport Delayed
 from spaseq.engine.native._dispatch cimport ANY
 from spaseq.engine.native._query_index cimport mark_event, next_marked
 from spaseq.nfa.native._deadlines cimport ends_before
@@ -53,9 +59,9 @@ cdef class MultiDriver:
     """The driver of several queries.
 
     Args:
-        streams: the IRIs of all streams.
+        streams: the IRIs of all streams, registered ones included.
         queries: (driver of the query, its streams, whether its matches wait for the end of an
-            instant) of each query.
+            instant, whether it reads a registered stream, whether it registers one) of each query.
         tasks: per query and GPM, the number of its pattern.
         keys: per pattern, the keys of its requirement (`dispatch_keys`).
         window: the terms of the window that the queries share.
@@ -72,7 +78,8 @@ cdef class MultiDriver:
         self.held_batches = []
         self._set_members(queries)
         self.derives = (<NativeStep>self.steps[0]).graph.deriver is not None
-        self._set_groups([reads for _, reads, _ in queries])
+        self.delayed = DelayedEvents(self.query_count)
+        self._set_groups([() if delayed else reads for _, reads, _, delayed, _ in queries])
         self._set_index(keys, tasks)
         self._set_shared()
 
@@ -94,6 +101,7 @@ cdef class MultiDriver:
         mem_free(self.deadlines)
         mem_free(self.ready)
         mem_free(self.ready_flags)
+        mem_free(self.ready_until)
         mem_free(self.batch_streams)
         mem_free(self.batch_files)
 
@@ -104,7 +112,7 @@ cdef class MultiDriver:
         cdef NativeStep step
         cdef Member* member
         self.query_count = count
-        self.steps = [step for step, _, _ in queries]
+        self.steps = [step for step, *_ in queries]
         self.members = <Member*>mem_calloc(count, sizeof(Member))
         self.locals = <uint32_t*>mem_calloc(count * <size_t>self.stream_count, sizeof(uint32_t))
         self.seen = <uint64_t*>mem_calloc(count * <size_t>self.stream_count, sizeof(uint64_t))
@@ -114,13 +122,15 @@ cdef class MultiDriver:
         self.deadlines = <Deadline*>mem_calloc(count, sizeof(Deadline))
         self.ready = <uint32_t*>mem_calloc(count, sizeof(uint32_t))
         self.ready_flags = <uint8_t*>mem_calloc(count, 1)
-        for i, (step, reads, waits) in enumerate(queries):
+        self.ready_until = <int64_t*>mem_calloc(count, sizeof(int64_t))
+        for i, (step, reads, waits, delayed, registers) in enumerate(queries):
             member = &self.members[i]
             member.step = <PyObject*>step
             member.dispatch = <PyObject*>step.dispatch
             member.core = <PyObject*>step.core
             member.steady = step.steady
-            member.waits = waits
+            member.waits, member.delayed, member.registers = waits, delayed, registers
+            self.delays |= member.delayed
             member.selected = NO_STREAM
             for local in range(self.stream_count):
                 self.locals[i * <size_t>self.stream_count + local] = NO_STREAM
@@ -273,11 +283,13 @@ cdef class MultiDriver:
         self.opened_count = self.deadline_count = self.ready_count = 0
         self.in_closing, self.closing = False, self.query_count
         self._drop_held()
+        self.delayed.clear()
         for i in range(self.group_count):
             self.groups[i].certain = self._certain(&self.groups[i])
         for i in range(self.query_count):
             member = &self.members[i]
             member.opened, member.timed = opened[i] is not None, False
+            member.passed = INT64_MIN
             if member.opened:
                 member.ordinal = opened[i]
                 self.opened[self.opened_count] = i
@@ -296,17 +308,54 @@ cdef class MultiDriver:
             self.seen[query * <size_t>self.stream_count + i] = self.states[i].events
         if member.steady:
             self._attend(query, dispatch, step.core, True)
-        else:
-            i = self.post_first[member.posts + dispatch.reader_count]
+        if member.delayed or not member.steady:
+            i = self.post_first[member.posts]
             while i < self.post_first[member.posts + dispatch.reader_count + 1]:
                 self.index.insert(i)
                 i += 1
         return self._schedule(query, step, step.core)
 
+    def delay(self, uint32_t query, EventBatch batch not None, uint32_t index, uint32_t file):
+        """Let a query that reads a registered stream process an event when its timestamp closes.
+
+        The batch must not change until then; events may be appended to it.
+        """
+        cdef uint32_t stream = self.streams[batch.stream]
+        self.delayed.retain(batch)
+        self.delayed.add(query, batch, index, stream, file, self.delayed.arrivals)
+
+    def register(
+        self, tuple readers not None, EventBatch batch not None, uint32_t index, uint32_t file
+    ):
+        """As `delay`, for the last event of a registered stream and all queries that read it.
+
+        The event stands before the input event whose match it is, and behind all events if it
+        comes when a timestamp closes.
+        """
+        cdef uint32_t reader, stream = self.streams[batch.stream]
+        cdef uint64_t arrival = self.delayed.arrivals - (not self.in_closing)
+        self.states[stream].events += 1
+        self.delayed.retain(batch)
+        for reader in readers:
+            self.delayed.add(reader, batch, index, stream, file, arrival)
+            if self.in_closing:
+                self.index.mark(reader)
+
+    @property
+    def delaying(self):
+        """Whether events wait until their timestamp closes."""
+        return self.delayed.count > 0
+
+    def delayed_by(self, uint32_t query):
+        """The events that a query processes when their timestamps close: (batch, index)."""
+        return self.delayed.of(query)
+
     def unload(self):
         """Release the state of the queries for changes by other code; `load` must follow."""
         cdef uint32_t i
         self.loaded = False
+        self.delayed.clear()
+        self.sequence = None
         for i in range(self.query_count):
             # The loop has tracked the awaited patterns of all streams; the driver tracks those of
             # one.
@@ -422,6 +471,12 @@ cdef class MultiDriver:
         self.holds = holds and not self.counted and self.group_count <= MOST_GROUPS
         for batch in self.held_batches:
             (<EventBatch>batch).refit()
+        if self.delays and events is not self.sequence:
+            self.sequence = events
+            self.delayed.prune()
+            for batch in events.batches:
+                self.delayed.retain(batch)
+        self.delayed.refit()
         try:
             if end - first <= 1:
                 return self._run(events, first, end, position)
@@ -453,7 +508,7 @@ cdef class MultiDriver:
             (<EventBatch>events.batch_at[i]).window = NULL
         for batch in self.held_batches:
             (<EventBatch>batch).window = NULL
-        return 0
+        return self.delayed.rest()
 
     cdef uint32_t _run(
         self, EventSequence events, uint32_t first, uint32_t end, int64_t position
@@ -515,6 +570,7 @@ cdef class MultiDriver:
         self.window.advance_to(position if self.counted else event.micros)
         state.begun, state.micros, state.next = True, event.micros, event.ordinal + 1
         state.events += 1
+        self.delayed.arrivals += 2
         present = mark_event(self.index, stream, batch, event)
         if self.derives:
             present = ANY
@@ -526,6 +582,9 @@ cdef class MultiDriver:
             if query == self.query_count:
                 break
             member = &self.members[query]
+            if member.delayed:
+                self.delayed.add(query, batch, index, stream, file, self.delayed.arrivals)
+                continue
             if waiting >> member.group & 1:
                 continue
             self.failing = query
@@ -669,6 +728,8 @@ cdef class MultiDriver:
                 for i in range(self.query_count):
                     if self.groups[self.members[i].group].held:
                         self.index.mark(i)
+            for i in range(self.delayed.listed):
+                self.index.mark(self.delayed.queries[i])
             self.in_closing, self.closing_micros = True, micros
             self.closing = self.query_count
         while True:
@@ -685,7 +746,10 @@ cdef class MultiDriver:
             ):
                 return 0
             self.closing = self.query_count
+            if member.registers and self.ready_count:
+                return 0
         self.in_closing, self.micros = False, micros
+        self.delayed.drop_unlisted()
         if self.held_count:
             self._drop_held()
         for i in range(self.group_count):
@@ -700,6 +764,8 @@ cdef class MultiDriver:
         Returns False if the matches must be taken before the timestamp has closed.
         """
         cdef uint8_t flags = 0
+        if self.members[query].delayed:
+            return self._close_delayed(query, step, dispatch, core)
         if self.held_count and not self._process_held(query, step, dispatch, core):
             return False
         if self.members[query].opened:
@@ -707,15 +773,57 @@ cdef class MultiDriver:
             if core.instant.accepted_count:
                 # These matches may begin a window of groups that ends now.
                 flags |= Ready.COMPLETE | (Ready.DUE if step.tumbles else 0)
-        if step.deadline <= self.closing_micros or (
-            core.window.awaited_count and core.window.closes(self.closing_micros)
-        ) or ends_before(core.deadlines, self.closing_micros):
+        if self._is_due(step, core, self.closing_micros):
             flags |= Ready.DUE
         if flags:
-            self._make_ready(query, flags)
+            self._make_ready(query, flags, self.closing_micros)
         else:
             self._schedule(query, step, core)
         return True
+
+    cdef bint _is_due(self, NativeStep step, AutomatonCore core, int64_t until) except -1 nogil:
+        """Whether windows with matches, or groups, close by a time."""
+        return step.deadline <= until or (
+            core.window.awaited_count and core.window.closes(until)
+        ) or ends_before(core.deadlines, until)
+
+    cdef bint _close_delayed(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
+    ) except -1 nogil:
+        """Close the timestamps of a query that reads a registered stream, with their events.
+
+        Returns False if matches must be taken before the timestamps have closed.
+        """
+        cdef Member* member = &self.members[query]
+        cdef const Delayed* event
+        cdef int64_t until
+        cdef uint32_t ready = self.ready_count
+        while True:
+            event = self.delayed.first_before(query, self.closing_micros)
+            until = self.closing_micros if event == NULL else event.micros
+            if member.opened and (
+                event == NULL or event.micros != core.window.micros
+                or event.ordinal != member.ordinal
+            ):
+                self._end_instant(query, step, dispatch, core)
+                if core.instant.accepted_count:
+                    self._make_ready(query, Ready.COMPLETE, until)
+                    return False
+            if until > member.passed:
+                member.passed = until
+                if self._is_due(step, core, until):
+                    self._make_ready(query, Ready.DUE, until)
+                    return False
+            if event == NULL:
+                self._schedule(query, step, core)
+                return True
+            self._process(
+                query, step, dispatch, core, <EventBatch>event.batch, event.index, event.stream,
+                event.file, ANY,
+            )
+            self.delayed.remove_first(query)
+            if self.ready_count > ready:
+                return False
 
     cdef bint _process_held(
         self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
@@ -732,7 +840,7 @@ cdef class MultiDriver:
             if member.opened and member.ordinal != held.ordinal:
                 self._end_instant(query, step, dispatch, core)
                 if core.instant.accepted_count:
-                    self._make_ready(query, Ready.COMPLETE)
+                    self._make_ready(query, Ready.COMPLETE, self.closing_micros)
                     return False
             self.held_at += 1
             self._process(
@@ -804,16 +912,16 @@ cdef class MultiDriver:
             dispatch, index, local, file, ANY if member.reads_all else present, False
         )
         self.seen[place] += 1
-        closes = self.groups[member.group].certain > event.ordinal
+        closes = not member.delayed and self.groups[member.group].certain > event.ordinal
         if closes:
             self._end_instant(query, step, dispatch, core)
         else:
             self._update(query, dispatch, core)
-            if opens:
+            if opens and not member.delayed:
                 self.opened[self.opened_count] = query
                 self.opened_count += 1
         if core.instant.accepted_count and (closes or not member.waits):
-            return self._make_ready(query, Ready.COMPLETE)
+            return self._make_ready(query, Ready.COMPLETE, self.closing_micros)
         if member.timed:
             if core.deadlines.soonest_ending < member.wakes - 1:
                 self._schedule(query, step, core)
@@ -837,6 +945,8 @@ cdef class MultiDriver:
             dispatch.attend_to(reader)
             if self.share_of[first + i] and reader.open != was_open:
                 self._share(self.share_of[first + i] - 1, 1 if reader.open else -1)
+            if self.members[query].delayed:
+                continue
             for j in range(self.post_first[first + i], self.post_first[first + i + 1]):
                 if reader.open:
                     self.index.insert(j)
@@ -916,8 +1026,9 @@ cdef class MultiDriver:
         self.members[query].timed = False
         return query
 
-    cdef int _make_ready(self, uint32_t query, uint8_t flags) noexcept nogil:
+    cdef int _make_ready(self, uint32_t query, uint8_t flags, int64_t until) noexcept nogil:
         self.ready[self.ready_count] = query
         self.ready_flags[self.ready_count] = flags
+        self.ready_until[self.ready_count] = until
         self.ready_count += 1
         return 0

@@ -1,6 +1,5 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from spaseq.engine.followers import Interruption
 from spaseq.engine.formatting import Block
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._multi_driver import MultiDriver
@@ -12,7 +11,7 @@ class MultiMatches:
     def __init__(
         self,
         driver: MultiDriver,
-        collect: Callable[[int, bool, bool, EventSequence, int], list[Match]],
+        collect: Callable[[int, bool, int | None, EventSequence, int], list[Match]],
         makers: Sequence[MatchMaker | None],
         skips: Sequence[bool],
         events: EventSequence,
@@ -20,7 +19,7 @@ class MultiMatches:
         end: int,
         position: int,
         files: Sequence[int],
-        kb: Knowledge | Interruption,
+        kb: Knowledge,
         equal: Mapping[int, Sequence[tuple[int, str, MatchMaker | None]]],
         places: Sequence[int],
         shares: Mapping[int, Callable[[list[Match]], list[tuple[int, list[Match]]]]],

@@ -27,8 +27,8 @@ cdef class MultiMatches:
     Args:
         driver: the driver of the queries.
         collect: the matches of a query without a `MatchMaker`: called with the number of the query,
-            whether it has complete matches, whether windows have closed, the events, and the number
-            of events processed before.
+            whether it has complete matches, the time until which windows have closed or None, the
+            events, and the number of events processed before.
         makers: per query, its `MatchMaker`, or None.
         skips: per query, whether later matches start after the end of a match.
         events, first, end: the events to process.
@@ -166,11 +166,12 @@ cdef class MultiMatches:
                     some = (<MatchMaker>maker).take(self.skips[query], self.kb.version)
                     if flags & Ready.DUE:
                         (<Matches>some).close(
-                            self.driver.closing_micros, (<MatchMaker>maker).ended_at
+                            self.driver.ready_until[i], (<MatchMaker>maker).ended_at
                         )
                 else:
                     some = self.collect(
-                        query, bool(flags & Ready.COMPLETE), bool(flags & Ready.DUE), self.events,
+                        query, bool(flags & Ready.COMPLETE),
+                        self.driver.ready_until[i] if flags & Ready.DUE else None, self.events,
                         self.after if self.after > self.first else 0,
                     )
                 if self.driver.in_closing or (
