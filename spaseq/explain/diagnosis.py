@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -30,11 +29,13 @@ from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.python_graphs import facts_of
 from spaseq.engine.stream_clock import StreamClock, timestamp_of
 from spaseq.errors import EventError
+from spaseq.explain.alternatives import SHOWN, instead_of, nearest_iri
 from spaseq.explain.expression_errors import (
-    as_node,
     error_text,
     kind_of,
+    prefixes_of,
     shown_term,
+    unlike_text,
     values_text,
 )
 from spaseq.gpm.named_graphs import NamedGraphs
@@ -54,8 +55,6 @@ MOST_ROWS = 1000
 """The most solutions on which filters are examined."""
 MOST_PAIRS = 2000
 """The most pairs of solutions on which filters across steps are examined."""
-SHOWN = 3
-"""The most values that a message shows."""
 
 Row = Mapping[str, Term | None]
 
@@ -110,7 +109,7 @@ def sampled(
 
 def _prefixes(run: Evaluation, number: int) -> dict[str, str]:
     program = run.public
-    return dict(program.sources[program.positions[number]].prologue.prefixes)
+    return prefixes_of(program.sources[program.positions[number]])
 
 
 def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -> list[str]:
@@ -125,6 +124,16 @@ def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -
     prefixes = _prefixes(run, number)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     return list(diagnosis_of(gpm, plan, graphs, sample, prefixes).causes())
+
+
+def events_with_rows(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -> int:
+    """How many events of a sample have solutions of a pattern that pass its local filters."""
+    if run.entail is not None:
+        return 0
+    plan = run.public.queries[number].plan
+    graphs = run.entailed.get(plan.kb_graphs, run.kb)
+    diagnosis = diagnosis_of(gpm, plan, graphs, sample, _prefixes(run, number))
+    return len({id(event) for event, _ in diagnosis.passed()})
 
 
 def optional_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -> list[str]:
@@ -231,27 +240,7 @@ class PatternDiagnosis:
         ):
             if isinstance(node, ast.Constant) and constant(node) not in terms:
                 line = _line(triple, self._prefixes)
-                yield f"{none} has {line}{self._instead(constant(node), terms)}"
-
-    def _instead(self, wanted: Term, seen: Counter[Term]) -> str:
-        """The values that the events have in place of a constant."""
-        for term in seen:
-            if isinstance(wanted, ox.Triple) or not isinstance(term, ox.NamedNode | ox.Literal):
-                continue
-            if term.value == wanted.value:
-                ours, theirs = kind_of(wanted), kind_of(term)
-                kinds = f", {theirs} instead of {ours}" if ours != theirs else ""
-                shown = term_text(as_node(term), self._prefixes)
-                if kinds and isinstance(term, ox.Literal):
-                    shown = str(term) if theirs.startswith("a literal") else shown
-                return f"; they have {shown}{kinds}"
-        if isinstance(wanted, ox.NamedNode):
-            near = nearest_iri(wanted.value, [t.value for t in seen if isinstance(t, ox.NamedNode)])
-            if near is not None:
-                return f"; did you mean {self._iri(near)}?"
-        common = [shown_term(term, self._prefixes) for term, _ in seen.most_common(SHOWN)]
-        more = ", …" if len(seen) > SHOWN else ""
-        return f"; they have {', '.join(common)}{more} there"
+                yield f"{none} has {line}; {instead_of(constant(node), terms, self._prefixes)}"
 
     def _iri(self, iri: str) -> str:
         return term_text(ast.Iri(iri), self._prefixes)
@@ -382,10 +371,12 @@ class PatternDiagnosis:
         if errors == len(rows):
             return f"FILTER({condition.text}) erred on {everything}: {example}"
         anything = f"any of {len(rows):,} {what}s" if len(rows) > 1 else f"the only {what}"
-        values = values_text(condition.expression, rows[-1][1], self._prefixes)
+        event, row = rows[-1]
+        values = values_text(condition.expression, row, self._prefixes)
+        unlike = unlike_text(condition.expression, row, self._scope(event))
         erred = f", erred on {errors:,} of them ({example})" if errors else ""
         sample = f", for example with {values}" if values else ""
-        return f"FILTER({condition.text}) was not true for {anything}{erred}{sample}"
+        return f"FILTER({condition.text}) was not true for {anything}{erred}{sample}{unlike}"
 
     def _traced(self, text: str, event: Event, row: Row) -> str:
         """The error, with the reason why a BIND left its variable unbound."""
@@ -438,37 +429,6 @@ def optional(group: ast.GroupGraphPattern) -> Iterator[ast.Triple]:
                     yield from optional(alternative)
             case ast.SubGroup(inner):
                 yield from optional(inner)
-
-
-def nearest_iri(iri: str, known: Sequence[str]) -> str | None:
-    """The known IRI that a person is most likely to have meant.
-
-    That is one which differs in capitals, in `https` or in the last `/` or `#` only; else one with
-    the same local name in another namespace; else one with a similar local name in the same
-    namespace. None if none is near, or if the IRI itself is known.
-    """
-
-    def folded(text: str) -> str:
-        return text.casefold().replace("https://", "http://").rstrip("/#")
-
-    if iri in known:
-        return None
-    namespace, local = _parts(iri)
-    for candidate in known:
-        if folded(candidate) == folded(iri):
-            return candidate
-    for candidate in known:
-        if _parts(candidate)[1].casefold() == local.casefold():
-            return candidate
-    siblings = {_parts(each)[1]: each for each in known if _parts(each)[0] == namespace}
-    near = get_close_matches(local, siblings, n=1, cutoff=0.7)
-    return siblings[near[0]] if near else None
-
-
-def _parts(iri: str) -> tuple[str, str]:
-    """The namespace and the local name of an IRI."""
-    end = max(iri.rfind(sign) for sign in "#/:") + 1
-    return iri[:end], iri[end:]
 
 
 # ------------------------------------------------------------------ several steps
@@ -547,7 +507,8 @@ def _disjoint(
             other = texts[term.value]
             return (
                 f"?{name} has the same text in {first} and {last}, but is a different term: "
-                f"{term} ({kind_of(term)}) and {other} ({kind_of(other)})"
+                f"{shown_term(term, prefixes)} ({kind_of(term)}) and "
+                f"{shown_term(other, prefixes)} ({kind_of(other)})"
             )
     left = ", ".join(shown_term(term, prefixes) for term in ours[:SHOWN])
     right = ", ".join(shown_term(term, prefixes) for term in theirs[:SHOWN])

@@ -17,7 +17,7 @@ from typing import Any, cast
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.residual_filters import looks_at_graphs
 from spaseq.explain.cost import conditions
-from spaseq.explain.expression_errors import error_text
+from spaseq.explain.expression_errors import error_text, prefixes_of
 from spaseq.gpm.plan_text import renamed
 from spaseq.gpm.python.entry import Scope
 from spaseq.nfa.counters import AutomatonCounters
@@ -87,7 +87,7 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
     # Queries that are evaluated as one have variables in place of constants; these are the query's.
     written = run.public.queries[number].plan
     tasks = run.shared.own_tasks(number)
-    prefixes = dict(run.public.sources[run.public.positions[number]].prologue.prefixes)
+    prefixes = prefixes_of(run.public.sources[run.public.positions[number]])
     scope = Scope(None, run.kb, plan.kb_graphs)
 
     def why(expression: ast.Expr, count: ErrorCount) -> str:

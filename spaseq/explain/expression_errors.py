@@ -16,6 +16,7 @@ import pyoxigraph as ox
 
 from spaseq.gpm.python.entry import Scope, compile_expression
 from spaseq.parser import ast
+from spaseq.parser.build_expression import PREDECLARED
 from spaseq.parser.format import NO_PREFIXES, expression_line, term_text
 from spaseq.plan.scope import subexpressions
 from spaseq.plan.wording import listing
@@ -39,6 +40,11 @@ _KINDS = {
 }
 LONGEST_TERM = 60
 """The most letters of a term that a message shows."""
+
+
+def prefixes_of(query: ast.Query) -> dict[str, str]:
+    """The prefixes that a query can use: the predeclared ones, and its own."""
+    return {**PREDECLARED, **dict(query.prologue.prefixes)}
 
 
 def kind_of(term: Term) -> str:
@@ -79,7 +85,7 @@ def values_text(
     for name in names:
         term = row.get(name)
         shown = " unbound" if term is None else f" = {shown_term(term, prefixes)}"
-        parts.append(f"?{name}{shown}")
+        parts.append(f"{_named(name)}{shown}")
     return ", ".join(parts)
 
 
@@ -91,6 +97,26 @@ def error_text(
 ) -> str | None:
     """Why a condition or a value errs on a row; None if it does not."""
     return _Search(row, scope, prefixes).of_condition(condition)
+
+
+def unlike_text(condition: ast.Expr, row: Mapping[str, Term | None], scope: Scope) -> str:
+    """Why the two terms that a condition requires to be equal never are: their kinds."""
+    if not (isinstance(condition, ast.Binary) and condition.operator == "="):
+        return ""
+    kinds = _Search(row, scope, NO_PREFIXES).kinds_of(condition)
+    return f": {' and '.join(kinds)} are never equal" if len(set(kinds)) == 2 else ""
+
+
+def _named(name: str) -> str:
+    """A variable, or the value of the iteration before, as a query writes it."""
+    return name if name.startswith("PREV(") else f"?{name}"
+
+
+def _unbound_text(name: str) -> str:
+    reason = ""
+    if name.startswith("PREV("):
+        reason = ", as in every first iteration; a default gives it a value there"
+    return f"{_named(name)} is unbound{reason}"
 
 
 class _Search:
@@ -116,10 +142,15 @@ class _Search:
             return f"{shown} is {kind_of(value)}, which is neither true nor false"
         return None
 
+    def kinds_of(self, expression: ast.Expr) -> list[str]:
+        """What the operands are, in words; one without a value is omitted."""
+        terms = [self._value(operand) for operand in subexpressions(expression)]
+        return [kind_of(term) for term in terms if term is not None]
+
     def _cause(self, expression: ast.Expr) -> str:
         """Why an expression without a value has none."""
         if isinstance(expression, ast.Var):
-            return f"?{expression.name} is unbound"
+            return _unbound_text(expression.name)
         operands = subexpressions(expression)
         for operand in operands:
             if self._value(operand) is None:

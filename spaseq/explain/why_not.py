@@ -15,6 +15,7 @@ from spaseq.engine.place_names import STRATEGIES, Notation, skip_text
 from spaseq.explain.cost import conditions
 from spaseq.explain.diagnosis import (
     Sample,
+    events_with_rows,
     filter_causes,
     join_causes,
     optional_causes,
@@ -247,7 +248,7 @@ class _Inquiry:
                 lines = list(self._gpm(occurrence))
                 if state.ended and len(lines) == 1:
                     break  # no event lacks the pattern: a negation ended the partial matches
-                return lines[-1]
+                return [*lines, *self._untimely(occurrence)][-1]
         for line in self._join_causes([state]):
             return line
         for occurrence in occurrences:
@@ -351,6 +352,7 @@ class _Inquiry:
             yield self._needed(state, edge, self.notation.index(state.number, position))
         for occurrence in self._awaited(state):
             yield from self._gpm(occurrence)
+            yield from self._untimely(occurrence)
         if state.unkeyed:
             yield f"{_counted(state.unkeyed, 'row')} left a partition variable unbound"
         if state.early:
@@ -447,6 +449,23 @@ class _Inquiry:
             for line in pattern_causes(self.run, self.number, gpm, self.sample):
                 yield f"{gpm.name}: {line}"
 
+    def _untimely(self, occurrence: Occurrence) -> Iterator[str]:
+        """Whether a pattern without rows has solutions in events that came at another time."""
+        gpm, task = self.plan.gpms[occurrence.gpm], self.tasks[occurrence.gpm]
+        matchers = self.run.rows.matchers
+        if (
+            self.sample is not None
+            and not matchers.row_count(task)
+            and not self.run.is_narrowed(task)
+        ):
+            count = events_with_rows(self.run, self.number, gpm, self.sample)
+            if count:
+                events = _counted(count, "event")
+                yield (
+                    f"{gpm.name}: its graph pattern has a solution in {events}, but no partial "
+                    "match was waiting then"
+                )
+
     def _unmatched_optionals(self) -> Iterator[str]:
         """What no event has for OPTIONAL and UNION, which matches do not show."""
         for gpm in self.plan.gpms if self.sample is not None else ():
@@ -499,7 +518,11 @@ class _Inquiry:
             clauses = [f"EMIT {plan.emit}"] * (plan.emit != "ALL")
             clauses += [f"AFTER MATCH {skip_text(plan)}"] * (skip_text(plan) != "KEEP ALL")
             cause = " and ".join(clauses) or "the bounds on iterations"
-            yield f"every step was matched, but {cause} rejected every match"
+            grouping = plan.output.grouping
+            if grouping is not None and grouping.having and not clauses:
+                yield "every step was matched, but HAVING was true for no group of results"
+            else:
+                yield f"every step was matched, but {cause} rejected every match"
         if self.counters.forbidden:
             times = _counted(self.counters.forbidden, "match", "matches")
             yield f"{times} rejected by a negation at the end"

@@ -57,7 +57,9 @@ def _at(
         return name not in _reach(context, place, sight, reference) | sight.again
 
     def not_at_first(reference: Reference) -> bool:
-        return _name(reference) not in _reach(context, place, sight, reference)
+        return _name(reference) not in _reach(context, place, sight, reference) or (
+            isinstance(reference, ast.Prev) and _begins(context, place, reference)
+        )
 
     references = [*bare_variables(expression, within_exists=False), *state_calls(expression)]
     unbound = {_name(r): r for r in reversed(references) if never(r)}
@@ -74,16 +76,51 @@ def _at(
     if unbound or not (is_filter and never_true(expression, not_at_first)):
         return
     for name, reference in {_name(r): r for r in references if not_at_first(r)}.items():
+        if isinstance(reference, ast.Prev):
+            message = f"in the first iteration `PREV(?{name})` is unbound"
+            hint = f"write a value for the first iteration, as in `PREV(?{name}, 0)`"
+        else:
+            message = (
+                f"in the first iteration {variable(name)} is not bound yet at {quoted(place.name)}"
+            )
+            hint = f"guard it: `!BOUND(?{name}) || …`, or use the variable only in a later step"
         finding = Diagnostic(
-            f"in the first iteration {variable(name)} is not bound yet at "
-            f"{quoted(place.name)}, so this filter rejects every first iteration",
+            f"{message}, so this filter rejects every first iteration",
             reference.span,
-            f"guard it: `!BOUND(?{name}) || …`, or use the variable only in a later step",
+            hint,
             place.reference.span,
             "its place in SEQ",
             "warning",
         )
         yield finding, name
+
+
+def _begins(context: Context, place: Occurrence, previous: ast.Prev) -> bool:
+    """Whether the first iteration of the unit of `PREV` always passes the place.
+
+    Elsewhere an earlier iteration can do without the place and give `PREV` a value.
+    """
+    unit = context.group_variables.get(previous.variable.name)
+    if previous.default is not None or unit is None or unit not in place.units:
+        return False
+    return _is_mandatory(context.places.iterated_steps[unit].unit, place.reference)
+
+
+def _is_mandatory(unit: ast.Unit, reference: ast.GpmRef) -> bool:
+    """Whether every way through a unit takes the step of a reference."""
+    match unit:
+        case ast.GpmRef():
+            return unit is reference
+        case ast.Sequence():
+            return any(
+                not step.negated
+                and (step.quantifier is None or step.quantifier.least > 0)
+                and _is_mandatory(step.unit, reference)
+                for step in unit.steps
+            )
+        case ast.Conjunction() | ast.AnyOrder():
+            return any(_is_mandatory(operand, reference) for operand in unit.operands)
+    return False
 
 
 def _name(reference: Reference) -> str:

@@ -13,7 +13,8 @@ import pytest
 import spaseq
 from spaseq import cli
 from spaseq.cli.reports import MEANINGS
-from spaseq.explain.diagnosis import nearest_iri, sampled
+from spaseq.explain.alternatives import nearest_iri
+from spaseq.explain.diagnosis import sampled
 from spaseq.explain.why_not import first_obstacle
 
 S = "http://example.org/s"
@@ -77,6 +78,34 @@ CAUSES = {
         query('?x :price "12"'), NUMBERS,
         'A: no event has ?x :price "12"; they have 12, a number instead of a string',
     ),
+    "a-number-of-another-type": (
+        query("?x :price 12.0"), NUMBERS,
+        "A: no event has ?x :price 12.0; they have 12, which equals 12.0 in a FILTER but is "
+        "another term",
+    ),
+    "a-resource-for-a-string": (
+        query("?x :of :ann"), ['a of "Ann"', 'b of "Bob"'],
+        'A: no event has ?x :of :ann; they have "Ann", "Bob" there, a string instead of an IRI',
+    ),
+    "a-string-compared-with-a-resource": (
+        query("?x :of ?who FILTER(?who = :ann)"), ['a of "ann"'],
+        'A: FILTER(?who = <http://example.org/ann>) was not true for the only solution, for '
+        'example with ?who = "ann": a string and an IRI are never equal',
+    ),
+    "steps-in-the-wrong-order": (
+        query("?x :price 13", "?y :price 12"), NUMBERS,
+        "B: its graph pattern has a solution in 1 event, but no partial match was waiting then",
+    ),
+    "no-value-in-the-first-iteration": (
+        query("?x :price ?p FILTER(?p > PREV(?p))", seq="A+ ; B"), NUMBERS,
+        "A: FILTER(?p > PREV(?p)) erred on all 2 pairs: PREV(?p) is unbound, as in every first "
+        "iteration; a default gives it a value there",
+    ),
+    "a-condition-on-groups": (
+        query("?x :price ?p", seq="A ; B").replace("SELECT *", "SELECT (COUNT(*) AS ?n)")
+        + " GROUP HAVING (COUNT(*) > 10)", NUMBERS,
+        "every step was matched, but HAVING was true for no group of results",
+    ),
     "a-string-against-a-number": (
         query("?x :price ?p FILTER(?p > 5)"), STRINGS,
         'A: FILTER(?p > 5) erred on all 2 solutions: "12" > 5: a string and a number',
@@ -111,7 +140,7 @@ CAUSES = {
     "another-kind-of-term": (
         query("?x :of ?k", "?y :by ?k"), ['a of "7"', "b by 7", 'c of "7"'],
         '?k has the same text in A and B, but is a different term: "7" (a string) and '
-        '"7"^^<http://www.w3.org/2001/XMLSchema#integer> (a number)',
+        "7 (a number)",
     ),
     "a-filter-across-steps": (
         query("?x :price ?p", "?y :bid ?q FILTER(?q > ?p)"), ["a price 12", 'b bid "13"'],
@@ -177,6 +206,7 @@ def test_a_query_with_matches_has_no_obstacle() -> None:
         ("http://e/a", ["http://e/A", "http://f/a"], "http://e/A"),
         ("http://e/a", ["https://e/a"], "https://e/a"),
         ("http://e/price", ["http://f#price"], "http://f#price"),
+        ("http://eprice", ["http://e/price"], "http://e/price"),
         ("http://e/prize", ["http://e/price"], "http://e/price"),
         ("http://e/prize", ["http://other/thing", "http://e/zone"], None),
         ("http://e/a", ["http://e/a"], None),
