@@ -176,11 +176,14 @@ def _from_numpy(value: Any, precision: TimePrecision) -> Timestamp:
     """The timestamp of a numpy.datetime64 of any unit, in UTC."""
     if value != value:
         raise EventError(f"{value!r} is not a timestamp")
-    micros = value.astype("datetime64[us]")  # rounds towards the past, and may overflow
+    try:
+        micros = value.astype("datetime64[us]")  # rounds towards the past
+    except OverflowError as error:  # since NumPy 2.5; before, the number wraps around
+        raise _out_of_range(str(value)) from error
     unit = value.dtype.str.partition("[")[2].rstrip("]").lstrip("0123456789")
     if unit not in _FINER:
         if micros.astype(value.dtype) != value:
-            _in_range(_GREATEST + 1, str(value))
+            raise _out_of_range(str(value))
         return from_micros(int(micros.astype("int64")), DATE_TIME)
     rest = int((value - micros).astype("int64"))
     shift = _cut(rest, _FINER[unit], str(value), precision)
@@ -328,7 +331,7 @@ def _zone_micros(zone: str, lexical: str) -> int:
 def _year_in_range(years: str, lexical: str) -> str:
     """The year, unless it has too many digits to be in range (and for `int` to parse)."""
     if len(years) > _LONGEST_YEAR:
-        _in_range(_GREATEST + 1, lexical)
+        raise _out_of_range(lexical)
     return years
 
 
@@ -367,7 +370,7 @@ def _scaled(text: str, factor: int, shown: str, precision: TimePrecision = "erro
     if not number:
         return 0
     if number.adjusted() > 40:
-        return _in_range(_GREATEST + 1, shown)
+        raise _out_of_range(shown)
     if number.adjusted() < -40:
         return _cut(1 if number > 0 else -1, 1000, shown, precision)
     micros = unbounded.product(number, Decimal(factor))
@@ -384,7 +387,11 @@ def _scaled(text: str, factor: int, shown: str, precision: TimePrecision = "erro
 def _in_range(micros: int, shown: str) -> int:
     if _LEAST <= micros <= _GREATEST:
         return micros
-    raise EventError(
+    raise _out_of_range(shown)
+
+
+def _out_of_range(shown: str) -> EventError:
+    return EventError(
         f"{_shortened(shown)} is out of range: a timestamp is a signed 64-bit count of microseconds"
     )
 

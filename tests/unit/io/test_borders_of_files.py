@@ -115,7 +115,7 @@ def test_times_of_numpy_and_pandas_are_treated_alike(value: object) -> None:
     assert from_value(value, "s", "round") == from_value(cut + dt.timedelta(microseconds=1))
 
 
-@pytest.mark.parametrize("value", [np.datetime64("NaT"), pd.NaT])
+@pytest.mark.parametrize("value", [np.datetime64("NaT", "s"), pd.NaT])
 @pytest.mark.parametrize("precision", ["error", "truncate", "round"])
 def test_no_time_is_an_error(value: object, precision: TimePrecision) -> None:
     with pytest.raises(EventError, match="is not a timestamp"):
