@@ -1,11 +1,11 @@
 """Ambiguity: whether two runs of the automaton accept one list of witnesses.
 
-The test runs two copies of the automaton over the same GPMs in lockstep. If they can part and both
-accept, as in `(B+)+` or `(A | A)`, a match may be found twice and duplicates must be removed. The
-test ignores iteration numbers and guards, which might separate the two runs: it may answer yes for
-an unambiguous query, never no for an ambiguous one. A step over several events is one step of both
-runs: if its GPMs occur nowhere else, its first witness determines the step, and the step determines
-how many witnesses it has. Cost: pairs of places that can be reached together.
+The test runs two copies of the automaton over the same GPMs in lockstep. If they can diverge and
+both accept, as in `(B+)+` or `(A | A)`, a match may be found twice and duplicates must be removed.
+The test ignores iteration numbers and guards, which might tell the two runs apart, so it may answer
+yes for an unambiguous query, but never no for an ambiguous one. A step over several events is one
+step of both runs: if its GPMs occur nowhere else, its first witness determines the step, and the
+step determines how many witnesses it has. Cost: pairs of places that can be reached together.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def ambiguous(automaton: Automaton, plan: QueryPlan) -> bool:
 
 
 class _Others:
-    """The ways of a run by a step, by what the run can go on with."""
+    """The ways of a run by one step, grouped by how the run can continue."""
 
     def __init__(self, some: list[_Way], ways: list[dict[_Gpms, list[_Way]]]):
         self._ways = ways
@@ -60,7 +60,7 @@ class _Others:
                 self._by_gpms.setdefault(gpms, []).append(way)
 
     def beside(self, target: int) -> Iterable[_Way]:
-        """Those that can go on with the same GPMs as a run that has reached a target."""
+        """Those that can continue with the same GPMs as a run that has reached a target."""
         if target < 0:
             return self._accepting if target == ACCEPT else ()
         return {way for gpms in self._ways[target] for way in self._by_gpms.get(gpms, ())}
@@ -84,7 +84,7 @@ def _gpms(atom: Atom, plan: QueryPlan) -> _Gpms:
 
 
 def _reached(automaton: Automaton, target: int) -> list[int]:
-    """The target of a link and those that deadlines alone lead to from there."""
+    """The target of a link, and those reached from there by deadlines alone."""
     found = [target]
     for number in found:
         atom = automaton.deadline(number) if number >= 0 else None

@@ -3,10 +3,9 @@
 A *place* is one occurrence of an operator that waits for its right operand. Each of its *edges* is
 one alternative first step of that operand: an *atom* (a GPM, a conjunction `&` or an any-order
 group `AND`) and the iterations that taking the edge begins. A place that waits for a deadline has
-one edge, whose atom consumes no event. A finished atom *links* to the places
-that wait next. A *guard* is a unit that must not occur between a partial match and the next step.
-Sources: Agrawal et al., SASE+, for places and edges; Alevizos et al., Register Match Automata, for
-registers.
+one edge, whose atom consumes no event. A finished atom *links* to the next waiting places. A
+*guard* is a unit that must not occur between a partial match and the next step. Sources: Agrawal et
+al., SASE+, for places and edges; Alevizos et al., Register Match Automata, for registers.
 
 Invariants (`validate`): indices are in range; the `live` registers of a place are sorted; `DONE`
 links occur in guards only, `ACCEPT` links outside guards only.
@@ -44,8 +43,9 @@ class Edge:
     atom: int
     actions: tuple[Action, ...] = ()
     within: int | None = None
-    """Microseconds from the last event of the partial match to that of the step; at a start, and of
-    a unit searched in front of a match, from the first event of the step. None: no bound."""
+    """The greatest time in microseconds from the last event of the partial match to that of the
+    step. At a start, and in a unit searched before a match, it counts from the first event of the
+    step. None: no bound."""
     marks: tuple[int, ...] = ()
     """The bounded units of several steps that the edge begins."""
 
@@ -63,9 +63,9 @@ class Bound:
 class EagerGuard:
     """A guard of a place that is decided as soon as its event arrives (first-chance negation).
 
-    Every waiting partial match determines what the guard reads, and no later step changes it. The
-    event therefore removes the partial matches it agrees with. `keys` are (register, variable)
-    pairs bound on both sides: an equality index.
+    Every waiting partial match determines the registers that the guard reads, and no later step
+    changes them. The event therefore removes the partial matches that it agrees with. `keys` are
+    (register, variable) pairs bound on both sides: an equality index.
     """
 
     guard: int
@@ -164,7 +164,7 @@ class Guard:
     look for earlier events since that instant."""
     reads: tuple[int, ...] = ()
     lookback: int | None = None
-    """In front of a match: the microseconds that the search reaches back; None: the window."""
+    """Before a match: the microseconds that the search reaches back; None: the window."""
 
 
 def within_text(within: int | None) -> str:
@@ -236,7 +236,7 @@ class Automaton:
                     raise ValueError(f"atom {number} links to no place")
 
     def __str__(self) -> str:
-        """As `describe`, with the numbers of occurrences for their names."""
+        """The text of `describe`, with the numbers of occurrences in place of names."""
         occurrences = (number for atom in self.atoms for number in atom.occurrences)
         return self.describe([f"#{number}" for number in range(max(occurrences, default=-1) + 1)])
 

@@ -3,10 +3,12 @@
 A Glushkov construction over steps: every unit yields its *arrivals* (ways in: operator, guards and
 atoms) and its *exits* (the atoms that end it). Joining a unit to what precedes it makes one place
 for each pair of exit and arrival, so each operator occurrence has its own obligation. An optional
-step is a left join: the next step is also reached past it, under a guard that it does not occur.
+step is a left join: the next step can also be reached without it, under a guard that the optional
+step does not occur.
 
-An absence with a deadline is an atom of its own, without events: its place waits for the deadline,
-guarded by what must be absent. Where nothing precedes it, it is a guard that looks back instead.
+An absence with a deadline is a separate atom without events: its place waits for the deadline, and
+a guard forbids the absent unit. If nothing precedes the absence, it is a guard that looks back
+instead.
 
 Occurrences and iterated units are numbered in the order of the text, as `plan` does. A guard over
 an optional step names the same occurrences as the step itself.
@@ -106,13 +108,13 @@ def _reachable(automaton: Automaton) -> Automaton:
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
-    """One way into a unit; None as `operator` means the operator in front of the unit."""
+    """One way into a unit; if `operator` is None, the operator before the unit applies."""
 
     operator: Operator | None
     guards: tuple[int, ...]
     edges: tuple[Edge, ...]
     begins: bool | None = None
-    """True: only where nothing precedes; False: only where something does; None: either."""
+    """True: only at the start of a pattern; False: only after another step; None: either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +141,11 @@ class _Builder:
         self._bounded = bounded_units(plan.sequence)
         self._limits: tuple[tuple[int, int], ...] = ()
         self._fronts_behind: dict[int, tuple[int, ...]] = {}
-        """The starts of guards where nothing precedes, by guard, if they differ."""
+        """By guard: its starts at the start of a pattern, if they differ."""
         self._absent_for: dict[int, int] = {}
-        """The bounds of the optional steps that guards stand for, by guard."""
+        """By guard: the bound of the optional step that it stands for."""
         self._ends: dict[int, int] = {}
-        """The atoms of the deadlines at the end of the pattern, by their time."""
+        """By time: the atom of a deadline at the end of the pattern."""
 
     def place(self, place: Place) -> int:
         number = self._numbers.setdefault(place, len(self.places))
@@ -204,7 +206,8 @@ class _Builder:
     def end(self, leaving: _Exit) -> None:
         """End the pattern with an exit: at once, at the close of the window, or at a deadline.
 
-        If all that must be absent are optional steps with bounds, the latest bound is the deadline.
+        If everything that must be absent is an optional step with a bound, the latest bound is the
+        deadline.
         """
         if not leaving.guards or not all(guard in self._absent_for for guard in leaving.guards):
             self.links[leaving.atom].append(Link(ACCEPT, leaving.bounds, leaving.guards))
@@ -264,7 +267,7 @@ class _Builder:
     def _within(self, unit: ast.Unit, reach: Operator | None, bound: ast.Bound | None) -> _Ways:
         """The ways of a unit that must end within a bound.
 
-        If the unit has several steps, each of them must keep the bound, which counts from a mark
+        If the unit has several steps, each of them must respect the bound, which counts from a mark
         that the first one sets.
         """
         if bound is None:
@@ -334,8 +337,8 @@ class _Builder:
     def _guard(self, step: ast.Step, reach: Operator | None) -> int:
         """A guard over the unit of a negated or optional step.
 
-        `reach` is the operator on the left. It does not bind the unit as a whole, but holds between
-        its iterations and for each operand of an `AND` group at its start. For an optional step the
+        `reach` is the operator on the left. It does not apply to the unit as a whole, but between
+        its iterations and to each operand of an `AND` group at its start. For an optional step the
         numbering is reset, since guard and step share their occurrences.
         """
         marks = self._occurrence, self._unit
@@ -396,8 +399,8 @@ class _Builder:
     def _obliged(self, number: int) -> bool:
         """Whether `;` in front of a first step affects whether a guarded unit occurs.
 
-        It does not if the unit is an `AND` group whose operands read nothing of one another: with
-        each earlier event that an operand accepts, the group occurs too.
+        It does not if the unit is an `AND` group whose operands read no variables of each other,
+        because the group then also occurs with each earlier event that an operand accepts.
         """
         atom = self.atoms[number]
         if atom.kind != "any-order":
@@ -411,8 +414,8 @@ class _Builder:
     def in_front(self, guards: tuple[int, ...]) -> tuple[int, ...]:
         """The guards, in the order of the text, that look back from the first step of a match.
 
-        A negation behind a skipped step is not at the start: it forbids nothing without a step
-        before it, unless it has a bound.
+        A negation after a skipped step is not at the start: it forbids nothing if no step precedes
+        it, unless it has a bound.
         """
         negated = [self.guards[guard].negated for guard in guards]
         first = negated.index(False) if False in negated else len(guards)
@@ -425,8 +428,8 @@ class _Builder:
     def _leading(self, guard: int, lookback: int | None = None) -> int:
         """The guard of a step skipped at the start of its sequence.
 
-        It belongs to the iteration that the next step begins, not to the one before. In front of a
-        match it looks back by the bound of an absence.
+        It belongs to the iteration that the next step begins, not to the one before. Before a
+        match, it looks back by the bound of an absence.
         """
         starts = self._fronts_behind.get(guard, self.guards[guard].starts)
         leading = replace(self.guards[guard], units=(), lookback=lookback, starts=starts)

@@ -1,4 +1,4 @@
-"""`AFTER MATCH SKIP TO`: the first instants from which no further match may come.
+"""`AFTER MATCH SKIP TO`: the first instants of which there may be no further match.
 
 A match drops the partial matches that begin at its own first instant and, with `FIRST X` or
 `LAST X`, those that begin before the event that it took for X. The core shares partial matches of
@@ -36,7 +36,7 @@ class EndedStarts:
         self.fresh: list[Interval] = []
         """The intervals since the reader took the last ones."""
         self._open: list[Interval] = []
-        """Ended by the matches of the present instant, which do not affect each other."""
+        """Ended by the matches of the current instant, which do not affect each other."""
         self._count = 0
         self._expire_at = EXPIRE_MIN_INTERVALS
 
@@ -53,7 +53,7 @@ class EndedStarts:
         self._open.append((key, start, max(until, start + 1)))
 
     def settle(self, bound: int) -> None:
-        """Begin another instant; no match may start before `bound` any more."""
+        """Begin another instant; matches can no longer start before `bound`."""
         for key, start, until in self._open:
             self._add(key, start, until)
         if self.watched:
@@ -64,7 +64,7 @@ class EndedStarts:
             self._expire_at = 2 * self._count + EXPIRE_MIN_INTERVALS
 
     def until(self, path: Path) -> int:
-        """The first start after the one of a match that the match does not end."""
+        """The first start after that of a match which the match does not end."""
         if self.skip.target == "next":
             return path.start + 1
         taken = [
@@ -82,7 +82,7 @@ class EndedStarts:
         return [path for path in paths if not self.has(path.key, path.start)]
 
     def dump(self, bound: int) -> Iterator[Interval]:
-        """The intervals that may still matter; settles the present instant."""
+        """The intervals that may still matter; settles the current instant."""
         self.settle(bound)
         for key, starts in self._starts.items():
             for start, end in zip(starts, self._ends[key], strict=True):

@@ -1,7 +1,7 @@
 """Live registers of each place, and the registers that index its groups.
 
 A backward analysis: a register is live at a place if some path from it reads the register before a
-new iteration resets it. Nothing to come distinguishes partial matches that agree on the live
+new iteration resets it. No later event can distinguish partial matches that agree on the live
 registers of a place (Alevizos et al., Register Match Automata), so they wait there as one group. A
 forward analysis: a variable bound on every path to a place and by every row of an edge keys an
 equality index.
@@ -130,7 +130,8 @@ class _Flow:
 def _changed_on_some_way(automaton: Automaton, plan: QueryPlan) -> list[Names]:
     """For each place the registers that some partial match waiting there may have set.
 
-    All others have their initial value in every partial match, so they distinguish none.
+    All other registers have their initial value in every partial match, and so do not distinguish
+    any.
     """
     found: list[Names] = [frozenset() for _ in automaton.places]
     changed = True

@@ -3,7 +3,7 @@
 Matches are compared by their sets of events (LANGUAGE section 5, docs/language.md; `NEXT` and
 `LAST` are the NXT and LAST of Bucchi et al., *Foundations of CEP*). `ANY` selects the first in the
 order of results. Matches with equal event sets are selected together. Cost: `MAX` compares sets
-pairwise, all others sort at most.
+pairwise; the other modes at most sort them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _order(path: Path, streams: Mapping[str, int]) -> tuple[list[int], list[int]
 
 
 def _earliest(sets: set[EventSet]) -> set[EventSet]:
-    # A set that continues another one holds the earliest event of their difference.
+    # A set that continues another set has the earliest event in which the two differ.
     return {min(sets, key=lambda events: [*sorted(events), (float("inf"), 0)])}
 
 

@@ -1,10 +1,10 @@
-"""The state of one automaton as plain data: to save it, and to load it into another core.
+"""The state of one automaton as plain data, to be saved and loaded into another core.
 
 Shared data is written once: labels, nodes and unions are in lists, and references are positions in
 them. `spaseq/nfa/native/_tecs.pxd` and `spaseq/nfa/native/_groups.pxd` define their meaning.
 
-Invariants: a reference points backwards, so reading needs no recursion; expired data is left out;
-no number depends on the run that wrote it.
+Invariants: a reference points backwards, so reading needs no recursion; expired data is omitted; no
+number depends on the run that wrote it.
 """
 
 from __future__ import annotations

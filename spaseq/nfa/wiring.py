@@ -32,8 +32,8 @@ def windows_back(automaton: Automaton) -> int:
     """How many windows back a search may reach: one, except for steps skipped before a match.
 
     A skipped step is searched in the window of the step that follows it. A skipped step that begins
-    with another skipped step looks back from inside that window. So does a match whose first event
-    does not complete its first step.
+    with another skipped step looks back from inside that window, and so does a match whose first
+    event does not complete its first step.
     """
 
     def deepest(guards: Sequence[int]) -> int:
@@ -51,8 +51,8 @@ def windows_back(automaton: Automaton) -> int:
 def time_back(plan: QueryPlan, automaton: Automaton) -> int:
     """How long before the window a search may begin, in microseconds; -1 if none does.
 
-    A guard in front of a match looks back as far as its bound, whatever the window. A step skipped
-    in it is searched in a window of its own; `windows_back` counts that one.
+    A guard before a match looks back as far as its bound, whatever the window. A step skipped
+    inside the guard is searched in a separate window, which `windows_back` counts.
     """
     backs = [guard.lookback for guard in automaton.guards if guard.lookback is not None]
     return -1 if plan.window.kind == "unbounded" else max(backs, default=-1)
@@ -81,7 +81,7 @@ def dispatch(
 
 
 def behind_deadlines(automaton: Automaton, place: int) -> frozenset[int]:
-    """The place of a deadline, and those that deadlines alone lead to from there."""
+    """The place of a deadline, and the places reached from there by deadlines alone."""
     found: set[int] = set()
     todo = [place]
     while todo:

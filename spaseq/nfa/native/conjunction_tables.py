@@ -32,7 +32,8 @@ class SearchTables:
     kept: list[list[int] | None] = field(default_factory=list)
     """By GPM the columns that index its buffered rows; None: its rows are not buffered."""
     columns: list[Range] = field(default_factory=list)
-    """By GPM the columns that its buffered rows store, of `column_numbers`; of witnesses, all."""
+    """By GPM the columns that its buffered rows store, of `column_numbers`; all columns for
+    witnesses."""
     column_numbers: list[int] = field(default_factory=list)
     whole: list[bool] = field(default_factory=list)
     """By GPM whether its buffered rows may be witnesses."""
@@ -42,7 +43,7 @@ class SearchTables:
     """Places that search the rows of a GPM, including those where matches wait for the close."""
     guards: list[tuple[bool, int, int, int]] = field(default_factory=list)
     """(whether negated, places where the unit begins as a range of `starts`, microseconds that the
-    search reaches back in front of a match or -1)."""
+    search reaches back before a match or -1)."""
     starts: list[int] = field(default_factory=list)
     checks: list[tuple[int, int, int]] = field(default_factory=list)
     """(guard, registers that it reads as they were before the edge, as a range of `restored`)."""
@@ -210,7 +211,7 @@ class _Writing:
             out.early.append((first, len(out.early_tests)))
 
     def _checks(self, guards: Sequence[int], edge: Edge | None = None) -> Range:
-        """Add the guards in front of an edge, or those of a link."""
+        """Add the guards before an edge, or those of a link."""
         first = len(self.tables.checks)
         entered = {action.unit for action in edge.actions} if edge is not None else set()
         for guard in guards:

@@ -19,7 +19,8 @@ from spaseq.plan.logical import Condition, Occurrence, QueryPlan
 from spaseq.rules import enabled
 
 CHAIN_MIN_STEPS, CHAIN_MAX_STEPS = 3, 32
-"""Bounds on the steps of a chain: with two steps nothing is gained; the core has one bit per step.
+"""Bounds on the steps of a chain: a lazy join gains nothing with two steps, and the core has one
+bit per step.
 """
 LISTED_MATCH_ROWS, CANDIDATE_MATCH_ROWS = 4, 256
 """Rows examined in the time that one match takes: a match that is listed, and one that is only a
@@ -77,7 +78,7 @@ def tables(plan: QueryPlan, automaton: Automaton) -> ChainTables:
 
 
 def weighed(plan: QueryPlan, automaton: Automaton) -> bool:
-    """Whether the core weighs the lazy join against the eager one."""
+    """Whether the core chooses between the lazy and the eager join."""
     return visits_groups(plan, automaton) and eager_because(plan, automaton) is None
 
 
@@ -187,7 +188,7 @@ def _computed(order: Sequence[Occurrence]) -> frozenset[str]:
 
 
 def _computes(expression: ast.Expr) -> bool:
-    """Whether an expression has only numbers and booleans, and is more than a test for equality."""
+    """Whether an expression has numbers and booleans only, and is not just a test for equality."""
     nodes = list(ast.walk(expression))
     return all(
         isinstance(n, ast.Var | ast.Literal | ast.Unary | ast.Binary) for n in nodes

@@ -1,8 +1,8 @@
-"""An edge of an automaton → what the range index of its groups decides alone.
+"""An edge of an automaton → what the range index of its groups decides without a filter.
 
-If one comparison is the whole filter, it holds for every group that lies in the range by more than
-rounding, and the core skips the evaluation. For numbers of few digits, it holds for all groups in
-the range and for no others. If moreover nothing later reads the registers of the group, the row
+If the filter is a single comparison, it holds for every group inside the range by more than the
+rounding error, and the core skips the evaluation. For numbers of few digits, it holds for exactly
+the groups in the range. If, in addition, nothing later reads the registers of the group, the row
 visits no group: it extends the union of the range by one node, whatever number of groups the range
 spans (`spaseq.nfa.native._sums`).
 """

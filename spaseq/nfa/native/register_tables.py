@@ -1,8 +1,8 @@
 """Effects of rows on registers → tables for the compiled core.
 
 A row binds registers; other registers follow them: the last and the first value over iterations,
-and aggregates. A register that no partial match stores and no expression reads is for the output
-only, which computes it from the match: it has no followers here.
+and aggregates. A register that no partial match stores and no expression reads is needed only in
+the output, which computes it from the match. Such registers are not followers here.
 
 Invariant: the effects equal those of `RegisterFile` on an environment, in the same order.
 """
@@ -22,7 +22,7 @@ FORGET, COPY, NUMBER, AGAIN, OPEN = range(5)
 LAST_VALUE, FIRST_VALUE, STATE = range(3)
 """How a register follows a value, as `Following` in _program.pxd."""
 OPENED, NEVER_BOUND, FAILED = 2**32 - 1, 2**32 - 2, 2**32 - 3
-"""Register contents that are no terms: see _program.pxd."""
+"""Register contents that are not terms; see _program.pxd."""
 ALWAYS_STORED = frozenset(("value", "previous", "last", "iterations", "mark"))
 
 Effect = tuple[int, int, int]

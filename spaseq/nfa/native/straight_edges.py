@@ -2,10 +2,11 @@
 
 A step binds a row in the environment of a group: iterations begin, variables take terms or must
 agree with them, and the next place stores some of the registers. If the origin of every register is
-known at compile time, the step is a list of copies, computed here: the edge is straight. A row that
-leaves a variable of the list unbound, or does not agree, takes the general path.
+known at compile time, the edge is straight: the step is a list of copies, which this module
+computes. A row that leaves a variable of the list unbound, or disagrees with the group, takes the
+general path.
 
-Invariant: a straight edge copies what `enter` and `bind` of _program.pxd would leave.
+Invariant: the copies of a straight edge have the effect of `enter` and `bind` in _program.pxd.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class CoreTables:
     """(place that waits for a deadline, whether the deadline may end a match, whether it begins an
     iteration)."""
     behind: list[int] = field(default_factory=list)
-    """By GPM, places that wait for a deadline behind which rows of the GPM are read."""
+    """By GPM, places that wait for a deadline after which rows of the GPM are read."""
     behind_first: list[int] = field(default_factory=list)
     partition: list[list[int]] = field(default_factory=list)
     """Per GPM the columns of a partition key; empty if the GPM lacks one of its variables."""
@@ -115,7 +115,7 @@ class CoreTables:
     adjacent: bool = False
     """Whether any operator is strict, so that events without matches count."""
     recorded: bool = False
-    """Whether it also needs the instants of these events."""
+    """Whether strict contiguity also needs the instants of these events."""
     apart: bool = False
     """Whether each partition skips past its own matches."""
     closing: list[Link] = field(default_factory=list)

@@ -54,7 +54,7 @@ def operator_of(plan: QueryPlan, automaton: Automaton, place: Place) -> str | No
 def looks_back(automaton: Automaton) -> bool:
     """Whether there are conjunctions, or guards that are not decided on sight."""
     if any(atom.kind != "single" for atom in automaton.atoms):
-        return True  # under EMIT STRICT, an absence does not excuse what lies between
+        return True  # under EMIT STRICT, an absence does not permit events in between
     inside = fragment_places(automaton)
     outside = [place for n, place in enumerate(automaton.places) if n not in inside]
     links = [link for p in outside for e in p.edges for link in automaton.atoms[e.atom].links]
