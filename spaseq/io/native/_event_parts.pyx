@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Batches of events → parts of them by key, each a batch of its own.
+"""Divides a batch of events by key into parts, each a separate batch.
 
 The key of an event is the value at some ends of its triples (spaseq/gpm/key_ends.py). An event with
-several keys may belong to several parts, and one without a key to none. Each part has a copy of the
-records of all terms, since matching changes them; the texts are those of the whole batch.
+several keys may belong to several parts, and an event without a key to none. Each part has its own
+copy of the records of all terms, since matching changes them, and shares the texts of the whole
+batch.
 
 Invariant: the dictionaries of all parts have the same terms under the same numbers as that of the
 whole batch. Cost: one step per triple, and a copy of the records of terms for each part.
@@ -26,7 +27,7 @@ MOST_PARTS = 64     # the bits of a set of parts
 
 
 cdef void* sized(void* block, size_t size) except NULL nogil:
-    """A block of another size."""
+    """Reallocate a block with another size."""
     cdef void* moved = mem_realloc(block, size)
     if moved == NULL:
         raise_no_memory(b"the parts of a batch")

@@ -17,13 +17,13 @@ cdef enum Kind:
     LITERAL
     DEFAULT
     TRIPLE      # a triple term: number `other` of `triples`
-    FAULT       # no RDF term: number `other` of `reasons`
+    FAULT       # not an RDF term: number `other` of `reasons`
 
 cdef struct Term:
     Kind kind
     term_t term             # its number in the batch; 0: not entered
     int32_t other
-    const char* text        # the message of a literal that is not entered, in the present block
+    const char* text        # the message of a literal that is not entered, in the current block
     const char* end
 
 # An entry of a lookup table.
@@ -60,7 +60,8 @@ cdef class JellyReader(TermReader):
     cdef str file
     cdef bint marked                # a frame is a message
     cdef readonly uint64_t frame    # the number of the frame begun last
-    cdef readonly Py_ssize_t missing    # bytes that the block lacks of the frame at its end
+    cdef readonly Py_ssize_t missing    # bytes of the frame at the end of the block that the block
+                                        # lacks
     cdef EventBatch batch           # the batch of the terms below
     cdef bytes options              # the message of the stream's options; None: not read
     cdef tuple parsed               # its fields

@@ -7,10 +7,11 @@ occurs again costs a comparison. A literal that no query can use is validated an
 
 Invariant: a frame is decoded as a whole before its first statement is passed on, so a frame that
 cannot be decoded has no statements. It ends the file with a `BrokenFrame`, since later frames refer
-to its tables. A decoded statement that is no RDF (an IRI with a space, a literal as a subject) is
-reported and left out alone. Unknown fields are skipped. A row or a term in two parts, which
-Protocol Buffers allow and no writer produces, is refused. Every length is compared with the bytes
-that are left. Memory: one frame, and the tables, of at most 4,096 entries each.
+to its tables. A decoded statement that is not valid RDF (an IRI with a space, a literal as a
+subject) is reported, and only this statement is dropped. Unknown fields are skipped. A row or a
+term in two parts, which Protocol Buffers allow and no writer produces, is refused. Every length is
+compared with the bytes that are left. Memory: one frame, and the tables, of at most 4,096 entries
+each.
 
 Cost: linear in the bytes. Source: Jelly-RDF specification 1.1; Protocol Buffers encoding.
 """
@@ -28,11 +29,11 @@ from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
 from spaseq.rdf._terms cimport hash_of
 
 cdef enum:
-    MOST_BYTES = 0x7FFFFFFF         # what Protocol Buffers allow a message
+    MOST_BYTES = 0x7FFFFFFF         # the limit of Protocol Buffers for a message
     MOST_ENTRIES = 4096
     FEWEST_NAMES = 8
     MOST_DEPTH = 60                 # of triple terms
-    AT_ONCE = 8192                  # statements passed on before a batch may be yielded
+    AT_ONCE = 8192                  # statements delivered before a batch may be yielded
     IRI_FIELD = 1
     LABEL_FIELD = 2
     LITERAL_FIELD = 3
@@ -75,7 +76,7 @@ cdef int torn() except -1 nogil:
 cdef inline const char* varint(
     const char* at, const char* end, uint64_t* value
 ) except NULL nogil:
-    """Read a number. Returns its end."""
+    """Read a number; returns its end."""
     cdef int shift = 0
     cdef uint8_t byte
     value[0] = 0
@@ -150,7 +151,7 @@ cdef inline const char* field(
 cdef inline int split_terms(
     const char* at, const char* end, uint32_t slots, Part* parts
 ) except -1 nogil:
-    """The bytes of each term of a statement; its field is 0 if it is left out.
+    """The bytes of each term of a statement; the field of an omitted term is 0.
 
     A slot (subject, predicate, object, graph) has four fields, one for each kind of term.
     """
@@ -174,7 +175,7 @@ cdef inline int split_terms(
 
 
 cdef int skim(const char* at, const char* end) except -1 nogil:
-    """Check a message whose fields have no use."""
+    """Check a message whose fields are not used."""
     cdef const char* text
     cdef uint64_t tag, value
     while at < end:
@@ -216,7 +217,8 @@ cdef void free_table(Table* table) noexcept:
 cdef class JellyReader(TermReader):
     """Reads the frames of one file.
 
-    `marked`: whether a frame is a message. `troubles` gets the statements that are no RDF.
+    `marked`: whether a frame is a message. `troubles` receives the statements that are not valid
+    RDF.
     """
 
     def __cinit__(self, EventReader events not None, troubles, str file, bint marked):
@@ -238,7 +240,7 @@ cdef class JellyReader(TermReader):
         """Read the frames of block[start:] up to `events` events in the batch.
 
         Returns the position of the first byte that is not read. `missing` is 0, or the number of
-        bytes that the block lacks of the frame there.
+        bytes of the frame at that position that the block lacks.
 
         Raises:
             BrokenFrame: for a frame that cannot be decoded; `frame` is its number.
@@ -297,7 +299,7 @@ cdef class JellyReader(TermReader):
         return self.at_end
 
     cdef int begin(self) except -1:
-        """Prepare for a frame: let the terms that may be repeated belong to the batch."""
+        """Prepare for a frame: enter the terms that it may repeat into the batch."""
         cdef int i
         cdef list reasons = [], triples = []
         cdef Term* term
@@ -316,7 +318,7 @@ cdef class JellyReader(TermReader):
         return 0
 
     cdef int move(self) except -1:
-        """Translate the numbers of terms to the present batch."""
+        """Translate the numbers of terms to the current batch."""
         cdef EventBatch old = self.batch
         cdef EventBatch new = self.events.batch
         cdef uint32_t i
@@ -547,7 +549,7 @@ cdef class JellyReader(TermReader):
         return 0
 
     cdef int namespace(self, const char* at, const char* end) except -1 nogil:
-        """Read a prefix, which has no use here: its IRI moves the indexes of the tables on."""
+        """Read a prefix declaration, whose only effect is that its IRI advances table indexes."""
         cdef const char* text
         cdef const char* its_text = end
         cdef const char* its_end = end
@@ -564,7 +566,7 @@ cdef class JellyReader(TermReader):
         return self.iri(its_text, its_end, &ignored)
 
     cdef int add(self, Term* terms, const Term* graph, bint wanted, bint timing) except -1 nogil:
-        """Append a statement of the frame, or the reason why it is no RDF."""
+        """Append a statement of the frame, or the reason why it is not valid RDF."""
         cdef Found* found
         cdef Term none
         cdef int i
@@ -612,7 +614,7 @@ cdef class JellyReader(TermReader):
         return 0
 
     cdef int unusual(self, Found* found, Term* terms, const Term* graph) except -1:
-        """A statement with a triple term, or the reason why a statement is no RDF."""
+        """A statement with a triple term, or the reason why a statement is not valid RDF."""
         cdef int i
         cdef const Term* term
         found.quad.subject = found.quad.predicate = found.quad.object = found.quad.graph = 0
@@ -651,7 +653,7 @@ cdef class JellyReader(TermReader):
         return self.events.batch.term(term.term)
 
     cdef int deliver(self, uint32_t most) except -1:
-        """Pass on the next statements of the frame, at most `most`; at its end, the delimiter."""
+        """Deliver the next statements of the frame, at most `most`; at its end, the delimiter."""
         cdef EventReader events = self.events
         cdef uint32_t stop = min(self.found_count, self.delivered + most)
         cdef uint32_t at
@@ -673,7 +675,7 @@ cdef class JellyReader(TermReader):
                     events.statement(self.quads[-2 - self.found[at].fault], self.frame)
         if self.delivered == self.found_count:
             self.at_end = False
-            # A frame without statements may hold options alone, so it is no message.
+            # A frame without statements may hold options alone, so it is not a message.
             if self.marked and self.found_count:
                 events.delimit(self.frame)
         return 0
@@ -849,7 +851,7 @@ cdef class JellyReader(TermReader):
     cdef int triple_term(
         self, const char* at, const char* end, int depth, Term* term
     ) except -1 nogil:
-        """Decode a triple term: an object of Python, since few streams have any."""
+        """Decode a triple term, as a Python object, since few streams have any."""
         cdef Part parts[3]
         cdef Term terms[3]
         cdef Term* faulty = NULL
@@ -876,7 +878,7 @@ cdef class JellyReader(TermReader):
             return self.make_triple(terms, term)
 
     cdef int make_triple(self, const Term* terms, Term* term) except -1:
-        """Make a triple term of three terms."""
+        """Make a triple term from three terms."""
         cdef list values = [self.value(&terms[0]), self.value(&terms[1]), self.value(&terms[2])]
         if terms[0].kind != Kind.IRI and terms[0].kind != Kind.BLANK:
             self.refuse(
@@ -908,7 +910,7 @@ cdef class JellyReader(TermReader):
         return 0
 
     cdef bint refuse(self, Term* term, object reason) except -1:
-        """Make the term a fault, unless there is no reason. Returns whether it is a fault."""
+        """Mark the term as a fault if there is a reason; returns whether it is a fault."""
         if reason is None:
             return False
         term.kind = Kind.FAULT
@@ -932,7 +934,7 @@ cdef str tag_fault(str tag):
 
 
 cdef object datatype_fault(str iri):
-    """Why an IRI is no datatype of a literal without a language; None if it is one."""
+    """Why an IRI cannot be the datatype of a literal without a language; None if it can."""
     if iri in (RDF.decode() + "langString", RDF.decode() + "dirLangString"):
         return f"a literal of datatype <{iri}> without a language"
     return iri_fault(iri)

@@ -23,7 +23,7 @@ cdef class Block:
     cdef Text text
     cdef readonly uint64_t rows     # formatted since the last `clear`
     cdef uint64_t rest              # matches that are still accepted
-    cdef public bint makes_objects  # its makers make objects, which the sink writes in their order
+    cdef public bint makes_objects  # its makers make objects, which the sink writes in order
     cdef public bint each           # the iterator over the matches pauses at each of them
 
     cdef bint is_full(self) noexcept

@@ -1,14 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Complete matches of the core → blocks of text, without an object for a match or a term.
 
-A sink replaces the maker of matches of a query (`spaseq.engine.native._matches`) by one of the
-makers below. It appends each match to the block of the sink, from the records of its terms, and the
-iterator over the matches returns None when a block is full. The caller writes the rest after each
-batch of events, so no match waits for later events. Where matches are made in another order than
-they are written in, `Block.makes_objects` is set and the makers make objects.
+A sink replaces the maker of a query's matches (`spaseq.engine.native._matches`) with one of the
+makers below. Such a maker appends each match to the sink's block, from the records of its terms,
+and the iterator over the matches returns None when the block is full. The caller writes the rest
+after each batch of events, so no match waits for later events. Where matches are not made in the
+order in which they are written, `Block.makes_objects` is set and the makers make objects.
 
-Invariant: the bytes are those that the writers in `spaseq.io` make of `Match` objects; the tests
-compare both. A match that cannot be appended as a whole is not appended. Cost: linear in the bytes.
+Invariant: the bytes equal what the writers in `spaseq.io` write for `Match` objects; tests compare
+them. A match that cannot be appended as a whole is not appended. Cost: linear in the bytes.
 """
 
 from cpython.buffer cimport PyBUF_READ
@@ -124,7 +124,7 @@ cdef inline int put_subject(Text* text, const Blank* blank) except -1:
 # ---------------------------------------------------------------- blocks
 
 cdef class Block:
-    """The matches of a sink that are formatted and not written yet; at most `most` in all."""
+    """The matches of a sink that are formatted but not yet written; at most `most` in all."""
 
     def __cinit__(self, most):
         memset(&self.text, 0, sizeof(Text))
@@ -147,7 +147,7 @@ cdef class Block:
         return self.text.size >= <size_t>BLOCK_BYTES or self.rest == 0
 
     def count_object(self) -> bool:
-        """Count a match that is written as an object; False if there are enough without it."""
+        """Count a match that is written as an object; False if the limit was reached before it."""
         if self.rest == 0:
             return False
         self.rest -= 1
@@ -167,7 +167,7 @@ cdef class BlockMaker(MatchMaker):
         return 0
 
     cdef int put_match(self, Text* text, object version) except -1:
-        """Append the match at which the core's walk is."""
+        """Append the match that the core's walk has reached."""
         raise TypeError(f"{type(self).__name__} has no format of matches")
 
     cdef Match match(self, object version):
@@ -281,7 +281,7 @@ cdef bint is_plain_number(const TermRecord* record) noexcept:
         return fraction and at == end and at > point + 1
     if size != 7 or memcmp(datatype, b"double>", 7):
         return False
-    # Digits in front of the point or behind it, and an exponent.
+    # Digits before or after the point, and an exponent.
     if at - begin == <int>fraction or at == end or (at[0] != c"e" and at[0] != c"E"):
         return False
     at += 1
@@ -338,13 +338,13 @@ cdef class NQuadsMaker(BlockMaker):
     cdef Names names
     cdef Counter counter
     cdef bint is_trig
-    cdef Text graph             # the name of the match's graph, with a space behind it
+    cdef Text graph             # the name of the match's graph, followed by a space
     cdef Text tail              # N-Quads: the end of each line
     cdef bytes generated, match_type, event_type, query, begin_time, end, time
     cdef bytes binding, value, event, ordinal, named
-    cdef bytes integer, decimal, date       # what follows a lexical form
+    cdef bytes integer, decimal, date       # the texts that follow a lexical form
     cdef list variables         # per projected variable: `variable "name"`
-    cdef list part_variables    # per part of a step the same for its rows; None: not shown
+    cdef list part_variables    # per part of a step: the same for its rows; None: not shown
     cdef list gpms, streams     # per part of a step, and per stream
     cdef list positions         # the first ones
     cdef bytes position
@@ -379,7 +379,7 @@ cdef class NQuadsMaker(BlockMaker):
         self.names = names
         self.counter = self.names.counter(self.reading.query)
         steps = self.reading.steps
-        # TriG has the prefix of PROV for this predicate alone.
+        # TriG needs the prefix of PROV for this predicate only.
         self.generated = b"prov:generatedAtTime " if self.is_trig else text(GENERATED_AT)
         self.match_type = text(TYPE, ox.NamedNode(VOCABULARY + "Match"))
         self.event_type = text(TYPE, ox.NamedNode(VOCABULARY + "EventMatch"))

@@ -7,7 +7,7 @@ from libc.stdint cimport uint8_t
 from spaseq.rdf._terms cimport TermRecord, int128
 
 
-# What a term is natively. The values are bits of `NativeColumn.seen`.
+# The native types of terms. The values are bits of `NativeColumn.seen`.
 cpdef enum Native:
     TEXT = 1            # its IRI, label or lexical form
     BOOLEAN = 2

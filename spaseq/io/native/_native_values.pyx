@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Values of terms → Arrow columns of native types, without an object for a value.
 
-`NativeValues` notes what the term of each row is natively, beside a column of its texts. `take`
-returns both as a `NativeColumn`, whose `array` builds the column of one type. So a type can be
-chosen after all rows are known.
+`NativeValues` records the native type of the term of each row, beside a column of texts. `take`
+returns both as a `NativeColumn`, whose `array` builds a column of one type, so the type can be
+chosen when all rows are known.
 
-A term is TEXT where its datatype has no native type, and also where it is not valid, or where the
+A term is TEXT if its datatype has no native type, if its lexical form is not valid, or if the
 native type cannot represent it exactly: integers beyond 64 bits, decimals with 21 digits or more
 before the point, times finer than a microsecond. Cost: constant per value.
 """
@@ -47,7 +47,7 @@ cdef int128 TOO_LONG = powers_of_ten()
 
 
 cdef class NativeValues:
-    """What the values of a column are natively, one after the other."""
+    """The native types and contents of the values of a column, in order."""
 
     def __dealloc__(self):
         mem_free(self.kinds)
@@ -113,7 +113,7 @@ cdef class NativeValues:
 
 
 cdef int native_of(const TermRecord* record, Content* content) noexcept:
-    """What a decoded term is natively, with its content."""
+    """The native type of a decoded term, with its content."""
     cdef int128 exact = record.exact
     cdef uint8_t kind = record.kind
     content.exact = exact

@@ -1,11 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The matches of the parts of a batch, and their order in the whole batch.
 
-Several runs match parts of the events by key (_event_parts.pyx), each in a thread. Each collects
-its matches of a batch, as objects or as texts in a block, with the places of the events at which
-they are certain. `PartMerge` returns them by place, those of one event by part. (Matches that end
-with one event have no order, unless a clause gives them one; such queries are not divided.) A run
-can find matches of keys that are another part's, at events with several keys; these are left out.
+Several runs match parts of the events by key (_event_parts.pyx), each in a thread. Each run
+collects its matches of a batch, as objects or as texts in a block, with the places of the events at
+which they become certain. `PartMerge` returns the matches in the order of these places, and those
+of one event in the order of parts. (Matches that end with the same event are unordered unless a
+clause orders them, and queries with such a clause are not divided.) At events with several keys, a
+run can find matches whose key belongs to another part; these are dropped.
 """
 
 from libc.stdint cimport uint32_t
@@ -20,7 +21,7 @@ from spaseq.results._json cimport Text, put
 
 cdef object _END = object()
 
-# A match: the place of its last event, and where its text ends.
+# A match: the place of its last event, and the end of its text.
 cdef struct Placed:
     uint32_t place
     size_t end
@@ -85,7 +86,7 @@ cdef class PartMatches:
             self.block.clear()
 
     def fail(self, error, uint32_t index):
-        """An error has ended the matches at an event of the part."""
+        """Record an error that has ended the matches at an event of the part."""
         self.failure, self.failed_at = error, self.part.places[index]
 
     cdef int _place(self, Matches matches, match) except -1:
@@ -105,7 +106,7 @@ cdef class PartMatches:
         return 0
 
     cdef bint _owns(self, MatchMaker maker) except -1:
-        """Whether the key of the match at hand is of this part."""
+        """Whether the key of the current match belongs to this part."""
         cdef const Label* label = maker.core.transitions.walk.path[0]
         cdef uint32_t occurrence = maker.reading.parts[maker.reading.part_of(label)].occurrence
         return part_of_term(
@@ -116,7 +117,7 @@ cdef class PartMatches:
 cdef class PartMerge:
     """The matches of all parts of a batch, in order.
 
-    If an error has ended a part, the matches after it are left out.
+    If an error has ended a part, the matches after it are dropped.
 
     Args:
         parts: the matches of each part (`PartMatches`).
@@ -144,7 +145,7 @@ cdef class PartMerge:
         return self
 
     def __next__(self):
-        """The next match; with a block None, each time that the block is full, and at the end."""
+        """The next match; with a block, None whenever the block is full, and at the end."""
         cdef PartMatches part
         cdef size_t at, begin
         cdef bint is_appended = False

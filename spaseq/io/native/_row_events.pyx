@@ -1,19 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Rows of Arrow buffers → events, by the plan of a mapping (spaseq/io/rows/plan.py).
 
-Some rows at a time become a matrix of term numbers with a line for each row: first its columns,
-then the results of the BINDs, one expression after the other. A row that no filter drops becomes
-an event: the template copies numbers. A value is written as the text of a term, hashed and looked
-up in the batch; texts are in canonical form, as those of casts.
+A group of rows at a time becomes a matrix of term numbers with one line per row: first the row's
+columns, then the results of the BINDs, evaluated one expression at a time. A row that no filter
+drops becomes an event, whose triples the template makes by copying numbers. A value is written as
+the text of a term, hashed and looked up in the batch. The texts are in canonical form, like those
+of casts.
 
-A value of an expression is remembered by the numbers of the terms that it read, since columns
-repeat values; the memory is one line of a table per step and value, and a collision costs one
-evaluation.
+Columns repeat values, so the value of an expression is cached by the numbers of the terms that it
+read. Each step has a table with one line per value; a collision costs one evaluation.
 
 Invariant: a term number belongs to the batch that the reader of events fills; `read` leaves the
 numbers of no earlier batch. Cost: linear in the bytes of the columns that the plan reads, and one
-evaluation of each expression per row or per distinct combination of what it reads. No Python
-object for a row, unless an expression has no native form.
+evaluation of each expression per row or per distinct combination of what it reads. There is no
+Python object per row, unless an expression has no native form.
 """
 
 cimport cython
@@ -56,13 +56,13 @@ _compare_kinds()
 
 cdef enum:
     MEMO_LINES = 1024       # of the table of each step, a power of two
-    MEMO_INPUTS = 4         # the most inputs of a step whose results are remembered
+    MEMO_INPUTS = 4         # the most inputs of a step whose results are cached
     EPOCH_DAY = 719162      # days from 0001-01-01 to 1970-01-01
     FORM_ROOM = 96          # bytes that suffice for the lexical form of all but texts
 
 cdef str XSD = "http://www.w3.org/2001/XMLSchema#"
 
-# What follows the lexical form of each kind; the list owns the texts.
+# The text that follows the lexical form of each kind; the list owns the texts.
 cdef struct Ending:
     const char* text
     uint32_t size
@@ -96,7 +96,7 @@ cdef int _list_endings() except -1:
 
 _list_endings()
 
-# The values of a column in the batch of Arrow at hand.
+# The values of a column in the current Arrow batch.
 cdef struct Values:
     int kind
     bint computed               # whether the plan uses its terms
@@ -107,7 +107,7 @@ cdef struct Values:
     int64_t scale
     bint zoned
 
-# A result that is remembered.
+# A cached result.
 cdef struct Memo:
     uint64_t serial             # of the batch whose numbers it has
     term_t[MEMO_INPUTS] inputs
@@ -117,9 +117,9 @@ cdef struct StepPlan:
     int target                  # the slot of a BIND; -1: a filter
     int count                   # of inputs
     int* inputs
-    Memo* memos                 # NULL: results are not remembered
+    Memo* memos                 # NULL: results are not cached
 
-# A term of the template: a slot of the row, or else a term.
+# A term of the template: a slot of the row, or a constant.
 cdef struct Term:
     int slot
     term_t term
@@ -142,7 +142,7 @@ def is_of_use(Relevance relevance not None, predicate, value) -> bool:
 
 
 cdef inline char* _digits(char* end, uint128 number, int width) noexcept nogil:
-    """Write a number with at least `width` digits before `end`; returns its begin."""
+    """Write a number with at least `width` digits so that it ends at `end`; returns its start."""
     cdef uint64_t low
     while number >> 64:
         end -= 1
@@ -179,7 +179,7 @@ cdef char* _fraction(char* to, int64_t ticks, int64_t per_second) noexcept nogil
 
 
 cdef char* _date(char* to, int64_t days) noexcept nogil:
-    """Write the date so many days after 1970-01-01; returns its end."""
+    """Write the date that is `days` days after 1970-01-01; returns its end."""
     cdef int64_t year
     cdef int month, day
     cdef char[24] text
@@ -261,13 +261,13 @@ cdef class RowReader:
         events: the reader of events, which this object adds events to.
         relevance: the triples that queries can use.
         plan: a `RowPlan`.
-        questions: takes the reports of rows without a time, and of names that are no IRIs.
+        questions: takes the reports of rows without a time, and of names that are not IRIs.
     """
 
     cdef EventReader events
     cdef Relevance relevance
     cdef object questions
-    cdef list owners            # what keeps the buffers of the columns alive
+    cdef list owners            # objects that keep the buffers of the columns alive
     cdef list evaluators        # per step an Expression, or a function of Python
     cdef uint32_t width         # slots of a row
     cdef uint32_t column_count
@@ -277,9 +277,9 @@ cdef class RowReader:
     cdef uint32_t step_count
     cdef Template* triples
     cdef uint32_t triple_count
-    cdef uint64_t first         # the number of the first row of the batch of Arrow
+    cdef uint64_t first         # the number of the first row of the Arrow batch
     cdef term_t* matrix         # width numbers for each row
-    cdef uint8_t* dropped       # per row whether a filter drops it
+    cdef uint8_t* dropped       # per row: whether a filter drops it
     cdef size_t room            # rows of the matrix
     cdef char* text             # a term that is being written
     cdef size_t text_room
@@ -350,7 +350,7 @@ cdef class RowReader:
     # ---------------------------------------------------------------- rows
 
     def start(self, list columns not None, uint64_t first):
-        """Continue with a batch of Arrow, given by the `Buffers` of the plan's columns.
+        """Continue with an Arrow batch, given by the `Buffers` of the plan's columns.
 
         `first` is the number of its first row.
         """
@@ -369,7 +369,7 @@ cdef class RowReader:
             to.zoned = buffers.zoned
 
     def read(self, int64_t start, int64_t stop):
-        """Add the events of rows [start, stop) of the batch of Arrow."""
+        """Add the events of rows [start, stop) of the Arrow batch."""
         cdef uint32_t i
         cdef int64_t row
         cdef size_t count = <size_t>(stop - start)
@@ -490,7 +490,7 @@ cdef class RowReader:
         return self._enter(self.text, <uint32_t>(to + ending.size - self.text))
 
     cdef int _reserve(self, size_t size) except -1 nogil:
-        """Reserve memory for a term with a lexical form of so many bytes."""
+        """Reserve memory for a term with a lexical form of `size` bytes."""
         size += FORM_ROOM
         if size > self.text_room:
             with gil:
@@ -514,7 +514,7 @@ cdef class RowReader:
         return self._canonical(&given, &form)
 
     cdef char* _canonical(self, Operand* given, Operand* form) except NULL nogil:
-        """Write a computed value as the form of `text`; returns its end."""
+        """Write the lexical form of a computed value; returns its end."""
         cdef char* to
         given.whole = NULL
         given.term = 0
@@ -533,7 +533,7 @@ cdef class RowReader:
     # ---------------------------------------------------------------- expressions
 
     cdef Memo* _memo(self, StepPlan* step, const term_t* row, bint* known) noexcept nogil:
-        """The line of the table for what a step reads; `known`: whether it has the result."""
+        """The line of the table for the inputs of a step; `known`: whether it has the result."""
         cdef uint64_t mixed = 0
         cdef Memo* memo
         cdef int i
@@ -584,7 +584,7 @@ cdef class RowReader:
         return 0
 
     cdef int _run_in_python(self, StepPlan* step, object evaluate, size_t count) except -1:
-        """The same for an expression that has no native form."""
+        """Evaluate an expression without a native form for each row; see `_run`."""
         cdef EventBatch batch = self.events.batch
         cdef term_t* row = self.matrix
         cdef Memo* memo = NULL
@@ -621,7 +621,7 @@ cdef class RowReader:
     # ---------------------------------------------------------------- events
 
     cdef int _emit(self, const term_t* row, int64_t place) except -1 nogil:
-        """Add the event of a row of the batch of Arrow."""
+        """Add the event of a row of the Arrow batch."""
         cdef uint64_t number = self.first + <uint64_t>place
         cdef uint32_t i
         cdef term_t stamp = 0, name = 0
@@ -662,7 +662,7 @@ cdef class RowReader:
         return self.events.emit(&time, 1)
 
     cdef bint _has_time(self, int slot, const term_t* row, int64_t place) noexcept nogil:
-        """Whether a slot has a value, of a column also if its term is not computed."""
+        """Whether a slot has a value, even if the term of its column is not computed."""
         if slot < 0:
             return False
         if slot < <int>self.column_count:
@@ -670,7 +670,7 @@ cdef class RowReader:
         return row[slot] != 0
 
     cdef bint _instant(self, int slot, int64_t place, int64_t* micros) noexcept nogil:
-        """Set the time of a column of timestamps, where it is a whole number of microseconds."""
+        """Set the time from a column of timestamps, if it is a whole number of microseconds."""
         cdef Values* column
         cdef int64_t ticks, factor
         if slot >= <int>self.column_count or self.columns[slot].kind != Kind.DATE_TIME:
@@ -716,7 +716,7 @@ cdef class RowReader:
         return self.events.add(&quad)
 
     cdef term_t _stamp(self, term_t term) except 0 nogil:
-        """A time as a typed literal, also where it is a text with the form of one."""
+        """A time as a typed literal, even if it is a text with the lexical form of one."""
         cdef const TermRecord* record
         cdef Kind kind = Kind.INTEGER
         cdef uint32_t i, size
@@ -759,7 +759,7 @@ cdef inline term_t _at(const Term* term, const term_t* row) noexcept nogil:
 
 
 cdef inline char _initial(EventBatch batch, term_t term) noexcept nogil:
-    """The first byte of a term's text, which says what kind it is; `(` for a triple term."""
+    """The first byte of a term's text, which determines its kind; `(` for a triple term."""
     cdef const TermRecord* record
     if is_numeral(term):
         return c'"'

@@ -49,7 +49,7 @@ cdef class RowMaker(MatchMaker):
     cdef object decode
     cdef int64_t first, behind
     cdef bint unbounded         # whether rows are made of all matches
-    cdef dict columns           # by part: the columns of the key in its rows
+    cdef dict columns           # by part: the columns of its rows that hold the key
     cdef uint32_t parts_there, part
     cdef uint32_t most          # rows of a batch
     # Whether rows have the columns `id`, `events` and `bindings`.
@@ -152,7 +152,7 @@ cdef class RowMaker(MatchMaker):
 
     @property
     def full(self):
-        """Whether the caller should fetch the rows now."""
+        """Whether the caller should take the rows now."""
         return self.pauses()
 
     cdef bint _is_own(self, Walk walk) except -1:
