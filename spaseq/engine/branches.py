@@ -1,10 +1,10 @@
-"""Where the automaton of a query lies in that of a template that branches.
+"""The position of a query's automaton inside that of a template that branches.
 
-In the text of the template, the steps of other queries might give a variable another role. So this
-module compares the two automata part by part, from the start on. The query must have the places and
-edges of its branch and no others, with the same guards, conditions and registers. Each operator
-waits in a place of its own. A partial match in the common places or in the branch is therefore one
-of the query, and the rest of the template does not affect it.
+The steps of other queries in the template might give a variable another role. This module therefore
+compares the two automata part by part, from the start. The query must have the places and edges of
+its branch and no others, with the same guards, conditions and registers. Since each operator waits
+in a separate place, every partial match in the common places or in the branch is a partial match of
+the query, and the rest of the template does not affect it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spaseq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """The parts of a query among those of the automaton that evaluates it."""
+    """The positions of a query's parts in the automaton that evaluates it."""
 
     places: Sequence[int]
     """Per place of the query."""
@@ -52,7 +52,7 @@ def ends(template: CompiledQuery, branches: Sequence[Sequence[int]]) -> list[int
 
 
 def traits(query: CompiledQuery) -> Hashable:
-    """What must be equal in queries that share their first steps, besides these.
+    """What must be equal in queries that share their first steps, apart from these steps.
 
     It decides how an automaton is run as a whole, and the roles of variables in iterations.
     """
@@ -67,7 +67,7 @@ def traits(query: CompiledQuery) -> Hashable:
 
 
 def waiting(query: CompiledQuery) -> list[Hashable]:
-    """Per step of a query's sequence: the plan of the step, and what waits in front of it."""
+    """Per step of a query's sequence: the plan of the step, and what is awaited before it."""
     plan, automaton = query.plan, query.automaton
     found: list[Hashable] = []
     first = 0
@@ -101,14 +101,14 @@ def names_unbound(plan: QueryPlan) -> bool:
 
 
 def repeats_searched(query: CompiledQuery) -> bool:
-    """Whether a graph pattern stands at several steps, and its rows are kept for a search."""
+    """Whether a graph pattern occurs at several steps and its rows are stored for a search."""
     taken = Counter(occurrence.gpm for occurrence in query.plan.occurrences)
     repeated = [gpm for gpm, count in taken.items() if count > 1]
     return bool(repeated) and any(searching(query).kept[gpm] is not None for gpm in repeated)
 
 
 def searching(query: CompiledQuery) -> SearchTables:
-    """How the members of groups are stored, and whose rows are; no match waits for its window."""
+    """How group members are stored, and whose rows are stored; no match waits for its window."""
     return conjunction_tables.tables(query.plan, query.automaton, ())
 
 
@@ -140,7 +140,7 @@ class Branches:
             self._targets.append(positions)
 
     def embedding(self, query: CompiledQuery, branch: Sequence[int]) -> Embedding | None:
-        """Where a query lies in the template; None if the template is not the query there.
+        """The position of a query in the template; None if its branch differs from the query.
 
         Args:
             query: The query.
@@ -163,7 +163,7 @@ class Branches:
         return frozenset(place for place in waiting if self._awaited[place] <= own)
 
     def links(self, atom: int, places: frozenset[int]) -> list[Link]:
-        """The links of an atom that lead to some places, or to a place outside of all."""
+        """The links of an atom that lead to some places, or out of the automaton."""
         targets = self._targets[atom]
         if len(targets) > len(places):
             leading = [n for p in (*places, ACCEPT, DONE) for n in targets.get(p, ())]
@@ -173,7 +173,7 @@ class Branches:
         return [links[position] for position in sorted(leading)]
 
     def _gpms(self, plan: QueryPlan, branch: Sequence[int]) -> list[int] | None:
-        """Per GPM of the query, one of the template that is equal but for its name."""
+        """Per GPM of the query: one of the template that differs in its name only."""
         whole, found = self.template.plan, dict[int, int]()
         for occurrence, number in zip(plan.occurrences, branch, strict=True):
             other = whole.occurrences[number]
@@ -216,7 +216,7 @@ class _Comparison:
         return Embedding(places, self._branch, self._gpms)
 
     def _are_paired(self, places: Sequence[int], others: Sequence[int]) -> bool:
-        """Whether places of the query are those of the template, with all that follows them."""
+        """Whether places of the query equal those of the template, with all that follows them."""
         return len(places) == len(others) and all(map(self._is_place, places, others))
 
     def _is_place(self, number: int, other: int) -> bool:

@@ -1,13 +1,13 @@
-"""Changes of the queries of a run between two events: some are added, replaced or removed.
+"""Changes to the queries of a run between two events: adding, replacing and removing them.
 
-A change that does not fit raises an error and leaves the run as it was. All other queries keep
+A change that does not fit raises an error and leaves the run unchanged. All other queries keep
 their automata: the change adds patterns, predicates and constants to the matchers in place, and
-builds the dispatch of the compiled loop again. A constant that becomes permanent gets another
-number, so queries with that constant in their state are rebuilt from it. All queries are rebuilt
-where the matchers must be new: under entailment, for the first variable as a predicate, and where
-windows count events and a window of another kind is added.
+rebuilds the dispatch of the compiled loop. A constant that becomes permanent gets another number,
+so queries with that constant in their state are rebuilt from their state. All queries are rebuilt
+if new matchers are needed: under entailment, when a predicate is a variable for the first time, and
+when a window of another kind is added to windows that count events.
 
-Cost: linear in the queries, a few microseconds for each, plus the compiling of those that are new.
+Cost: linear in the queries, a few microseconds for each, plus the compilation of new queries.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from spaseq.plan.logical import QueryPlan
 from spaseq.records import dataclass
 
 StatePolicy: TypeAlias = Literal["keep", "drain", "fresh"]
-"""What becomes of the partial matches of a query that is replaced."""
+"""What happens to the partial matches of a query that is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Entry:
 
     source: ast.Query
     name: str
-    """The one it was compiled with, which `REGISTER QUERY` overrides."""
+    """The name that it was compiled with, which `REGISTER QUERY` overrides."""
     unbound: ast.Query
     """Before variables were bound."""
     compiled: CompiledQuery
     run: QueryRun | None
-    """Its state; None if it begins now."""
+    """Its state; None if the query begins now."""
     kept: QueryRun | Part | None = None
     """The query whose state it continues, if it begins now."""
     drains: bool = False
@@ -55,7 +55,7 @@ class Entry:
 def entries_of(run: Evaluation) -> list[Entry]:
     """The queries of a run, in the order of its program.
 
-    The queries of templates begin on their own, with their part of the state.
+    Queries of templates begin separately, with their part of the state.
     """
     program = run.public
     runs: dict[int, tuple[CompiledQuery, QueryRun | Part]] = {}
@@ -97,7 +97,7 @@ def _named(program: CompiledQueries) -> list[tuple[ast.Query, str]]:
 
 
 def draining_name(shown: str, taken: Collection[str]) -> str:
-    """A name for a query that drains, beside queries with some names."""
+    """A name for a query that drains, different from some names."""
     names = (f"{shown} (draining{'' if n == 1 else f' {n}'})" for n in count(1))
     return next(name for name in names if name not in taken)
 
@@ -113,7 +113,7 @@ def unregistered(source: ast.Query) -> ast.Query:
 def added(
     run: Evaluation, name: str, program: CompiledQueries, unbound: ast.Query, new_streams: bool
 ) -> Change:
-    """The run with another query behind the others.
+    """The run with another query after the others.
 
     Raises:
         ArgumentError: if the name is empty.
@@ -140,10 +140,10 @@ def replaced(
     new_streams: bool,
     instead: str = 'state="fresh" drops it',
 ) -> Change:
-    """The run with other queries under some names, in the place of the ones before.
+    """The run with other queries under some names, in place of the former ones.
 
     Args:
-        instead: What a caller can do where a new query cannot continue the state of the old one.
+        instead: For messages: what the caller can do if a new query cannot continue the old state.
 
     Raises:
         ChangeError: if there is no query of a name, if a new query does not fit the run, or if it
@@ -173,8 +173,8 @@ def removed(run: Evaluation, name: str, drain: bool = False) -> Change:
     """The run without a query; with `drain`, the query remains until its partial matches end.
 
     Raises:
-        ChangeError: if there is no such query or one that reads what it registers; and, unless it
-            drains, no other one.
+        ChangeError: if there is no such query, if another query reads the stream that it registers,
+            or if it is the only query and does not drain.
     """
     change = Change(run, entries_of(run))
     entry = change.entries.pop(change.place(name))
@@ -187,7 +187,7 @@ def removed(run: Evaluation, name: str, drain: bool = False) -> Change:
 
 
 def apart(run: Evaluation) -> Change:
-    """The run with an automaton of its own for each query of a template."""
+    """The run with a separate automaton for each query of a template."""
     return Change(run, entries_of(run))
 
 
@@ -200,9 +200,9 @@ class Change:
     def __init__(self, run: Evaluation, entries: list[Entry]):
         self._run = run
         self.public: CompiledQueries | None = None
-        """The queries as they were written, if templates stay; the last one is new then."""
+        """The queries as they were written, if templates remain; the last one is then new."""
         self._patterns: dict[int, Pattern] = {}
-        """The patterns of new queries that no query before had, by number."""
+        """The patterns of new queries that no earlier query had, by number."""
         self._new_tasks: dict[Pattern, int] = {}
         """The numbers of those of GPMs, by their canonical forms."""
         self._total = len(run.program.patterns)
@@ -211,7 +211,7 @@ class Change:
         self.entries = [entry if entry.run is not None else self._part(entry) for entry in entries]
 
     def place(self, name: str) -> int:
-        """The place of a query among the entries."""
+        """The index of a query among the entries."""
         for place, entry in enumerate(self.entries):
             if entry.compiled.plan.name == name:
                 return place
@@ -291,12 +291,12 @@ class Change:
     def _number(self, pattern: Pattern, *, shared: bool, new: bool) -> int:
         """The number of a pattern in the run; an equal one of the run is shared.
 
-        Patterns of queries that read registered streams are matched in another way, so they are
-        always `new`.
+        Patterns of queries that read registered streams are matched differently, so they are always
+        `new`.
         """
         if shared:
             known = None if new else self._run.shared_patterns().find(pattern)
-            if known is None or known in self._patterns:  # its number belongs to a new pattern
+            if known is None or known in self._patterns:  # the number belongs to a new pattern
                 known = self._new_tasks.get(canonical(pattern))
             if known is not None:
                 if known in self._free:
@@ -352,7 +352,7 @@ class Change:
         self._check_order(plans)
 
     def _check_order(self, plans: Sequence[QueryPlan]) -> None:
-        """Writers of streams come before their readers, as in a program that is compiled anew."""
+        """Put writers of streams before their readers, as in a newly compiled program."""
         expected = [plan.name for plan in in_order(e.compiled.plan for e in self._by_text())]
         if expected != [plan.name for plan in plans]:
             raise ChangeError(
@@ -398,7 +398,7 @@ class Change:
             elif query in renamed:
                 query = renamed[query]
             elif query.plan.name != entry.compiled.plan.name and query not in found:
-                # The first of the equal queries that share it, whose name it has, is removed.
+                # The shared state has the name of the first of the equal queries, which is removed.
                 query = renamed[query] = begin(entry.compiled, query)
             found.append(query)
         return found
@@ -431,7 +431,7 @@ def _used(entries: Iterable[Entry]) -> set[int]:
 
 
 class _Bindable(Protocol):
-    """The part of `Program` that compiles a query with other values of its variables."""
+    """The part of `Program` that compiles a query with other values for its variables."""
 
     def bind(self, values: Mapping[str, object]) -> CompiledQueries: ...
 
@@ -439,9 +439,9 @@ class _Bindable(Protocol):
 def bound_program(
     evaluation: Evaluation, program: CompiledQueries
 ) -> tuple[CompiledQueries, ast.Query]:
-    """A program of one query with the variables bound that are bound in the run.
+    """A program of one query in which the run's bound variables are replaced by their values.
 
-    Also returns the source before.
+    Also returns the source without this replacement.
 
     Raises:
         ArgumentError: for anything but a program.
@@ -457,7 +457,7 @@ def bound_program(
 
 
 def forget_unused(run: Evaluation) -> None:
-    """Forget the values of bound variables that no query has any more."""
+    """Forget the values of bound variables that no query has any longer."""
     if run.bound:
         used = variables_of(run.unbound)
         run.bound = {name: term for name, term in run.bound.items() if name in used}

@@ -64,7 +64,7 @@ _OF_QUERY = (
 _MAX_DIGESTS = 1024
 _DIGESTS: dict[int, tuple[ast.Query, str]] = {}
 """The digests of queries by their identity, which an entry keeps alive. A lookup by value would
-hash the tree of the query, for a third of the cost of its digest.
+hash the tree of the query, which costs a third of the digest.
 """
 
 
@@ -107,9 +107,9 @@ def save(run: Evaluation) -> bytes:
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """No cyclic garbage collection meanwhile: it would visit all of the many new objects.
+    """Suspend cyclic garbage collection, which would visit each of the many new objects.
 
-    That takes a third of the time of saving and of loading, and of starting many queries.
+    It would take a third of the time of saving, of loading, and of starting many queries.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -156,7 +156,7 @@ def _order(run: Evaluation) -> list[int]:
 
 
 def _of_streams(run: Evaluation, counts: Mapping[str, int]) -> dict[str, int]:
-    """The counts of the streams that queries read; a run may have had others."""
+    """The counts of the streams that queries read; the run may have had other streams."""
     return {iri: counts[iri] for iri in run.program.streams if iri in counts}
 
 
@@ -225,7 +225,7 @@ class SavedState:
         return self._program == fingerprints(program)
 
     def difference(self, program: CompiledQueries) -> str:
-        """A text on how the saved queries differ from the ones of a program."""
+        """A text that says how the saved queries differ from those of a program."""
         saved, given = dict(self._program), dict(fingerprints(program))
         missing = [name for name in saved if name not in given]
         added = [name for name in given if name not in saved]
@@ -267,7 +267,7 @@ class SavedState:
     def apart(self, program: CompiledQueries) -> set[int]:
         """The numbers of queries whose state differs from the state of an earlier equal query.
 
-        That is so if a query was added to the run after the other one.
+        The states differ if one of the queries was added to the run after the other.
         """
         parts = self._data["queries"]
         if type(parts) is not list or len(parts) != len(program.queries):
@@ -278,7 +278,7 @@ class SavedState:
         """Restore the state into a fresh run of the same program.
 
         Raises:
-            StateError: if no such run can have saved the state; the fresh run is unusable then.
+            StateError: if no such run can have saved the state; the fresh run is then unusable.
         """
         try:
             with without_collection():

@@ -1,6 +1,6 @@
 """Compaction of runs without a window: frees the memory of partial matches that have ended.
 
-With a window the core frees a part of the stream when the window has passed it; without a window
+With a window, the core frees a part of the stream when the window has passed it. Without a window
 it never does. When the steps and terms of such a run have doubled since the last compaction, the
 run saves its live state and restores it into fresh structures.
 

@@ -1,7 +1,7 @@
 """Compiled queries as frozen data: plans, automata and shared tasks.
 
-The functions at the end say what the compiled core does for a query besides matching: select among
-the matches of an instant, and count events.
+The functions at the end determine what the compiled core does for a query besides matching:
+selecting among the matches of an instant, and counting events.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CompiledQueries:
 
     @property
     def plain(self) -> tuple[CompiledQueries, Sequence[int]]:
-        """The program with its patterns in the order of use, and the number of each before.
+        """The program with its patterns in the order of use, and the former number of each.
 
         The program of a run whose queries have changed has patterns that no query uses.
         """
@@ -111,7 +111,7 @@ class CompiledQueries:
 
 
 def shown_name(source: ast.Query, name: str) -> str:
-    """The name of a query: the one that `REGISTER QUERY` gives it, or that it is compiled with."""
+    """The name of a query, from `REGISTER QUERY` or from its compilation."""
     register = source.register
     return register.name if register is not None and register.kind == "QUERY" else name
 
@@ -138,7 +138,7 @@ def in_order(plans: Iterable[QueryPlan]) -> list[QueryPlan]:
 
 
 def in_short(program: CompiledQueries) -> str:
-    """The names of the queries and the streams in one line; of many, the first ones."""
+    """The names of the queries and the streams in one line; if there are many, the first ones."""
     names = [query.plan.name for query in program.queries]
     queries = "query" if len(names) == 1 else f"{len(names)} queries"
     return f"{queries} {_first(map(repr, names))} over {_first(program.streams)}"
@@ -153,11 +153,11 @@ def shared_selection(query: CompiledQuery) -> str:
     """The rule by which the core selects matches of an instant without listing them.
 
     Returns:
-        A mode of EMIT, `LIMIT`, or an empty string if the core must list all matches. It must
-        list them if a match may occur again when its window closes, if DISTINCT or a deferred
-        STRICT may drop matches that LIMIT would retain, if matches dropped by LIMIT end partial
-        matches of their partitions, if SKIP TO drops those of some starts, for steps of several
-        events, and for deadlines.
+        A mode of EMIT, `LIMIT`, or an empty string if the core must list all matches. It must list
+        them if a match may occur again when its window closes, if DISTINCT or a deferred STRICT may
+        drop matches that LIMIT would retain, if matches dropped by LIMIT end partial matches of
+        their partitions, if SKIP TO drops the matches of some starts, or if the query has steps of
+        several events or deadlines.
     """
     plan = query.plan
     combined = any(atom.kind != "single" for atom in query.automaton.atoms)

@@ -1,9 +1,9 @@
-"""Whether the state of a query can continue under another query: `keep`, of runs and saved states.
+"""Whether the state of a query can continue under another query, for `keep`.
 
 The partial matches of a query are groups in places, with registers and rows. They fit another query
 whose automaton, registers and rows are the same. Filters may differ in their constants, and graph
-patterns in what they match: partial matches stay as they were found, and later events are matched
-by the new query.
+patterns in what they match. Existing partial matches stay as they are, and the new query matches
+later events.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spaseq.plan.logical import Condition, GpmPlan, Occurrence, Output, QueryPla
 
 
 def difference(before: CompiledQuery, after: CompiledQuery) -> str:
-    """What keeps the state of a query from continuing under another one; empty if nothing does."""
+    """Why the state of a query cannot continue under another one; empty if it can."""
     return next(_differences(before, after), "")
 
 
@@ -43,7 +43,7 @@ def _differences(before: CompiledQuery, after: CompiledQuery) -> Iterator[str]:
 
 
 def _other_clauses(before: QueryPlan, after: QueryPlan) -> Iterator[str]:
-    """The clauses by which the state of one query means something else under another one."""
+    """The clauses that give the state of one query another meaning under the other query."""
     for part, clause in _CLAUSES:
         if getattr(before, part) != getattr(after, part):
             yield clause
@@ -103,7 +103,7 @@ def _shown(output: Output) -> tuple[object, ...]:
 
 
 def saved_difference(before: CompiledQuery, after: CompiledQuery) -> str:
-    """As `difference`, for a saved state, which is adopted whole, with what DISTINCT remembers."""
+    """Like `difference`, for a saved state, including the solutions that DISTINCT remembers."""
     old, new = before.plan.output, after.plan.output
     if old.form != new.form:
         return "the form of its results differs"
@@ -113,5 +113,5 @@ def saved_difference(before: CompiledQuery, after: CompiledQuery) -> str:
 
 
 def same_solutions(before: QueryPlan, after: QueryPlan) -> bool:
-    """Whether solutions that DISTINCT remembers mean the same."""
+    """Whether the solutions that DISTINCT remembers have the same meaning."""
     return _shown(before.output) == _shown(after.output)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spaseq.engine.native.query_run import NativeRun
 
 _REMEMBERED = 4096
-"""Values whose place among the thresholds is remembered."""
+"""The number of values whose position among the thresholds is cached."""
 
 
 class Reader:
@@ -44,7 +44,7 @@ class Reader:
         return self._query.native.reader(self._name, self._columns)
 
     def maker(self, make: Make) -> MatchMaker | None:
-        """What writes the matches, also after the automaton has been rebuilt."""
+        """The maker that writes the matches, even after the automaton has been rebuilt."""
         native = self._query.native
         if self._native is not native:
             self._native, self._maker = native, make(native, self._name, self._columns)
@@ -56,7 +56,7 @@ class Reached(dict[tuple[Term, ...], int]):
 
     Args:
         thresholds: The thresholds of the queries.
-        variables: The variables of these, in the order of the terms.
+        variables: The variables of the thresholds, in the order of the terms.
     """
 
     def __init__(self, thresholds: Sequence[Threshold], variables: Sequence[str]):
@@ -78,7 +78,7 @@ class Division:
         template: The template.
         public: The program that has its queries.
         query: Its state.
-        embeddings: Where its queries lie in it, if it branches.
+        embeddings: The positions of its queries in it, if it branches.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Division:
         return divided(matches, self._readers, self.matched, as_picks, by_edge)
 
     def written(self, matches: Matches) -> list[tuple[int, MatchMaker | None, list[Any]]]:
-        """(number of a query, what writes its matches, which these are), by number."""
+        """(number of a query, the maker that writes its matches, the matches), by number."""
         assert self._make is not None
         return [
             (number, self._of[number].maker(self._make), picks)
@@ -166,5 +166,5 @@ class Division:
 
 
 def _text(number: int) -> bytes:
-    """A number as matches have it."""
+    """A number as it occurs in matches."""
     return f'"{number}"^^<http://www.w3.org/2001/XMLSchema#integer>'.encode()

@@ -53,11 +53,11 @@ class Entailment:
         self._read: Uses = None
 
     def read_with(self, used: Uses) -> None:
-        """Note that readers drop all triples outside of these uses."""
+        """Record that readers drop all triples outside of these uses."""
         self._is_read, self._read = True, used
 
     def read_as(self, before: Entailment) -> None:
-        """Note what the readers of a run with other queries drop."""
+        """Record what the readers of a run with other queries drop."""
         self._is_read, self._read = before._is_read, before._read
 
     def closures(self, kb: Kb) -> Mapping[Seen, Closure]:

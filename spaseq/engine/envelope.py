@@ -30,7 +30,7 @@ _HEAD, _TAIL = len(MAGIC) + 2, _SIZE + _DIGEST
 def seal(data: Any) -> bytes:
     """A blob with JSON-able data."""
     written = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-    # Names of files may have surrogates.
+    # Names of files may contain surrogates.
     text = written.encode("utf-8", "surrogatepass")
     body = zlib.compress(text, _LEVEL)
     if len(text) > MAX_EXPANSION * len(body):

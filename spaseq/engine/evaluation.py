@@ -1,8 +1,8 @@
 """`Evaluation`: compiled queries with their state, and the effect of one event on them.
 
 An event closes all earlier timestamps, windows included. A query that reads a registered stream
-processes a timestamp when it closes, because only then all events that the writer registers at it
-are known.
+processes a timestamp when it closes, because only then are all events known that the writer
+registers at that timestamp.
 
 The caller (`spaseq.runs`) admits events in order, and treats an error of `process` or
 `close_before` as the failure of the run.
@@ -60,7 +60,7 @@ class Evaluation:
         limits: The limits of groups, steps and memory.
         prune: Whether readers drop the triples that no query can use.
         apart: The numbers of queries that share no state with an equal one.
-        shared: The program as the run evaluates it, if that is another one.
+        shared: The program as the run evaluates it, if that differs from `program`.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Evaluation:
             number if number in apart else original
             for number, original in enumerate(originals(program))
         ]
-        """Per query: the number of the first query that equals it but for its name."""
+        """Per query: the number of the first query that is equal apart from its name."""
         self.queries: list[QueryRun] = []
         """The state of each query; equal queries share one."""
         for number, query in enumerate(program.queries):
@@ -127,14 +127,14 @@ class Evaluation:
         self.drains: tuple[QueryRun, ...] = ()
         """The queries that begin no further partial matches."""
         self._looked_at: int | None = None
-        """The time at which they were looked at."""
+        """The time at which these queries were last checked."""
         self._multi: MultiRun | None = None
         self._keys = KeyChoice(self.rows.matchers.dictionary)
         self._is_shared: bool | None = None
         self.formatting: Formatting | None = None
-        """How a sink has the matches written, if it does so without objects."""
+        """How the matches are written, if a sink has them written without objects."""
         self._last: dict[int, list[Match]] = {}
-        """Per query with equal ones: the matches that it had last."""
+        """Per query that others equal: its last matches."""
         self.failing: int | None = None
         """The number of the query in which an error has stopped the run."""
         self.skipped = 0
@@ -169,18 +169,18 @@ class Evaluation:
 
     @property
     def public(self) -> CompiledQueries:
-        """The queries as they were written; `program` has them as they are evaluated."""
+        """The queries as they were written; `program` holds them as they are evaluated."""
         return self.shared.public
 
     def matched(self, number: int) -> int:
-        """The number of matches so far of a query of `public`."""
+        """The number of matches of a query of `public` so far."""
         executed = self.shared.executors[number]
         division = self.divisions.get(executed)
         return self.queries[executed].matched if division is None else division.matched[number]
 
     @property
     def waiting(self) -> bool:
-        """Whether a query has queued events that are not matched yet."""
+        """Whether a query has queued events that are not yet matched."""
         if self._multi is not None and self._multi.driver.loaded:
             return self._multi.driver.holding
         return any(query.behind for query in self.queries)
@@ -204,7 +204,8 @@ class Evaluation:
         self.drains = tuple([query for query in self.distinct if query.drains])
 
     def drained(self) -> list[str]:
-        """The names of the queries that have drained since the last call; one query remains."""
+        """The names of the queries that have drained since the last call, without the last
+        query."""
         closed = self.clock.closed
         if not self.drains or closed is None or closed == self._looked_at or self.clock.finished:
             return []
@@ -241,7 +242,7 @@ class Evaluation:
         """Have makers write the matches to a block, before the first event.
 
         Matches that come one by one from Python, and those of queries without a maker, remain
-        objects. They come in their order, so that a sink can write both.
+        objects. All matches come in order, so that a sink can write both kinds.
 
         Returns:
             False if no query has a maker; nothing changes then.
@@ -264,7 +265,7 @@ class Evaluation:
         return self.formatting is not None
 
     def _in_order(self) -> AbstractContextManager[None]:
-        """Matches of several queries are listed within."""
+        """A context in which the matches of several queries are listed."""
         if self.formatting is None:
             return nullcontext()
         return self.formatting.in_order()
@@ -274,7 +275,7 @@ class Evaluation:
     def multi(self) -> MultiRun | None:
         """The compiled loop; None if it cannot process the next event.
 
-        It cannot while events wait for other streams. One query over one stream has its own loop.
+        It cannot do so while events wait for other streams. One query over one stream has its own loop.
         """
         if self._multi is None:
             if self._is_shared is None:
@@ -322,7 +323,7 @@ class Evaluation:
             self._multi.unload()
 
     def _discard_loop(self) -> None:
-        """As `_leave_loop`, before the automata are replaced."""
+        """Like `_leave_loop`, before the automata are replaced."""
         self._leave_loop()
         self._multi = None
 
@@ -357,7 +358,7 @@ class Evaluation:
         """Change the queries between two events.
 
         Args:
-            program: The program afterwards. Patterns have the numbers that they had.
+            program: The program afterwards. Its patterns keep their numbers.
             unbound: Its sources before variables were bound.
             new: The patterns that the run does not have, by number.
             queries: Lists the states of the queries. Its argument begins one, which may continue
@@ -631,7 +632,7 @@ class Evaluation:
         found: list[Match],
         process: Callable[[list[Match]], None],
     ) -> None:
-        """Add the matches that `process` lists to `found`, or those of an equal query before."""
+        """Add the matches that `process` lists to `found`, or those of an equal earlier query."""
         original = self.originals[number]
         if original < number:
             name = self.program.queries[number].plan.shown
@@ -657,7 +658,7 @@ class Evaluation:
             found += matches
 
     def _give_parts(self, found: list[Match]) -> None:
-        """Add the matches that the queries have had, in the order of all queries."""
+        """Add the matches of the parts of templates, in the order of all queries."""
         for _, some in sorted(self._parts, key=itemgetter(0)):
             found += some
         self._parts.clear()

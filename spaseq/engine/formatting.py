@@ -2,10 +2,10 @@
 
 A sink gives a run a block and a function that makes a maker for a query
 (`Evaluation.format_with`). A query whose matches the core does not make one by one has no such
-maker, and its matches remain objects. Matches must be written in their order. The compiled loop
-makes them in that order, so queries of both kinds can be mixed. Code in Python lists the matches of
-an event before they are written: `in_order` lets the makers make objects there, if there are
-matches of both kinds.
+maker, and its matches remain objects. Matches must be written in order. The compiled loop makes
+them in order, so queries of both kinds can be mixed. Python code lists the matches of an event
+before they are written, so `in_order` lets the makers make objects there if there are matches of
+both kinds.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Block(Protocol):
     """What makers write to."""
 
     makes_objects: bool
-    """Whether they make objects at present."""
+    """Whether the makers currently make objects."""
 
 
 class Make(Protocol):
     """Makes the maker of a query's matches under a name; None if these must be objects.
 
-    With `columns`, the query selects these of the columns of its automaton.
+    With `columns`, the query selects only these columns of its automaton.
     """
 
     def __call__(
@@ -44,7 +44,7 @@ class Formatting:
     Args:
         block: What the makers write to.
         make: Makes the maker of a query.
-        mixed: Whether some matches of the run are objects, as those of some query, or of queries
+        mixed: Whether some matches of the run are objects: those of some queries, or of queries
             that equal another one.
     """
 
@@ -55,7 +55,7 @@ class Formatting:
 
     @contextmanager
     def in_order(self) -> Iterator[None]:
-        """Matches that are made within are listed before they are written."""
+        """A context in which matches are listed before they are written."""
         if not self.mixed:
             yield
             return

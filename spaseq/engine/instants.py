@@ -137,7 +137,7 @@ class QueryRun:
         """Whether the end of all input closes windows."""
         self._marked_count = 0
         self._empty_at: int | None = None
-        """When a query that drains was found without a group."""
+        """The time at which a draining query was found without a group."""
         self.shed_before = 0
         """The number of groups that a limit dropped before the run was resumed."""
         self._make: Make | None = None
@@ -301,7 +301,7 @@ class QueryRun:
         add_counters(self.native, before)
 
     def begin_at(self, clock: StreamClock) -> None:
-        """Begin between two events of a run: later ones are the first that the query sees.
+        """Begin between two events of a run; the query sees only later events.
 
         Ordinals of the open timestamp count its earlier events.
         """
@@ -358,10 +358,10 @@ class QueryRun:
         return self.native.last_start is not None
 
     def drain(self, clock: StreamClock) -> None:
-        """Begin no further partial matches; those that there are continue.
+        """Begin no further partial matches; the existing ones continue.
 
-        An event of another stream that comes later at the instant of the last event counts as one
-        before.
+        An event of another stream that comes later at the instant of the last event counts as an
+        earlier event.
         """
         # Each queued ordinal becomes an instant.
         instant = self.native.core.window.now + len(self.queued)
@@ -461,7 +461,7 @@ class QueryRun:
         return reader
 
     def group_in_python(self, without: int = 0) -> None:
-        """Have Python read the results and keep the groups, without the newest results."""
+        """Let Python read the results and keep the groups, without the newest results."""
         assert self.output.groups is not None
         self.output.groups.leave_core(without)
         self._reader = None
@@ -484,7 +484,7 @@ class QueryRun:
         return matches
 
     def _set_deadline(self) -> None:
-        """Make the core stop where the present window of groups ends."""
+        """Make the core stop at the end of the current window of groups."""
         groups = self.output.groups
         if groups is not None:
             self.native.step.tumbles = groups.tumbling
@@ -502,7 +502,8 @@ class QueryRun:
         found += matches
 
     def _marked(self, matches: list[Match], passed: int) -> list[Match]:
-        """The matches, marked if the end of input, and no event from `passed` on, closed them."""
+        """The matches, marked if the end of input closed them, and not an event from `passed`
+        on."""
         if not self.ending and all(last >= passed for last in self.ended.values()):
             return matches
         self._marked_count += len(matches)
@@ -587,7 +588,7 @@ class QueryRun:
         return self.exceeded(error) if isinstance(error, LimitReached) else error
 
     def advance_to(self, batch: EventBatch, after: int) -> Timestamp:
-        """Advance over the events of a batch before `after`; returns the present time."""
+        """Advance over the events of a batch before `after`; returns the current time."""
         self.time = batch.time(after - 1)
         self.domain = self.time.domain
         self.ordinal = self.delivered[batch.stream] = batch.ordinal(after - 1) + 1

@@ -2,8 +2,8 @@
 
 Consider a step whose pattern is joined by key to a remote graph and shares the key's variables
 with earlier steps. An event can take the step only with values that a partial match holds in its
-registers. These values fill up the next request that is sent anyway (`spaseq.kb.relation`). The
-number of requests does not grow, and events with the same values find the answers in the cache.
+registers. These values are added to the next request that is sent anyway (`spaseq.kb.relation`).
+The number of requests does not grow, and events with the same values find the answers in the cache.
 
 Invariant: prefetching does not change matches; a value that is not prefetched is requested when an
 event needs it. Cost of a request: one step per group that is new since the last request, for at

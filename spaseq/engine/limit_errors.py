@@ -88,7 +88,7 @@ def exceeded(
     waiting: tuple[Held, int],
     time: Timestamp | None,
 ) -> LimitExceeded:
-    """What to raise; `waiting` are the groups, and the number of matches that wait to the end."""
+    """The error to raise; `waiting` are the groups, and the number of waiting matches."""
     at = "" if time is None else f" at {json_value(time)}"
     place = reached.place
     if reached.kind in ("pattern", "memory"):

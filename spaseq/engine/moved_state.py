@@ -1,10 +1,10 @@
 """Saved state of other queries → saved state of a program.
 
 Queries that are kept continue the partial matches found so far as if their new versions had found
-them; `spaseq.engine.continuing` says where these fit. Queries that drain continue them, too, and
-begin no others. Other queries begin at the time of the run.
+them; `spaseq.engine.continuing` decides whether they fit. Queries that drain also continue them,
+but begin no others. All other queries begin at the time of the run.
 
-The result is data like the argument, so resuming it validates it as any saved state.
+The result is data like the argument, so resuming from it validates it like any saved state.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Groups of results in the compiled core, and the results that the core itself gives them.
+"""Groups of results in the compiled core, and the results that the core itself adds to them.
 
-The core (`spaseq.engine.native._result_groups`) keeps the groups of every query, until a sum meets
-a number that it cannot hold. It tests the conditions of HAVING that compare an aggregate with a
-number, so that results whose group has no solution make no Python objects.
+The core (`spaseq.engine.native._result_groups`) keeps the groups of every query until a sum meets a
+number that it cannot hold. It tests the conditions of HAVING that compare an aggregate with a
+number, so that results whose group has no solution do not become Python objects.
 
 If results are independent of each other, and keys and arguments are variables or have a native
 form, the core also reads the results (`spaseq.engine.native._group_results`). Otherwise the output
-stage makes each result, for the reason that `read_in_python` gives.
+stage makes each result; `read_in_python` gives the reason.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BESTS = frozenset(("MIN", "MAX"))
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the core measures for the aggregates of a query, and where it puts it."""
+    """The quantities that the core measures for the aggregates of a query, and their positions."""
 
     aggregates: Sequence[ResultAggregate]
     arguments: int
@@ -65,7 +65,7 @@ class Measured:
         return [each for each in self.aggregates if each.function == "SAMPLE"]
 
     def place(self, aggregate: ResultAggregate) -> int | None:
-        """The index among the totals, or among the values of MIN, MAX and SAMPLE; else None."""
+        """The index among the totals or among the values of MIN, MAX and SAMPLE; otherwise None."""
         if aggregate.function in _BESTS:
             return self.bests.index(aggregate)
         if aggregate.function == "SAMPLE":
@@ -179,7 +179,7 @@ def _keys(plan: QueryPlan) -> set[str]:
 
 
 def result_reader(native: NativeRun, query: CompiledQuery, groups: NativeGroups) -> ResultReader:
-    """The reader of the results of a query that Python need not read."""
+    """The reader in the core of a query's results."""
     plan = query.plan
     grouping = plan.output.grouping
     assert grouping is not None
@@ -213,10 +213,10 @@ def _value(condition: Condition, slots: dict[str, int]) -> int | ExpressionCode:
 
 
 def match_columns(query: CompiledQuery) -> GroupColumns | None:
-    """The columns of the matches that the core makes of all solutions; None if Python makes them.
+    """The columns of the matches if the core makes them for all solutions; None if Python does.
 
-    It does if a HAVING, DISTINCT or LIMIT drops solutions, if a column is computed or a
-    GROUP_CONCAT, and for tumbling groups.
+    Python makes them if a HAVING, DISTINCT or LIMIT drops solutions, if a column is computed or is
+    a GROUP_CONCAT, and for tumbling groups.
     """
     plan = query.plan
     output, grouping = plan.output, plan.output.grouping

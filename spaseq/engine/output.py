@@ -1,9 +1,9 @@
 """Paths of the automaton → results: solutions, EMIT, DISTINCT, LIMIT, CONSTRUCT.
 
-One batch holds all matches of one instant, or of one closing time. Results of a batch are
-ordered by the instants of their events in the order of the provenance, then by the streams of these
-events, then by all variables of positive GPMs as `ORDER BY` compares them. The stage sorts a batch
-if the order has an effect: under LIMIT, DISTINCT, and in registered streams.
+One batch holds all matches of one instant, or of one closing time. Results of a batch are ordered
+by the instants of their events in provenance order, then by the streams of these events, then by
+all variables of positive GPMs, compared as `ORDER BY` compares them. The stage sorts a batch only
+if the order has an effect: under LIMIT, under DISTINCT, and in registered streams.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ S = TypeVar("S", _Result, GroupSolution[Witnesses])
 
 
 def computed_columns(output: Output) -> Sequence[Projected]:
-    """What a match computes: its columns; in a grouped query the keys, then the arguments."""
+    """The expressions of a match: its columns, or when grouped, the keys, then the arguments."""
     if output.grouping is None:
         return output.columns
     arguments = [Projected(f"argument {n}", a) for n, a in enumerate(output.grouping.arguments)]
@@ -234,7 +234,7 @@ class OutputStage:
     # ------------------------------------------------------------------ results
 
     def _limited(self, results: list[_Result], now: int) -> list[_Result]:
-        """The results that `LIMIT` gives, of those of one instant, which are in order."""
+        """The results of one instant, given in order, that `LIMIT` retains."""
         if self.limit is None:
             return results
         return self.limit.first(results, self._values_of_per, now)
@@ -307,7 +307,7 @@ class OutputStage:
             self._purge_at = 2 * len(self.complete) + 256
         for identity, result in found.items():
             first = min(witness.event.time.micros for witness in result.witnesses)
-            # Windows of other kinds close at no time.
+            # Other kinds of windows do not close at a time.
             timed = clock.window.kind in ("span", "tumbling")
             self.complete[identity] = clock.closing(first) if timed else LAST_MOMENT
 
@@ -466,7 +466,7 @@ def _mapping(occurrence: LinkedOccurrence, witness: Witnessed) -> dict[str, Term
 def _instantiate(
     template: tuple[ast.Triple, ...], values: Mapping[str, Term | None], number: int
 ) -> tuple[Fact, ...]:
-    """The template's triples under a solution, without the ones that are no RDF triples."""
+    """The template's triples under a solution, without those that are not valid RDF triples."""
     wholes = {triple.of.label for triple in template if triple.of is not None}
     nodes = (node.label for node in ast.walk(template) if isinstance(node, ast.BlankNode))
     labels = dict.fromkeys(label for label in nodes if label not in wholes)
@@ -493,6 +493,6 @@ def _instantiate(
             if triple.of is None:
                 facts[(subject, predicate, object_)] = None
             elif depth_of(object_) < MAX_NESTED_TRIPLES:
-                # A triple term stands before the triples that it is part of.
+                # A triple term precedes the triples that contain it.
                 known[triple.of.label] = ox.Triple(subject, predicate, object_)
     return tuple(facts)

@@ -3,11 +3,11 @@
 Both automata have the same places, edges and guards. The template's has more registers, and its
 rows more columns: those of the constants and of the number of the query. Every group, and so every
 partial match, belongs to one query, whose number is one of the registers of the group. A query with
-thresholds has the partial matches whose rows reach them. A query that lies in a template that
-branches has the groups of its own places; it holds the same registers there.
+thresholds has the partial matches whose rows reach the thresholds. A query in a template that
+branches has the groups of its own places, with the same registers.
 
-Cost: linear in the state, for all queries together, and in the instants of the window for each. In
-branches, what waits in common places counts for each of their queries.
+Cost: linear in the state for all queries together, and in the instants of the window for each
+query. With branches, the groups in common places count once for each query that shares them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def corresponds(template: CompiledQuery, query: CompiledQuery, numbered: bool) -
 
 
 def _stored(query: CompiledQuery) -> tuple[object, ...]:
-    """How the members of groups are stored, and whose rows are."""
+    """How the members of groups are stored, and whose rows are stored."""
     search = searching(query)
     return [manner & DATED for manner in search.manners], [rows is None for rows in search.kept]
 
@@ -112,7 +112,7 @@ class PartStates:
         return _Extraction(self, self._whole, part).state()
 
     def _divide(self, whole: AutomatonState, part: Part) -> None:
-        """Divide what refers to nodes and rows: by the number of the query, or by where it is."""
+        """Divide the parts that refer to nodes and rows by the number of the query, or by place."""
         template = self._query.compiled
         places = template.automaton.places
         is_numbered, branches = part.number is not None, part.embedding is not None
@@ -181,11 +181,11 @@ class Part:
     compiled: CompiledQuery
     number: int | None
     place: int
-    """Its place among the queries with the number."""
+    """Its index among the queries with that number."""
     matched: int
     """The number of its matches so far."""
     embedding: Embedding | None = None
-    """Where it lies in the template, if this branches."""
+    """Its position in the template, if the template branches."""
 
     def state(self) -> AutomatonState:
         """The state of its automaton."""
@@ -193,7 +193,7 @@ class Part:
 
 
 class _Extraction:
-    """What one query has of the state of its template."""
+    """The part of a template's state that belongs to one query."""
 
     def __init__(self, parts: PartStates, whole: AutomatonState, part: Part):
         self._parts, self._whole = parts, whole
@@ -207,7 +207,7 @@ class _Extraction:
         self._gpm_of = dict(zip(gpms if lies is None else lies.gpms, gpms, strict=True))
         self._labels: dict[int, int] = {}
         self._graph: dict[int, int] = {NOTHING: NOTHING}
-        """Node or union of the template → of the query; `NOTHING` if no member is one of its."""
+        """Node or union of the template → that of the query; `NOTHING` if it has no member."""
         self._reaches: dict[int, bool] = {}
         """Label of the template → whether its row reaches the thresholds of the query."""
         self._state = AutomatonState(
@@ -271,7 +271,7 @@ class _Extraction:
         return state
 
     def _group(self, group: GroupState) -> GroupState | None:
-        """The members of a group that the query has; None if it has none."""
+        """The members of a group that belong to the query; None if there are none."""
         at, dates = self._graph, group.dates
         if at[group.members] == NOTHING:
             return None
@@ -306,7 +306,7 @@ class _Extraction:
         return [place[name] for name in own]
 
     def _copy(self, roots: Iterable[int]) -> None:
-        """Copy the nodes and unions that some are made of, in their order."""
+        """Copy some nodes and unions with all their parts, in order."""
         graph, found, todo = self._whole.graph, set(), list(roots)
         while todo:
             position = todo.pop()
@@ -327,7 +327,7 @@ class _Extraction:
             return NOTHING
         start = item.start if before == NOTHING else self._start(before)
         if start < self._whole.clock.bound <= item.start:
-            return NOTHING  # the window has passed what is left
+            return NOTHING  # the window has passed the rest
         return self._add(NodeState(self._label(item.label), before, start))
 
     def _union(self, item: UnionState) -> int:

@@ -94,7 +94,7 @@ class EventRows:
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """What `change` replaces; set it to undo a change that has failed."""
+        """The parts that `change` replaces; set them to undo a change that has failed."""
         return self._program, self._expressions, self.matchers, self._joins
 
     @parts.setter
@@ -236,7 +236,8 @@ def _horizon(queries: Sequence[CompiledQuery], counted: bool) -> int:
     kinds = ("events",) if counted else ("span", "tumbling")
     reached = (
         query.plan.window.size * windows_back(query.automaton)
-        # How many events a time holds is seen as they come; see `NativeStep._keep_terms`.
+        # The number of events per time is known only when they arrive; see
+        # `NativeStep._keep_terms`.
         + (0 if counted else max(time_back(query.plan, query.automaton), 0))
         for query in queries
         if query.plan.window.kind in kinds

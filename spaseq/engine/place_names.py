@@ -194,7 +194,7 @@ class Notation:
         return " | ".join(dict.fromkeys(map(self.bounded, self.automaton.places[number].edges)))
 
     def label(self, number: int) -> str:
-        """A place between its atoms: `A !N ; B`, `^ A` for a start."""
+        """A place with the atoms before and after it: `A !N ; B`; `^ A` for a start."""
         place = self.automaton.places[number]
         guards = self.guards(place.guards)
         after = self.waits_for(number)

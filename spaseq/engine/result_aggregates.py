@@ -1,4 +1,4 @@
-"""Aggregates over the results of a group, which come and expire in the same order.
+"""Aggregates over the results of a group, which expire in the order in which they arrive.
 
 An accumulator adds a value, removes the oldest one, and gives the value of the aggregate, each in
 constant time (amortised), except that GROUP_CONCAT copies its text.
@@ -9,8 +9,8 @@ constant time (amortised), except that GROUP_CONCAT copies its text.
 - MIN and MAX store only values that no later value precedes: a queue in order of value.
 - Under DISTINCT a value counts from its first occurrence until its last one expires.
 
-The value None is an error: SUM, AVG, MIN and MAX are unbound while the group holds one; the others
-leave it out. Source: SPARQL 1.1, section 18.5.1; docs/language.md, section 6.
+The value None is an error: SUM, AVG, MIN and MAX are unbound while the group holds one; the other
+aggregates ignore it. Source: SPARQL 1.1, section 18.5.1; docs/language.md, section 6.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
 Total: TypeAlias = tuple[int, int, Sequence[int], int, int, int]
-"""Of an argument: the unbound values, those that are no numbers; then as `ExactSum.of`."""
+"""For an argument: the unbound values, those that are not numbers, and as `ExactSum.of`."""
 
 
 def sum_of(total: Total, average: bool) -> Term | None:
@@ -155,7 +155,7 @@ class ExactSum:
 
     def __init__(self) -> None:
         self.kinds: Counter[int] = Counter()
-        """Per kind of number: how many there are."""
+        """The number of values of each kind of number."""
         self._whole = integer(0)
         """The sum of integers and decimals."""
         self._real = 0
@@ -202,7 +202,7 @@ class ExactSum:
             self._real -= _units(value.real)
 
     def value(self) -> Value:
-        """The sum, rounded once; the integer 0 without numbers."""
+        """The sum, rounded once; the integer 0 if there are no numbers."""
         if self.kinds[DOUBLE]:
             return double(self._rounded(False))
         if self.kinds[FLOAT]:
@@ -300,7 +300,7 @@ class _Sum:
 
 
 class _Best:
-    """`MIN` and `MAX`: of equal values the first."""
+    """`MIN` and `MAX`; of several equal values, the first."""
 
     def __init__(self, sign: int):
         self._sign = sign

@@ -7,9 +7,9 @@ solution, at the end of its window.
 The core keeps the groups (`spaseq.engine.native._result_groups`), and this class forms their
 solutions. If a sum meets a number that the core cannot hold, Python keeps the groups from then on:
 every aggregate adds a result when it comes and removes it when it expires, oldest first
-(`spaseq.engine.result_aggregates`), so a result costs the same however long `OVER` is. Results
-expire in the order in which they came: one queue for all groups serves, and a group without results
-is forgotten. State: the results inside `OVER`.
+(`spaseq.engine.result_aggregates`), so the cost of a result does not depend on the length of
+`OVER`. Results expire in the order in which they arrived, so one queue serves all groups. A group
+without results is forgotten. State: the results inside `OVER`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from spaseq.records import dataclass
 R = TypeVar("R")
 Key: TypeAlias = tuple[Term | None, ...]
 _Read: TypeAlias = tuple[Key, int, Timestamp, Sequence[Term | None]]
-"""Of a group: the key, the number of results, the least start, and the values of aggregates."""
+"""For a group: the key, the number of results, the least start, and the values of aggregates."""
 NEVER = 2**63 - 1
 """Later than any time, in microseconds."""
 
@@ -112,10 +112,10 @@ class ResultGroups(Generic[R]):
         self._per = [self._index[name] for name in output.per]
         self._number = 0
         self.due = NEVER
-        """The end of the present window in microseconds, if it has results; otherwise `NEVER`."""
+        """The end of the current window in microseconds, if it has results; otherwise `NEVER`."""
 
     def _next(self, name: str, expression: object) -> Evaluate:
-        """Compile an expression over the names before it, and give its value the next index."""
+        """Compile an expression over the earlier names, and give its value the next index."""
         evaluate = compile_expression(expression, dict(self._index))  # type: ignore[arg-type]
         self._index.setdefault(name, len(self._index))
         return evaluate
@@ -136,7 +136,7 @@ class ResultGroups(Generic[R]):
 
     @property
     def held(self) -> list[Grouped]:
-        """The results that have not expired, or those of the present window; oldest first."""
+        """The results that have not expired, or those of the current window; oldest first."""
         if self.native is None:
             return list(self._held)
         return [Grouped(*result) for result in self.native.results()]
@@ -149,7 +149,8 @@ class ResultGroups(Generic[R]):
         """Add the results of one instant, which are in order.
 
         Args:
-            results: The results, each with what the solution of its group shows of its newest.
+            results: The results, each with the data that its group's solution shows of the newest
+            result.
             end: The time of the instant, in microseconds.
             early: Whether they come out before the events of that time.
 
@@ -181,14 +182,14 @@ class ResultGroups(Generic[R]):
         return list(self._solutions((self._read_native(n), newest) for n, newest in groups))
 
     def leave_core(self, without: int = 0) -> None:
-        """Have Python keep the groups, without the newest results."""
+        """Let Python keep the groups, without the newest results."""
         assert self.native is not None
         held = self.held
         keys = dict.fromkeys(result.key for result in held)
         newest = dict(zip(keys, self.newest, strict=True)) if self.tumbling else {}
         self.native = None
         for earlier in held[: len(held) - without]:
-            # The solutions of sliding groups show results that come later.
+            # The solutions of sliding groups show later results.
             self._insert(earlier, cast(R, newest.get(earlier.key)))
 
     def _insert(self, result: Grouped, newest: R) -> None:
@@ -215,7 +216,7 @@ class ResultGroups(Generic[R]):
         group.added += 1
 
     def expire(self, now: int) -> None:
-        """Remove the results that sliding groups no longer hold at a time, in microseconds."""
+        """Remove the results that have left sliding groups by a time in microseconds."""
         if self.tumbling:
             return
         if self.native is not None:
@@ -240,7 +241,7 @@ class ResultGroups(Generic[R]):
     # ------------------------------------------------------------------ solutions
 
     def close(self) -> list[GroupSolution[R]]:
-        """End the present window of tumbling groups; their solutions in order."""
+        """End the current window of tumbling groups; returns their solutions in order."""
         if self.native is not None:
             numbers = list(self.native.numbers_in_order(True))
             solutions = self.solutions_of((n, self._newest_of(n)) for n in numbers)
@@ -306,7 +307,7 @@ class ResultGroups(Generic[R]):
         return self._newest[self.native.group(number)[0]] if shown is None else shown
 
     def restore(self, results: Sequence[Grouped], newest: Sequence[R], due: int) -> None:
-        """Hold results again, oldest first; `newest` as it was, for tumbling groups.
+        """Restore results, oldest first, and for tumbling groups the former `newest`.
 
         Raises:
             ValueError: if the newest results are not those of the groups.

@@ -1,9 +1,9 @@
 """`LIMIT n PER ?k EVERY d`: the first results of an instant, or of a span of time, for each value.
 
-Without `EVERY` every instant counts anew, and nothing is remembered. With it the first result given
-for a value opens a span of time `d`, in which `n` results for that value are given; the next one
-given after it opens another. Withheld results are counted and change nothing. State: a count for
-each value that opened a span less than `d` ago.
+Without `EVERY`, counting restarts at every instant, and nothing is remembered. With `EVERY`, the
+first result for a value opens a span of time `d`, in which at most `n` results for that value are
+returned; the first result after the span opens another. Withheld results are counted and have no
+other effect. State: a count for each value that opened a span less than `d` ago.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ResultLimit:
         self.withheld = before.withheld
 
     def first(self, results: Iterable[R], key: Callable[[R], Key], now: int) -> list[R]:
-        """The results that the limit gives, of those of one instant, which are in order.
+        """The results of one instant, given in order, that the limit retains.
 
         Args:
             results: The results.

@@ -1,13 +1,13 @@
 """Programs in which several queries are evaluated as one (`spaseq.plan.templates`).
 
 A `SharedProgram` has the queries of a program as a run evaluates them: one for each template, then
-all others, in the order of their first members. What the run reports is in terms of the queries of
-the program.
+all others, in the order of their first members. The run reports everything in terms of the queries
+of the program.
 
-A query is left out of templates if its results depend on each other (`DISTINCT`, `LIMIT`, `GROUP`,
-`EMIT`, `AFTER MATCH`) or are computed, if it has partitions, deadlines or conjunctions, waits for
-its window, counts events, or reads a knowledge base or registered streams. Constants come first:
-only queries that no template by constants has share their first steps.
+A query is not part of any template if its results depend on each other (`DISTINCT`, `LIMIT`,
+`GROUP`, `EMIT`, `AFTER MATCH`) or are computed, or if it has partitions, deadlines or conjunctions,
+waits for its window, counts events, or reads a knowledge base or registered streams. Templates by
+constants take precedence: only queries in none of them share their first steps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from spaseq.rules import enabled
 
 
 def originals(program: CompiledQueries) -> list[int]:
-    """Per query: the number of the first query that equals it but for its name.
+    """Per query: the number of the first query that is equal apart from its name.
 
     Queries that register streams, or read registered ones, count as different from all others.
     """
@@ -58,7 +58,7 @@ class SharedProgram:
     places: Sequence[int]
     """Per executed query: the number of the query, or of the first one, in `public`."""
     embeddings: Mapping[int, Embedding] = field(default_factory=dict)
-    """The number of a query → where it lies in its template, if this branches."""
+    """The number of a query → its position in its template, if the template branches."""
 
     def tasks(self) -> list[int]:
         """Per graph pattern of a GPM: its number in `executed`, -1 if only templates have it."""
@@ -82,7 +82,7 @@ class SharedProgram:
         return program, [tasks[number] for number in numbers[: len(program.tasks)]]
 
     def embedding(self, number: int) -> Embedding:
-        """Where the parts of a query are in the automaton that evaluates it."""
+        """The positions of a query's parts in the automaton that evaluates it."""
         return self.embeddings.get(number) or branches.whole(self.public.queries[number])
 
     def plan(self, number: int) -> QueryPlan:
@@ -138,7 +138,7 @@ def unshared(program: CompiledQueries) -> SharedProgram:
 
 
 def extended(public: CompiledQueries, program: CompiledQueries, name: str) -> CompiledQueries:
-    """A program with the query of another program behind the others, under a name."""
+    """A program with the query of another program added after the others, under a name."""
     (query,), first = program.queries, len(public.patterns)
     query = replace(
         query,
@@ -195,7 +195,7 @@ def saved_templates(
 def _shareable(
     program: CompiledQueries, numbers: Iterable[int]
 ) -> dict[int, tuple[ast.Query, Sequence[str]]]:
-    """Those of some queries that can be part of a template, with the variables they select."""
+    """The queries among some that can be part of a template, with the variables they select."""
     if len(program.queries) < 2 or any(q.plan.registers_stream for q in program.queries):
         return {}
     return {
@@ -209,7 +209,7 @@ def _shareable(
 
 
 def _candidates(program: CompiledQueries, numbers: Iterable[int]) -> dict[int, Candidate]:
-    """Those of some shareable queries that can share their first steps."""
+    """The queries among some shareable ones that can share their first steps."""
     return {
         number: Candidate(
             program.sources[number],
@@ -224,7 +224,7 @@ def _candidates(program: CompiledQueries, numbers: Iterable[int]) -> dict[int, C
 
 
 def own_steps(query: CompiledQuery, source: ast.Query) -> str | None:
-    """What keeps a query from sharing its first steps, for `explain`; None if nothing does."""
+    """Why a query cannot share its first steps, for `explain`; None if it can."""
     if len(source.sequence.steps) < 2 or may_be_absent(source.sequence.steps[0]):
         return "its first step is its only one, or may be absent"
     if any(register.kind == "count" for register in query.plan.registers):
@@ -239,7 +239,7 @@ def own_steps(query: CompiledQuery, source: ast.Query) -> str | None:
 
 
 def hindrance(query: CompiledQuery, source: ast.Query) -> str | None:
-    """What keeps a query out of templates, for `explain`; None if nothing does."""
+    """Why a query cannot be part of a template, for `explain`; None if it can."""
     plan = query.plan
     if source.kbs or any(isinstance(n, ast.Graph | ast.Service) for n in ast.walk(source.defines)):
         return "it reads a knowledge base"
@@ -265,7 +265,7 @@ def hindrance(query: CompiledQuery, source: ast.Query) -> str | None:
 
 
 def is_projected(query: CompiledQuery) -> bool:
-    """Whether matches of a query are made one by one, of what they bind."""
+    """Whether matches of a query are made one by one from their bindings."""
     return projected_registers(query, RegisterFile(query.plan, RunningAggregates())) is not None
 
 
@@ -318,7 +318,7 @@ def assembled(
 def _embeddings(
     public: CompiledQueries, template: Template, compiled: CompiledQuery
 ) -> dict[int, Embedding] | None:
-    """Where the queries of a template that branches lie in it; None if one does not."""
+    """The positions of the queries of a template that branches; None if one does not fit."""
     inside, found = Branches(compiled), {}
     for members, branch in zip(template.members, template.branches, strict=True):
         for number in members:

@@ -25,7 +25,7 @@ class StreamClock:
 
     def __init__(self, streams: Sequence[str]):
         self.streams = tuple(streams)
-        """The IRIs of the external streams, also of those that no query reads any more."""
+        """The IRIs of the external streams, including those that no query reads any longer."""
         self._known = set(streams)
         self.time: Timestamp | None = None
         """The greatest timestamp so far, of an event or a watermark."""

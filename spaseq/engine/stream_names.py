@@ -30,7 +30,7 @@ def stream_iri(program: CompiledQueries, name: str) -> str:
 
 
 def iris_of(program: CompiledQueries) -> dict[str, str]:
-    """The IRI of each input stream, by its IRI and by its names that mean one stream."""
+    """The IRI of each input stream, by its IRI and by its unambiguous names."""
     named: dict[str, set[str]] = {}
     for query in program.sources:
         for stream in query.streams:
