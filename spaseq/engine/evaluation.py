@@ -204,8 +204,7 @@ class Evaluation:
         self.drains = tuple([query for query in self.distinct if query.drains])
 
     def drained(self) -> list[str]:
-        """The names of the queries that have drained since the last call, without the last
-        query."""
+        """The names of the queries that have drained since the last call, except the last one."""
         closed = self.clock.closed
         if not self.drains or closed is None or closed == self._looked_at or self.clock.finished:
             return []

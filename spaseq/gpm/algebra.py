@@ -23,7 +23,7 @@ from spaseq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """One row: that of the enclosing EXISTS or OPTIONAL, else a row without bindings."""
+    """One row: that of the enclosing EXISTS or OPTIONAL, otherwise a row without bindings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Basic:
     left: Node
     steps: tuple[Step, ...]
     bound: frozenset[int]
-    """The slots that rows of `left` usually bind, by which the steps are ordered."""
+    """The slots that rows of `left` usually bind; they determine the order of the steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class LeftJoin:
-    """Join, and the rows of `left` that have no partner for which the conditions hold.
+    """Join, plus the rows of `left` that have no partner for which the conditions hold.
 
     If `seeded`, the right side is evaluated once for each row of the left, starting from it.
     """
@@ -111,7 +111,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Minus:
-    """The rows of `left` without a compatible row of `right` that binds a slot they bind."""
+    """The rows of `left` for which no compatible row of `right` binds a common slot."""
 
     left: Node
     right: Node
@@ -128,7 +128,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Extend:
-    """BIND: the rows with a slot bound to the value; a slot that is bound must agree with it.
+    """BIND: the rows with a slot bound to the value; a slot that is already bound must agree.
 
     `timed`: the expression sees the event's time in the slot of the `AT` variable.
     """
@@ -150,7 +150,7 @@ class AggregateColumn:
     name: str
     distinct: bool
     slot: int
-    """Of the value so far, and of the result."""
+    """The slot of the value so far, and of the result."""
     text: str
     """For `explain`."""
     argument_slot: int = -1
@@ -246,7 +246,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def steps_of(node: Node) -> tuple[Step, ...]:
-    """The triples that an operator matches itself; not the steps that take a term apart."""
+    """The triples that an operator matches itself, without the steps that take a term apart."""
     match node:
         case Basic(_, steps):
             return tuple(step for step in steps if step.whole is None)
@@ -302,7 +302,7 @@ def fed(node: Node, feeders: tuple[Node, ...] = ()) -> Iterator[tuple[KbTable, t
     """The KB tables below a node, in the order of evaluation, each with its feeders.
 
     A feeder is an operator whose rows the table is joined to, or subtracted from; the nearest is
-    the first. A row of the table that agrees with no row of a feeder changes no result.
+    the first. A row of the table that agrees with no row of a feeder does not affect the result.
     """
     match node:
         case KbTable():

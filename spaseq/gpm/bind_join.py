@@ -1,13 +1,14 @@
-"""Parts of patterns that the knowledge base decides → rows in the tables of the matchers.
+"""The parts of patterns that depend on the knowledge base only → rows in tables of the matchers.
 
 A relation that is fetched whole is entered once, with permanent terms. A relation that is requested
 by key is a *bind-join*: before the events of a batch are matched, the operator on the other side of
 the join is matched alone over the batch, the run requests the solutions for its distinct bindings
-of the shared variables, and the answers fill the table for this batch. So there is one request per
-batch, and the matcher never waits.
+of the shared variables, and the answers fill the table for this batch. There is thus one request
+per batch, and the matcher never waits.
 
-Invariant: no request is made while an event is matched; an event whose keys have no answer is known
-before it is matched. Answers are held (`hold`) as long as a prepared event waits to be matched.
+Invariant: no request is made while an event is matched; whether an event's keys have answers is
+known before it is matched. Answers are held (`hold`) as long as a prepared event waits to be
+matched.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ class BindJoin:
     probe: NativeMatcher
     tables: list[Table]
     ahead: Callable[[], Iterable[KbKey]] = tuple
-    """Keys that later events may have; a request that has room includes them."""
+    """Keys that later events may have; requests with room for more keys include them."""
     _filled: tuple[int, int, int] = (0, 0, 0)
     """The serial of a batch, and the range of its events for which the tables are filled."""
     _error: KbError | None = None
     _asked: dict[int, None] = field(default_factory=dict)
-    """Serials of batches all of whose keys have been requested, so that the answers are cached."""
+    """The serials of batches whose keys have all been requested, so that the answers are cached."""
     _held: dict[KbKey, Sequence[KbRow]] = field(default_factory=dict)
 
     @property
@@ -86,7 +87,7 @@ class BindJoin:
             self.relation.of(self.names, keys, self.ahead)
 
     def _keys(self, batch: EventBatch, first: int, end: int) -> list[KbKey]:
-        """The distinct keys of events; a blank node is local to the event and therefore no key."""
+        """The distinct keys of events; a blank node is local to the event and never a key."""
         keys = []
         for numbers in self.probe.bindings(batch, first, end, self.slots):
             key = tuple(map(batch.term, numbers))
@@ -112,12 +113,12 @@ class BindJoin:
 
 
 class KbTables:
-    """The tables of one native matcher that the KB decides.
+    """The tables of one native matcher that depend on the KB only.
 
     Args:
         calls: the registered functions of the run.
         linked: creates a matcher of an operator, with filters on its rows.
-        whole: the reason why its relations must be fetched whole; empty: they need not be.
+        whole: the reason why its relations must be fetched whole; empty if they need not be.
     """
 
     def __init__(
@@ -160,7 +161,7 @@ class KbTables:
         self._enter(kb, self._matcher, self._tables)
         for number, rows in self._settled.items():
             if not isinstance(rows, BindJoin):
-                self._settled[number] = ()  # the matchers have them
+                self._settled[number] = ()  # the matchers already have them
 
     def _enter(
         self,

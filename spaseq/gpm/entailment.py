@@ -1,10 +1,10 @@
 """Patterns and rules of entailment → patterns over views that hold what is entailed.
 
 `targets` collects what patterns match in events, `spaseq.rdf.entailment` makes the rules for these
-targets, and `widened` assigns each triple pattern whose target the rules widen a view of its own:
-the triples of the event that match it, and the triples that the event entails. The operators
-stay as they are: a class with 10,000 subclasses is one table of classes, not a union of as many
-patterns. Only triples that some pattern matches are derived. Cost: none beyond the rules.
+targets, and `widened` assigns a separate view to each triple pattern whose target the rules widen:
+the triples of the event that match it, and the triples that the event entails. The operators are
+unchanged: a class with 10,000 subclasses is one table of classes, not a union of as many patterns.
+Only triples that some pattern matches are derived. Cost: that of the rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The triples of an event that have the value of a variable in every solution of a pattern.
+"""The ends of an event's triples that contain a variable's value in every solution of a pattern.
 
 If each solution matches a triple pattern `?key :p …`, the values of `?key` are among the subjects
 of the triples with `:p`, which are known before the pattern is matched.
@@ -42,7 +42,7 @@ def key_ends(node: algebra.Node, slot: int) -> Ends | None:
 
 
 def _of_steps(steps: Sequence[Step], slot: int) -> Ends | None:
-    """An end of the first triple pattern that has the slot at one."""
+    """An end of the first triple pattern that contains the slot."""
     for step in steps:
         plain = step.whole is None and step.view is None and not isinstance(step.predicate, int)
         if plain and slot in (step.subject, step.object):

@@ -65,7 +65,7 @@ class Matchers:
         whole: patterns whose KB relations must be fetched whole, with the reason.
         entailed: by the KB graphs that a pattern sees, those graphs under entailment.
         before: the matchers of the same patterns over earlier graphs, which these ones continue.
-            With other positions than these, their window is not continued.
+            If the positions differ, their window is not continued.
         limits: the bounds on steps and memory, for each pattern separately.
         new: the patterns that `before` did not have.
 
@@ -107,7 +107,7 @@ class Matchers:
         self._native: list[NativeMatcher | None] = []
         self._tables: dict[int, KbTables] = {}
         self._collectors: list[NativeMatcher] = []
-        """Further matchers of the patterns that call vectorized functions; see `Calls.collect`."""
+        """More matchers of the patterns that call vectorized functions; see `Calls.collect`."""
         self._collected: tuple[int, ...] = ()
         for number, pattern in enumerate(self.patterns):
             self._native.append(self._matcher(number, pattern, (whole or {}).get(number, "")))
@@ -150,11 +150,11 @@ class Matchers:
         Args:
             number: Its number.
             pattern: The pattern.
-            whole: Why its KB relations must be fetched whole, if so.
+            whole: Why its KB relations must be fetched whole; None if they need not be.
 
         Returns:
-            False if that takes new matchers: under entailment, for the first pattern with a
-            variable as predicate, and beyond the number of views. Nothing has changed then.
+            False if new matchers are required: under entailment, for the first pattern with a
+            variable as predicate, and beyond the number of views. In this case nothing has changed.
 
         Raises:
             KbError: if the KB cannot supply what the pattern needs.
@@ -223,7 +223,7 @@ class Matchers:
         return self._entailed.get(program.kb_graphs, self._kb)
 
     def _evaluator(self, number: int, pattern: Pattern) -> Evaluator | None:
-        """What evaluates a pattern in Python; None for a native one."""
+        """The evaluator of a pattern in Python; None for a native pattern."""
         program = pattern.program
         if pattern.native is not None:
             return None
@@ -376,7 +376,7 @@ class Matchers:
         return known[number]
 
     def _evaluate(self, event: Event, number: int) -> tuple[list[Row], list[Row]]:
-        """The rows of a pattern that runs in Python, or some filters of which do."""
+        """The rows of a pattern that runs in Python, or that has filters that do."""
         native, evaluator = self._native[number], self._evaluators[number]
         if native is not None:
             rows, kept = self._matched(event, native)
@@ -494,7 +494,7 @@ class Matchers:
         return found
 
     def wholly_native(self, number: int) -> NativeMatcher | None:
-        """The native matcher of a pattern of which nothing runs in Python, else None."""
+        """The native matcher of a pattern that runs entirely in native code; otherwise None."""
         return None if self._tests[number] else self._native[number]
 
     # ------------------------------------------------------------------ counters
@@ -525,7 +525,7 @@ class Matchers:
         )
 
     def untrue(self, number: int) -> Sequence[int]:
-        """Per local filter of a pattern, the rows for which it was the first that was not true."""
+        """Per local filter of a pattern: the rows for which it was the first that was not true."""
         native = self._native[number]
         here = [*([] if native is None else native.untrue_counts), *self._untrue[number]]
         before = self._untrue_before[number]

@@ -49,7 +49,7 @@ class Pattern:
 
 
 def compile_pattern(program: GpmProgram, filters: Sequence[ast.Expr] = ()) -> Pattern:
-    """The pattern of a program, native as far as possible."""
+    """The compiled pattern of a program, native as far as possible."""
     filters = tuple(filters)
     try:
         native = _native(program, ())
@@ -134,5 +134,5 @@ class SharedPatterns:
                 self._keys[number] = key
 
     def find(self, pattern: Pattern) -> int | None:
-        """The number of a pattern that matches the same; None if there is none."""
+        """The number of an equivalent pattern; None if there is none."""
         return self._numbers.get(canonical(pattern))

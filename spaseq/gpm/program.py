@@ -38,7 +38,7 @@ class GpmProgram:
 
     @property
     def left_to_pyoxigraph(self) -> tuple[str, ...]:
-        """The functions of the pattern that pyoxigraph computes."""
+        """The names of the functions that pyoxigraph computes for the pattern."""
         found = (by_reference(node) for node in ast.walk(self.pattern))
         return tuple(dict.fromkeys(name for name in found if name is not None))
 

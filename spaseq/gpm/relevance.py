@@ -35,7 +35,7 @@ def uses(nodes: Iterable[ast.Node]) -> frozenset[Use] | None:
 
 
 def outside(wanted: Uses, known: Uses) -> tuple[Term | None, Term | None] | None:
-    """A use of `wanted` that is not among `known`, (None, None) for any triple; None: none."""
+    """A use of `wanted` that is not in `known`, (None, None) for any triple; None if none is."""
     if known is None:
         return None
     if wanted is None:

@@ -7,7 +7,7 @@ evaluation computes lie in scratch memory, which the next evaluation reuses. A r
 only if the caller asks for a term. Functions without a native form run in Python, with the GIL, on
 `Value`s.
 
-Two shortcuts run before the machine and leave to it what they cannot decide: `_compare`, for a
+Two shortcuts run before the machine, which evaluates whatever they cannot decide: `_compare`, for a
 comparison of two terms, and `NumericCondition`, for a condition over numbers.
 
 Invariant: results are those of `ExpressionCompiler` (`spaseq.gpm.python.expression`). Cost: some
@@ -65,7 +65,7 @@ cdef inline void* _allocate(size_t count, size_t size) except NULL:
 cdef class Expression:
     """The code of an expression, ready for rows of batches of one dictionary.
 
-    `calls` has the registered functions of the run; None: failures are counted for no run.
+    `calls` has the registered functions of the run; with None, failures are not counted.
 
     Raises:
         ValueError: for code that no compiler wrote.
@@ -374,7 +374,7 @@ cdef class Expression:
 
     @property
     def errors(self):
-        """How often it erred so far."""
+        """The number of errors so far."""
         return ErrorCount(self.error_count, self.has_value, self.example)
 
     # ---------------------------------------------------------------- for Python
@@ -451,7 +451,7 @@ ctypedef int (*holds_t)(void* context, int number, const term_t* row) noexcept n
 
 
 cdef Existence _existence(object exists) except *:
-    """Let a Python function decide about EXISTS; the caller must hold a reference to it."""
+    """Let a Python function decide EXISTS; the caller must hold a reference to it."""
     cdef Existence existence
     existence.holds = NULL if exists is None else <holds_t>_exists_in_python
     existence.context = <void*>exists
@@ -470,7 +470,7 @@ cdef int _holds(Existence* exists, int number, const term_t* row) except -2 nogi
 
 
 cdef inline void _combine(Operand* a, const Operand* b, bint disjunction) noexcept nogil:
-    """AND and OR: an operand that decides the result does so even if the other is an error."""
+    """AND and OR: one operand can decide the result even if the other is an error."""
     cdef bint first = a.kind != ERROR and (a.exact != 0) == disjunction
     cdef bint second = b.kind != ERROR and (b.exact != 0) == disjunction
     if first or second:
@@ -481,8 +481,8 @@ cdef inline void _combine(Operand* a, const Operand* b, bint disjunction) noexce
         set_truth(a, not disjunction)
 
 
-# What an instruction adds to the stack, of those that do not leave the depth as it is.
-# CALL depends on its arguments.
+# The change of the stack's depth by instructions that change it. That of CALL depends on its
+# arguments.
 cdef dict PUSHED = {
     Operation.NOTHING: 1,
     Operation.CONSTANT: 1,

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Calendar arithmetic on operands: `calendar.fields` and `calendar.add` in C.
 
-A module of its own, since an operator (point ± duration) and functions (YEAR … SECONDS) share it.
+This is a separate module because an operator (point ± duration) and functions (YEAR … SECONDS)
+share it.
 
-Invariant: results are those of `spaseq.rdf.calendar`, which computes what is so far from the year 1
+Invariant: results are those of `spaseq.rdf.calendar`, which computes points so far from the year 1
 that 128 bits could overflow. Cost: constant.
 Source: XPath and XQuery Functions and Operators 3.1, sections 9.5 and 9.7.
 """
@@ -26,7 +27,7 @@ from spaseq.rdf._values cimport Kind
 
 from spaseq.rdf import _values
 
-# Above this, and below its negative, `calendar` moves a point by months.
+# Beyond this number and its negative, `calendar` moves a point by months.
 cdef int64_t MONTHS_BOUND = 1 << 40
 
 # The fields that a form has: a set of bits by `Field`.

@@ -7,13 +7,13 @@ from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._terms cimport term_t
 
-# In place of a term in an emission: a part of the triple to which the rule is applied.
+# Placeholders for terms in an emission: parts of the triple to which the rule is applied.
 cdef enum:
     THE_SUBJECT = 0xFFFFFFFFu
     THE_PREDICATE = 0xFFFFFFFEu
     THE_OBJECT = 0xFFFFFFFDu
-# Targets that are no views: from LINK on, the properties of chains; from REAPPLIED on, by group,
-# the triples that chains make, to which the rules are applied in turn.
+# Targets that are not views: from LINK on, the properties of chains; from REAPPLIED on, by group,
+# the triples that chains derive, to which the rules are applied in turn.
 cdef enum:
     LINK = 0x80000000u
     REAPPLIED = 0xC0000000u
@@ -24,7 +24,7 @@ cdef struct Emission:
     term_t subject
     term_t predicate
     term_t object
-    bint named          # only if the object of the triple is no literal
+    bint named          # only if the object of the triple is not a literal
 
 # A triple for a view, or of a property of a chain.
 cdef struct Derived:

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The triples of an event → the triples that they entail, for the views that entailment widens.
 
-The rules of `spaseq.rdf.entailment` as numbers: an array by predicate, columns by predicate and
-class, and, for chains of two properties, a hash table of the pairs of the background graph. Only
-triples of some view are derived, each once; other triples of the event are skipped. Rules of two
-groups (queries that see different graphs of the KB) never combine.
+The rules of `spaseq.rdf.entailment` are stored as numbers: an array by predicate, columns by
+predicate and class, and, for chains of two properties, a hash table of the pairs of the background
+graph. Only triples of some view are derived, each once; other triples of the event are skipped.
+Rules of two groups (queries that see different graphs of the KB) never combine.
 
 Memory is reused from event to event. Cost: linear in the derived triples.
 """
@@ -20,7 +20,7 @@ from spaseq.errors import LimitExceeded
 from spaseq.rdf.entailment import MOST_DERIVED, Part, View
 
 cdef inline bint _is_literal(EventBatch batch, term_t term) noexcept nogil:
-    """Whether a term can be no subject: a literal, or a triple term."""
+    """Whether a term cannot be a subject: a literal, or a triple term."""
     cdef const char* text
     if is_numeral(term):
         return True
@@ -306,7 +306,7 @@ cdef class Deriver:
     cdef int _add(
         self, uint32_t target, term_t subject, term_t predicate, term_t object
     ) except -1 nogil:
-        """Add a triple to `triples`, once; a link is joined with the links before it."""
+        """Add a triple to `triples`, once; a link is joined with earlier links."""
         cdef uint32_t at = _mixed(target, subject, predicate, object) & self.place_mask
         cdef Derived* known
         cdef Derived* moved
@@ -363,7 +363,7 @@ cdef class Deriver:
     # ---------------------------------------------------------------- chains
 
     cdef int _join_link(self, uint32_t number) except -1 nogil:
-        """Derive what chains make of a link, with the background graph and with earlier links.
+        """Derive what chains entail from a link, with the background graph and with earlier links.
 
         The derived triples are reapplied later. Adding one adds no link, so no list changes here.
         """
@@ -435,7 +435,7 @@ def _views(rules):
 
 
 def _predicates(rules):
-    """The predicates that have rules of their own."""
+    """The predicates that have separate rules."""
     return [
         *rules.plain,
         *(predicate for predicate, _ in rules.by_subject),

@@ -3,8 +3,8 @@
 from spaseq.gpm.native._operand cimport Operand
 from spaseq.rdf._memory cimport Arena
 
-# Each member but the first is the `opcode` of an entry of `spaseq.sparql.builtins`. The entries are
-# compared with this list when `_functions` is imported; the order has no meaning.
+# Each member except the first is the `opcode` of an entry of `spaseq.sparql.builtins`. The entries
+# are compared with this list when `_functions` is imported; the order has no meaning.
 cpdef enum NativeFunction:
     NO_NATIVE_FORM
     STR

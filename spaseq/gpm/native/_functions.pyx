@@ -3,11 +3,12 @@
 
 An entry of `spaseq.sparql.builtins` whose `opcode` names a member of `NativeFunction` runs here.
 Every other function, and a call for which `call_native` returns 0, runs in Python
-(`spaseq.gpm.python.functions`), with the same result. A function replaces its first argument by the
-result, an ERROR where there is none; a part of a text is not copied. Positions count characters.
+(`spaseq.gpm.python.functions`), with the same result. A function replaces its first argument with
+the result, or with an ERROR if there is none; a substring is not copied. Positions count
+characters.
 
 Invariant: results are those of the Python functions; no argument of a call is an ERROR. Cost:
-constant, for strings linear in the text; a few microseconds for what Python computes.
+constant, or linear in the text for strings; a few microseconds for calls that Python computes.
 Source: SPARQL 1.1 section 17.4.
 """
 
@@ -84,7 +85,7 @@ cdef dict NUMBERS = _native_functions()
 
 
 cdef NativeFunction native_of(str name) except *:
-    """The native form of a function, `NO_NATIVE_FORM` where it has none."""
+    """The native form of a function; `NO_NATIVE_FORM` if it has none."""
     return NUMBERS.get(name, NativeFunction.NO_NATIVE_FORM)
 
 
@@ -186,9 +187,9 @@ cdef inline bint _hexadecimal(char c) noexcept nogil:
 
 
 cdef bint _is_plain_iri(const char* at, const char* end) noexcept nogil:
-    """Whether a text is an IRI of a common form; others may be IRIs as well.
+    """Whether a text is an IRI of a common form; other texts may be IRIs as well.
 
-    The form is a scheme, after `//` a host with at most a port, and characters of ASCII.
+    The form is a scheme, `//` and a host, possibly with a port, and ASCII characters.
     """
     if at == end or not c"a" <= at[0] | 0x20 <= c"z":
         return False
@@ -294,7 +295,7 @@ cdef inline void _set_like(Operand* to, const char* text, uint32_t size) noexcep
 
 
 cdef int64_t _position(const Operand* text, const Operand* part) noexcept nogil:
-    """The byte where a part first occurs, -1 where it does not occur."""
+    """The byte at which a part first occurs; -1 if it does not occur."""
     cdef const char* place = text.text
     cdef const char* last = text.text + text.size - part.size
     if part.size == 0:
@@ -381,7 +382,7 @@ cdef void _after(Operand* a, const Operand* part) noexcept nogil:
 
 
 cdef uint32_t _offset(const Operand* text, int128 count) noexcept nogil:
-    """The byte behind the first `count` characters, or the end of a shorter text."""
+    """The byte after the first `count` characters, or the end of a shorter text."""
     cdef uint32_t i = 0
     while i < text.size:
         if not _continues(text.text[i]):
@@ -440,7 +441,7 @@ cdef int _concatenate(Operand* a, int count, Arena* scratch) except -2 nogil:
 
 
 cdef int _encode_for_uri(Operand* a, Arena* scratch) except -2 nogil:
-    """ENCODE_FOR_URI: every byte but those of unreserved characters in hexadecimal digits."""
+    """ENCODE_FOR_URI: every byte in hexadecimal digits, except those of unreserved characters."""
     cdef const char* digits = b"0123456789ABCDEF"
     cdef char* text
     cdef uint32_t i
@@ -502,7 +503,7 @@ cdef int _change_characters(Operand* a, bint upper, Arena* scratch) except -2:
 
 
 cdef int _replace(Operand* a, int count, Arena* scratch) except -2:
-    """REPLACE: 1, or 0 for arguments and patterns that `strings.replace` is left to."""
+    """REPLACE: 1, or 0 for arguments and patterns that are left to `strings.replace`."""
     cdef int i
     if not is_text(a):
         return 0

@@ -34,7 +34,7 @@ cdef struct Column:
     bint distinct
     Marks seen              # DISTINCT: (group, value)
 
-# What one group knows of one aggregate, beside the value so far.
+# The state of one aggregate in one group, besides the value so far.
 cdef struct Tally:
     uint32_t count
     bint failed

@@ -2,8 +2,8 @@
 """GROUP BY and aggregates of a sub-query, over the rows of one event, without the GIL.
 
 `Grouping` makes one row per group of rows that agree in the keys. An aggregate is folded row by
-row: its value so far and the next one are two slots of a row that an expression reads, so SUM is
-the operator `+` of the stack machine, and GROUP_CONCAT its CONCAT. MIN and MAX compare by `<`;
+row: an expression reads the value so far and the next value from two slots of a row, so SUM is the
+operator `+` of the stack machine, and GROUP_CONCAT is its CONCAT. MIN and MAX compare by `<`;
 values that it cannot compare are ordered in Python (`spaseq.gpm.python.aggregates.order`).
 
 Invariant: the results are those of `spaseq.gpm.python.aggregates`. Cost: linear in the rows.
@@ -172,7 +172,7 @@ cdef class Grouping:
         else:
             (<Expression>column.argument).value(batch, row, NULL, &value)
         if value == 0:
-            # COUNT and SAMPLE skip rows without a value; for the others they are errors.
+            # COUNT and SAMPLE skip rows without a value; for other aggregates such rows are errors.
             tally.failed |= column.kind != COUNT and column.kind != SAMPLE
             return 0
         if tally.failed or column.distinct and not mark(&column.seen, group, value):
@@ -200,7 +200,7 @@ cdef class Grouping:
     cdef int _replaces(
         self, EventBatch batch, Column* column, term_t value, term_t so_far
     ) except -1 nogil:
-        """Whether a value takes the place of the least or greatest one so far."""
+        """Whether a value replaces the least or greatest one so far."""
         cdef int found
         self.work[column.slot], self.work[self.value_slot] = so_far, value
         found = (<Expression>column.fold).truth(batch, self.work, NULL)

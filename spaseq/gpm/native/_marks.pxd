@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-# A slot is in use if its stamp is the present one.
+# A slot is in use if it has the current stamp.
 cdef struct Marks:
     uint64_t* keys
     uint32_t* stamps
@@ -15,7 +15,7 @@ cdef void marks_free(Marks* marks) noexcept nogil
 
 
 cdef inline bint mark(Marks* marks, uint32_t first, uint32_t second) noexcept nogil:
-    """Mark a pair: whether it was not marked. There must be room."""
+    """Mark a pair; True if it was not marked before. There must be room."""
     cdef uint64_t key = <uint64_t>first << 32 | second
     cdef uint32_t mask = marks.room - 1
     cdef uint32_t at = <uint32_t>((key * 0x9E3779B97F4A7C15u) >> 32) & mask

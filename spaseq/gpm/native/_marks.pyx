@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Sets of pairs of numbers that are emptied in constant time.
 
-A hash table with open addressing. Each slot has the stamp of the set that it was marked in, so that
-a new stamp empties all of them. Searches along paths and DISTINCT aggregates empty their sets many
+A hash table with open addressing. Each slot has the stamp of the set in which it was marked, so a
+new stamp empties all slots. Searches along paths and DISTINCT aggregates empty their sets many
 times for one event.
 
 Invariant: at most half of the slots are in use; the memory is that of the largest set so far.

@@ -37,7 +37,7 @@ cdef struct End:
 cdef struct Step:
     uint32_t view
     bint open           # the predicate is a variable
-    bint apart          # subject and object have a slot each
+    bint apart          # subject and object have different slots
     int whole           # -1, or the slot of the triple term whose parts the ends are: no view
     End subject
     End predicate
@@ -65,7 +65,7 @@ cdef class BasicJoin:
     cdef uint32_t width
     cdef Effort effort      # the steps of the event
     cdef int pattern        # the number of the graph pattern, for the error
-    cdef PyObject** batch   # where the matcher has the batch of the event being matched
+    cdef PyObject** batch   # the field of the matcher that holds the batch of the current event
 
     cdef int set_steps(self, uint32_t first, steps) except -1
     cdef End _end(self, end) except *
@@ -120,7 +120,7 @@ cdef inline int bind_ends(Step* step, const Triple* triple, term_t* row) noexcep
 cdef inline bint match_triple(
     BasicJoin join, uint32_t number, const Triple* triple, Rows* out
 ) except -1 nogil:
-    """Append the row of a step over a triple, with nothing bound before: whether it matches.
+    """Append the row of a step over a triple, with nothing bound before; False if none matches.
 
     Equals `extend` over a view of this one triple.
     """
@@ -183,8 +183,8 @@ cdef class NativeMatcher:
     cdef list parts
     cdef object flat                    # the FlatPattern, its steps in their current order
     cdef dict views                     # the number of each predicate's view
-    cdef uint64_t needed                # the views that an event must fill to have a row
-    # Shortcuts; each leads to the rows that the operators would give.
+    cdef uint64_t needed                # the views that an event must fill for there to be a row
+    # Shortcuts; each yields the same rows as the operators.
     cdef bint basic_only                # the pattern is one basic pattern of constant predicates
     cdef readonly bint single_step      # and one step, whose view and triple are all it reads
     cdef bint ends_only                 # and without filters, subject and object being all slots

@@ -7,13 +7,13 @@ and blank node has a slot, 0 is unbound. Each operator fills a table of its own.
 `BasicJoin` joins basic graph patterns by backtracking: each step searches a view of the summary
 graph for triples that agree with the bound slots, and extends the one row in `work`; there are no
 intermediate tables. A view is scanned a few times before sibling lists are built for it, so small
-events pay for no lists, and star-, path- and cycle-shaped patterns over large ones take time linear
-in the rows they touch. The order of the steps is chosen at compile time, and again during the run
-from the observed sizes of the views.
+events do not pay for lists, and star-, path- and cycle-shaped patterns over large events take time
+linear in the rows that they touch. The order of the steps is chosen at compile time, and again
+during the run from the observed sizes of the views.
 
-Invariants: rows of the result are distinct in the variables of the pattern; an event leaves behind
-nothing but memory, counters and the tables of VALUES and of the KB. The memory is that of the
-largest result so far: matching allocates nothing in steady state.
+Invariants: rows of the result are distinct in the variables of the pattern; after an event, only
+memory, counters and the tables of VALUES and of the KB remain. The memory is that of the largest
+result so far: matching allocates nothing in steady state.
 Cost: linear in the rows of all steps and operators, since two operators are joined by a hash index
 over the slots that both always bind.
 Source: SPARQL 1.1 section 18.5; SPECTRA (Gillani et al. 2016), section 5.
@@ -74,8 +74,8 @@ from spaseq.rules import enabled
 
 check_enum(Operator, flatten.Operator)
 
-# A view of up to MAX_SCANNED triples is always scanned. Another is scanned SCANS times before a
-# join builds sibling lists, which costs about as much as these scans.
+# A view of up to MAX_SCANNED triples is always scanned. A larger view is scanned SCANS times before
+# a join builds sibling lists, which costs about as much as these scans.
 cdef uint32_t MAX_SCANNED = 4
 cdef uint32_t SCANS = 2
 
@@ -172,7 +172,7 @@ cdef class BasicJoin:
         return 0
 
     cdef bint match_singly(self, uint32_t first, uint32_t end, Rows* out) except -1 nogil:
-        """Do as `extend` from a row without bindings if each step has at most one candidate.
+        """Like `extend` from a row without bindings, if each step has at most one candidate.
 
         Returns False, and does nothing, if some step has more.
         """
@@ -193,7 +193,7 @@ cdef class BasicJoin:
     cdef int _extend_singly(
         self, const Rows* left, Rows* out, uint32_t first, uint32_t end
     ) except -1 nogil:
-        """Do as `extend` where each step has one candidate, so that it never backtracks."""
+        """Like `extend` if each step has one candidate, so that there is no backtracking."""
         cdef term_t* row
         cdef uint32_t i
         for i in range(left.count):
@@ -203,7 +203,7 @@ cdef class BasicJoin:
         return 0
 
     cdef bint _fits_singly(self, term_t* row, uint32_t first, uint32_t end) noexcept nogil:
-        """Extend a row by the only candidate of each of a range of steps: whether all match."""
+        """Extend a row by the only candidate of each of some steps; False if one does not match."""
         cdef const View* views = self.graph.views
         cdef const term_t* subjects = self.graph.subjects
         cdef const term_t* predicates = self.graph.predicates
@@ -261,7 +261,7 @@ cdef class BasicJoin:
         return 0
 
     cdef bint _advance(self, Step* step, Cursor* cursor) noexcept nogil:
-        """Bind the row in `work` to the next triple that matches: whether there is one."""
+        """Bind the row in `work` to the next triple that matches; False if there is none."""
         cdef View* view = &self.graph.views[step.view]
         cdef uint32_t at, position
         if cursor.bound_subject:
@@ -316,7 +316,7 @@ cdef class BasicJoin:
         cursor.bound_subject = cursor.bound_predicate = cursor.bound_object = False
 
     cdef bint _take_apart(self, Step* step, Cursor* cursor) except -1 nogil:
-        """Bind the row in `work` to the parts of a triple term: whether they match."""
+        """Bind the row in `work` to the parts of a triple term; False if they do not match."""
         cdef term_t whole = self.work[step.whole]
         cdef const TermRecord* record
         cdef const char* text
@@ -367,7 +367,8 @@ cdef class BasicJoin:
 # ------------------------------------------------------------------ operators
 
 
-# The order of the steps is reconsidered after this many events, and then at eightfold numbers.
+# The order of the steps is reconsidered after this many events, then after 8 times as many, and so
+# on.
 cdef uint64_t FIRST_REORDER = 64
 cdef uint64_t NEVER = ~<uint64_t>0
 # A new order must reduce the expected cost to this share.
@@ -584,7 +585,7 @@ cdef class NativeMatcher:
         self.serial = 0
         self._set_rows(&self.nodes[number], slots, rows, batch)
         if batch is None:
-            # The index of a large table takes time, which no event should wait for.
+            # Indexing a large table takes time, and no event should wait for it.
             for i in range(self.node_count):
                 if self.nodes[i].operator in (JOIN, LEFT_JOIN, MINUS) and (
                     self.nodes[i].right == <int>number
@@ -699,12 +700,12 @@ cdef class NativeMatcher:
 
     @property
     def untrue_counts(self):
-        """Per local filter, the number of rows for which it was the first that was not true."""
+        """Per local filter: the number of rows for which it was the first one that was not true."""
         return [self.untrue[i] for i in range(self.local_end - self.local_first)]
 
     @property
     def errors(self):
-        """How often expressions erred: those of the pattern, and each local filter."""
+        """The numbers of errors of the pattern's expressions, and of each local filter."""
         inner = {}
         counts = [expression.errors for expression in self.expressions]
         for expression, count in zip(self.flat.expressions, counts):

@@ -8,10 +8,10 @@ or a double. `may_hold` decides for all rows of a box at once, by interval arith
 (Moore, *Interval Analysis*, 1966).
 
 Invariant: a decision is that of the stack machine (`_bytecode.pyx`). The filter leaves every case
-that may differ undecided: a variable that is unbound or no number, a float, NaN, a result that
-64 bits do not hold. An interval contains every number that the machine can compute from numbers of
-the operands' intervals; an error lies in no interval. Cost: some nanoseconds per step, no
-allocation. A condition decides one row at a time.
+undecided that may differ: a variable that is unbound or not a number, a float, NaN, or a result
+that does not fit in 64 bits. An interval contains every number that the machine can compute from
+numbers of the operands' intervals; an error lies in no interval. Cost: some nanoseconds per step,
+no allocation. A condition decides one row at a time.
 """
 
 from libc.math cimport INFINITY, fabs, isfinite
@@ -115,7 +115,7 @@ cdef class NumericCondition:
         mem_free(self.intervals)
 
     cdef int decide(self, EventBatch batch, const term_t* row) noexcept nogil:
-        """Whether it holds for a row: 1 or 0; -1: undecided."""
+        """Whether the condition holds for a row: 1 or 0; -1: undecided."""
         cdef Number* numbers = self.numbers
         cdef Number* to = numbers + self.first
         cdef const NumericStep* step = self.steps
@@ -133,7 +133,8 @@ cdef class NumericCondition:
         return <int>(to - 1).digits
 
     cdef bint may_hold(self, EventBatch batch, const term_t* row, const Box* box) noexcept nogil:
-        """Whether it may hold for some row whose unbound columns have numbers of the box."""
+        """Whether the condition may hold for a row whose unbound columns have numbers of the
+        box."""
         cdef Interval* intervals = self.intervals
         cdef Interval* to = intervals + self.first
         cdef const NumericStep* step = self.steps
@@ -152,7 +153,7 @@ cdef class NumericCondition:
     cdef bint _interval_of(
         self, Interval* to, EventBatch batch, const term_t* row, int column, const Box* box
     ) noexcept nogil:
-        """The interval of a column: whether it is finite."""
+        """Find the interval of a column; False if it is not finite."""
         cdef uint32_t i
         cdef term_t term = row[column]
         if term == 0:
@@ -170,7 +171,7 @@ cdef class NumericCondition:
 
 
 cdef bint _number_of(Number* to, const TermRecord* record) noexcept nogil:
-    """Convert the number of a decoded term: whether it has one that fits."""
+    """Convert the number of a decoded term; False if it has none that fits."""
     if record.kind == Kind.DOUBLE:
         to.places, to.real = IS_DOUBLE, record.further.real
         return True
@@ -201,7 +202,7 @@ cdef inline void _shorten(Number* number, int zeros) noexcept nogil:
 
 
 cdef inline bint _load(Number* to, EventBatch batch, term_t term) noexcept nogil:
-    """Convert the number of a term of the row: whether it has one that fits."""
+    """Convert the number of a term of the row; False if it has none that fits."""
     cdef TermRecord* record
     if is_numeral(term):
         to.digits, to.places = digits_of(term), <int>places_of(term)
@@ -217,7 +218,7 @@ cdef inline bint _load(Number* to, EventBatch batch, term_t term) noexcept nogil
 cdef inline bint _apply(
     int operation, Number* to, const Number* a, const Number* b
 ) noexcept nogil:
-    """Run one step: whether the result fits."""
+    """Run one step; False if the result does not fit."""
     cdef double x, y
     if operation == Operation.AND:
         to.digits = a.digits & b.digits
@@ -269,7 +270,7 @@ cdef inline bint _apply_exact(
 
 
 cdef inline bint _divide(Number* to, const Number* a, const Number* b) noexcept nogil:
-    """The quotient, truncated to 18 places: whether it fits."""
+    """The quotient, truncated to 18 places; False if it does not fit."""
     cdef int128 quotient
     cdef int64_t digits = a.digits
     cdef int more = MAX_PLACES + b.places - a.places
@@ -286,7 +287,7 @@ cdef inline bint _divide(Number* to, const Number* a, const Number* b) noexcept 
 
 
 cdef inline bint _to_double(const Number* of, double* to) noexcept nogil:
-    """Convert to a double: whether with a single rounding."""
+    """Convert to a double; False if that takes more than one rounding."""
     if of.places == IS_DOUBLE:
         to[0] = of.real
         return True
@@ -295,7 +296,7 @@ cdef inline bint _to_double(const Number* of, double* to) noexcept nogil:
 
 
 cdef inline bint _apply_doubles(int operation, Number* to, double x, double y) noexcept nogil:
-    """Run a step on two doubles: whether the result is a number, or the comparison has one."""
+    """Run a step on two doubles; False if the result is not a number."""
     to.places = IS_DOUBLE
     if operation == Operation.ADD:
         to.real = x + y
@@ -326,7 +327,7 @@ cdef inline bint _apply_doubles(int operation, Number* to, double x, double y) n
 
 
 cdef inline bint _widen(Interval* interval) noexcept nogil:
-    """Widen an interval by the rounding of its ends: whether it is finite, else unbounded."""
+    """Widen an interval by the rounding of its ends; False, and unbounded, if it is not finite."""
     interval.low -= fabs(interval.low) * RELATIVE_ERROR + ABSOLUTE_ERROR
     interval.high += fabs(interval.high) * RELATIVE_ERROR + ABSOLUTE_ERROR
     if isfinite(interval.low) and isfinite(interval.high):

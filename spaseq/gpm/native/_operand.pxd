@@ -1,4 +1,4 @@
-"""The values that expressions compute with: of a term, or computed; see _operand.pyx."""
+"""The values that expressions compute with, of terms or computed; see _operand.pyx."""
 
 from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp
@@ -11,7 +11,7 @@ from spaseq.rdf._terms cimport UNDECODED, TermRecord, int128, term_t
 from spaseq.rdf._values cimport Kind, Value
 
 cdef enum:
-    ERROR = 101     # the kind of an operand without a value: an error, or unbound
+    ERROR = 101     # the kind of an operand without a value: an error, or an unbound variable
 
 # Texts lie in a batch, in the dictionary, in the scratch memory of an evaluation or in the program;
 # none of it moves during an evaluation. The kinds that TermRecord names beside a numeric field have
@@ -69,7 +69,7 @@ cdef inline void set_computed(Operand* to, uint8_t kind) noexcept nogil:
 
 
 cdef inline void load_term(Operand* to, EventBatch batch, term_t term) noexcept nogil:
-    """The value of a term of the batch, ERROR for 0."""
+    """The value of a term of the batch; ERROR for 0."""
     if term == 0:
         to.kind = ERROR
     elif is_numeral(term):

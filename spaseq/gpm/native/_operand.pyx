@@ -3,14 +3,14 @@
 
 Loading an operand from the record of a term copies no text. A computed operand gets a text only
 when a function or a result needs it, in the canonical lexical form of `_values.canonical`: this
-module writes numbers and booleans, that function the rest. `value_of` and `load_value` convert an
-operand to a `Value` and back, without a loss, for whatever Python computes.
+module writes numbers and booleans, and that function writes the rest. `value_of` and `load_value`
+convert an operand to a `Value` and back, without loss, for computations in Python.
 
 Invariant: the text of an operand with `whole` is that text, and the numbers are those of
-`_values.decode`. A WIDE number always has a text, which alone holds the digits.
-Cost: constant, linear for long texts. A double of at most 15 digits is written here (a float of at
-most 6), since no other text so short denotes the same number; so is a double of 16 or 17 digits
-from 0.001 to 1e15 unless two texts are equally near.
+`_values.decode`. A WIDE number always has a text, since only the text holds its digits. Cost:
+constant; linear for long texts. A double of at most 15 digits is written here (a float of at most
+6), since no other text so short denotes the same number; so is a double of 16 or 17 digits from
+0.001 to 1e15 unless two texts are equally near.
 """
 
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -251,7 +251,7 @@ cdef int _write_exact(char* to, int128 number, int places) noexcept nogil:
 
 
 cdef int _write_real(char* to, double real, bint narrow) noexcept nogil:
-    """Write a float or double in the shortest form: the size; 0: it needs more digits."""
+    """Write a float or double in the shortest form; the size, or 0 if it needs more digits."""
     cdef double size = fabs(real), power = 1.0, limit = 1e6 if narrow else 1e15, near, back
     cdef int places, size_written, sign = signbit(real) != 0
     if isnan(real):
@@ -276,7 +276,8 @@ cdef int _write_real(char* to, double real, bint narrow) noexcept nogil:
 
 
 cdef int _write_long(char* to, double size) noexcept nogil:
-    """Write a double from 0.001 that needs 16 or 17 digits: the size; 0: there may be a tie."""
+    """Write a double from 0.001 that needs 16 or 17 digits; the size, or 0 if there may be a
+    tie."""
     cdef char[MAX_REAL_BYTES] text
     cdef int digits, exponent, i
     cdef uint64_t number
@@ -287,7 +288,7 @@ cdef int _write_long(char* to, double size) noexcept nogil:
         number = 0
         i = 0
         while text[i] != c'e':
-            if c'0' <= text[i] <= c'9':     # the point is the locale's
+            if c'0' <= text[i] <= c'9':     # the decimal point depends on the locale
                 number = 10 * number + <uint64_t>(text[i] - c'0')
             i += 1
         exponent = (text[i + 2] - c'0') * 10 + text[i + 3] - c'0'
@@ -332,7 +333,7 @@ cdef int set_canonical(Operand* to, const Operand* of, Arena* scratch) except -2
 
 
 cdef int write_term(Operand* of, Arena* scratch) except -2 nogil:
-    """Write the N-Quads text of a value, which is a term afterwards.
+    """Write the N-Quads text of a value, which is then a term.
 
     A numeral has the text as written, a computed value the canonical form.
     """

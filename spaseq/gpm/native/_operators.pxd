@@ -62,13 +62,13 @@ cdef extern from *:
         return __builtin_mul_overflow(a, b, to);
     }
     """
-    # The result in `to`; true where 128 bits do not hold it.
+    # The result in `to`; true if it does not fit in 128 bits.
     bint add_over "spaseq_add"(int128 a, int128 b, int128* to) noexcept nogil
     bint subtract_over "spaseq_subtract"(int128 a, int128 b, int128* to) noexcept nogil
     bint multiply_over "spaseq_multiply"(int128 a, int128 b, int128* to) noexcept nogil
 
-# Operators write the result to their first operand, an ERROR where there is none. The text of a
-# WIDE result lies in the scratch memory.
+# Operators write the result to their first operand, or an ERROR if there is none. The text of a
+# WIDE result is in the scratch memory.
 cdef int binary(int operation, Operand* a, Arena* scratch) except -2 nogil
 cdef int unary(int operation, Operand* a, Arena* scratch) except -2 nogil
 cdef int add(Operand* a, const Operand* b, Arena* scratch) except -2 nogil
@@ -105,7 +105,7 @@ cdef inline int truth_of(const Operand* of) noexcept nogil:
 
 
 cdef inline bint set_integer(Operand* to, int128 number) noexcept nogil:
-    """Set an INTEGER: whether 64 bits hold it; otherwise the operand is unchanged."""
+    """Set an INTEGER; False, with the operand unchanged, if it does not fit in 64 bits."""
     if number != <int64_t>number:
         return False
     set_computed(to, Kind.INTEGER)
@@ -114,7 +114,7 @@ cdef inline bint set_integer(Operand* to, int128 number) noexcept nogil:
 
 
 cdef inline bint set_decimal(Operand* to, int128 number, bint over) noexcept nogil:
-    """Set a DECIMAL unless its computation overflowed; then the operand is unchanged."""
+    """Set a DECIMAL; if its computation overflowed, the operand is unchanged."""
     if over:
         return False
     set_computed(to, Kind.DECIMAL)

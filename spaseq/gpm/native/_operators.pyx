@@ -3,14 +3,14 @@
 
 `binary` and `unary` run one instruction of the stack machine. Integers have 64 bits, decimals 128
 with 18 fraction digits; products and quotients of decimals are computed with 256 bits, and
-quotients are truncated. `_values`, `conversion` and `calendar` compute, with the GIL, what does not
-fit and what has a WIDE operand: arithmetic, the order of WIDE numbers whose nearest doubles are
-equal, and the order of durations that differ in months and in seconds.
+quotients are truncated. With the GIL, `_values`, `conversion` and `calendar` compute results that
+do not fit and operations with a WIDE operand: arithmetic, the order of WIDE numbers whose nearest
+doubles are equal, and the order of durations that differ in both months and seconds.
 
-Invariant: results are those of the Python functions, for unordered and incomparable pairs too. A
+Invariant: results are those of the Python functions, even for unordered and incomparable pairs. A
 type error, or an error of the Python function, is an ERROR. Comparisons intern no term and create
 no text. Cost: some nanoseconds; up to a microsecond for quotients of long decimals; linear in the
-size of long texts; some microseconds for what Python computes.
+size of long texts; some microseconds for computations in Python.
 Source: SPARQL 1.1 section 17.3; XPath and XQuery Functions and Operators 3.1, sections 4 and 10.
 """
 
@@ -49,7 +49,7 @@ from spaseq.rdf.calendar import compare_spans
 
 check_enum(Operation, bytecode.Operation)
 
-# The Python functions that compute what does not fit, by operation.
+# The Python functions that compute results that do not fit, by operation.
 cdef dict IN_PYTHON = {
     Operation.ADD: _values.add,
     Operation.SUBTRACT: _values.subtract,
@@ -118,7 +118,7 @@ cdef extern from *:
     const uint64_t DECIMAL_UNIT "1000000000000000000u"     # of a decimal: 10**18
     int128 clamped "spaseq_clamped"(int128 a, int128 b) noexcept nogil
 
-# Above every decimal, which 128 bits hold with 18 fraction digits.
+# Greater than every decimal of 128 bits with 18 fraction digits.
 cdef double DECIMAL_BOUND = 1.8e20
 
 
@@ -180,7 +180,7 @@ cdef int _order_wide(const Operand* a, const Operand* b) except -2 nogil:
 
 
 cdef int _order_numbers(const Operand* a, const Operand* b) except -2 nogil:
-    """-1, 0 or 1; 2 where a NaN has no order."""
+    """-1, 0 or 1; 2 for a NaN, which has no order."""
     cdef double x, y
     cdef int128 m, n
     if a.kind == b.kind and a.kind <= Kind.DECIMAL:
@@ -211,7 +211,7 @@ cdef int _order_numbers(const Operand* a, const Operand* b) except -2 nogil:
 
 
 cdef int _order_points(const Operand* a, const Operand* b) noexcept nogil:
-    """-1, 0 or 1; 2 where a missing time zone, of up to 14 hours either way, decides."""
+    """-1, 0 or 1; 2 if it depends on a missing time zone of up to 14 hours either way."""
     if (a.zone == NO_ZONE) == (b.zone == NO_ZONE):
         return _sign(a, b)
     if a.exact < clamped(b.exact, -14 * HOUR):
@@ -235,7 +235,7 @@ cdef int _order_spans(const Operand* a, const Operand* b) except -2 nogil:
 
 
 cdef int equals(const Operand* a, const Operand* b) except -2 nogil:
-    """`=`: 1, 0, or -1 where the values are incomparable."""
+    """`=`: 1, 0, or -1 if the values are incomparable."""
     cdef int kind = a.kind, found
     if is_number(a):
         if is_number(b):
@@ -275,7 +275,7 @@ cdef bint _load_objects(
     cdef uint32_t size = a.whole_size, other_size = b.whole_size, at
     while is_triple(text) and is_triple(other):
         at = third_part(text, second_part(text))
-        # No text of two parts is the beginning of another one, since spaces end them.
+        # No text of two parts is a prefix of another one, since spaces end the parts.
         if other_size < at or memcmp(text, other, at) != 0:
             return False
         text += at
@@ -305,7 +305,7 @@ cdef inline bint _opaque(const Operand* a, const Operand* b) noexcept nogil:
 
 
 cdef int order(const Operand* a, const Operand* b) except -2 nogil:
-    """`<`: -1, 0 or 1; 2 where the values have no order."""
+    """`<`: -1, 0 or 1; 2 if the values have no order."""
     cdef int kind = a.kind, found
     if is_number(a):
         return _order_numbers(a, b) if is_number(b) else 2
@@ -343,7 +343,7 @@ cdef int _compute_in_python(Operation operation, Operand* a, Arena* scratch) exc
 
 
 cdef bint _set_ratio(Operand* to, int128 a, int128 b, int128 d, bint truncated) noexcept nogil:
-    """Set the decimal a * b / d, truncated towards zero: whether it fits.
+    """Set the decimal a * b / d, truncated towards zero; False if it does not fit.
 
     Unless `truncated` is set, it fits only if it is exact.
     """
@@ -494,7 +494,7 @@ cdef int divide(Operand* a, const Operand* b, Arena* scratch) except -2 nogil:
 
 
 cdef bint negate_exact(Operand* a) noexcept nogil:
-    """Negate an INTEGER or DECIMAL: whether the result fits; otherwise the operand is unchanged."""
+    """Negate an INTEGER or DECIMAL; False, with the operand unchanged, if it does not fit."""
     cdef int128 number = 0
     if a.kind == Kind.INTEGER:
         return set_integer(a, -a.exact)
@@ -526,7 +526,7 @@ cdef int _negate(Operand* a, Arena* scratch) except -2 nogil:
 
 
 cdef int _plus(Operand* a, Arena* scratch) except -2 nogil:
-    """Unary `+`: the value; of a type that is derived from integer, as an integer."""
+    """Unary `+`: the value; a value of a type derived from integer becomes an integer."""
     if a.kind == Kind.INTEGER:
         set_integer(a, a.exact)
     elif a.kind == Kind.WIDE:

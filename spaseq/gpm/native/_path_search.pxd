@@ -28,7 +28,7 @@ cdef class PathSearch:
     cdef uint8_t* accepting     # per state
     cdef term_t* excluded
     cdef Marks visited          # (node, state), and (node, ACCEPTED)
-    cdef uint64_t* frontier     # the pairs in the order they were reached
+    cdef uint64_t* frontier     # the pairs in the order in which they were reached
     cdef term_t* reached        # the nodes in an accepting state
     cdef uint32_t room          # of both
     cdef uint32_t end           # of the frontier

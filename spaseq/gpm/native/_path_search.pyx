@@ -5,11 +5,12 @@ A `PathSearch` visits pairs of a node and a state of the path's automaton
 (`spaseq.gpm.native.path_automaton`), breadth first, each pair once. `PathJoin` extends rows by the
 pairs of nodes that the path connects: it searches from an end that the row binds, and from every
 possible start if the row binds neither. A path that may be empty connects a constant with itself,
-and each node of the event; a variable is not bound by it to what is no node of the event.
+and each node of the event with itself. It does not bind a variable to a term that is not a node of
+the event.
 
-Invariant: memory is that of the largest event so far; an event without a larger one before it
-allocates. Cost of a search: linear in the links that it follows; each counts as a step of the
-event, so `max_steps` bounds it.
+Invariant: memory is that of the largest event so far, and only an event that is larger than all
+earlier ones allocates. Cost of a search: linear in the links that it follows; each counts as a step
+of the event, so `max_steps` bounds it.
 Source: SPARQL 1.1 sections 9.3 and 18.4.
 """
 
@@ -138,7 +139,7 @@ cdef class PathSearch:
         cdef uint32_t at, position = view.count > 0
         if view.count > MAX_SCANNED:
             if view.siblings[<int>side].heads == NULL:
-                view.scanned += view.count      # it has lists to forget
+                view.scanned += view.count      # it has lists to discard
                 self.graph.link(link.view, side)
             chain = view.siblings[<int>side].next
             position = view.siblings[<int>side].heads[
@@ -258,7 +259,7 @@ cdef class PathJoin:
         if view.siblings[<int>side].heads == NULL:
             if view.count == 0:
                 return False
-            view.scanned += view.count      # it has lists to forget
+            view.scanned += view.count      # it has lists to discard
             self.graph.link(self.nodes, side)
         position = view.siblings[<int>side].heads[
             end_hash(node) & view.siblings[<int>side].mask

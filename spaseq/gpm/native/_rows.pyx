@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Tables of rows of term numbers: one growable block of memory each, and hash indexes in an arena.
 
-A module of its own, since it is the form of results that the matcher, the driver of the engine and
-the Arrow reader share. A table keeps its block when it is emptied (`count = 0`), so evaluating a
-pattern again allocates nothing once the largest result has been seen.
+This is a separate module because the matcher, the engine's driver and the Arrow reader share this
+form of results. A table keeps its block when it is emptied (`count = 0`), so evaluating a pattern
+again allocates nothing once the largest result has been seen.
 """
 
 from libc.string cimport memcmp, memcpy, memset

@@ -7,9 +7,9 @@ once per event and serves all graph patterns. A join over a larger view requests
 chains of the triples with the same subject, the same object, or both. They are built on the first
 request, in time linear in the view; following one costs about the rows of the join.
 
-Views, lists and columns lie in memory that the next event reuses: loading an event allocates
-nothing once the largest has been seen. Cost of `load`: linear in the event.
-Source: Gillani et al., SPECTRA (2016), sections 4 and 5.
+The next event reuses the memory of views, lists and columns, so loading an event allocates nothing
+once the largest event has been seen. Cost of `load`: linear in the event. Source: Gillani et al.,
+SPECTRA (2016), sections 4 and 5.
 """
 
 from libc.string cimport memset
@@ -72,7 +72,8 @@ cdef class SummaryGraph:
         arena_free(&self.scratch)
 
     def extend(self, predicates):
-        """Add views of further predicates, behind those that there are; not with derived views."""
+        """Add views of further predicates after the existing ones, if there are no derived
+        views."""
         cdef uint32_t i, count
         cdef term_t known
         cdef void* taken

@@ -3,6 +3,6 @@
 from spaseq.gpm.native._functions cimport NativeFunction
 from spaseq.gpm.native._operand cimport Operand
 
-# Replace the first argument of a `MATH_…` function by the result, an ERROR if an argument is no
-# number.
+# Replace the first argument of a `MATH_…` function with the result, or with an ERROR if some
+# argument is not a number.
 cdef int call_math(NativeFunction function, Operand* a, int count) except -2 nogil

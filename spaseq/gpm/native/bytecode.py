@@ -44,7 +44,7 @@ class Operation(IntEnum):
 
     NOTHING = 0  # push an error
     CONSTANT = 1  # push constants[n]
-    VARIABLE = 2  # push the value of column n, an error where it is unbound
+    VARIABLE = 2  # push the value of column n, or an error if it is unbound
     BOUND = 3  # push whether column n is bound
     EXISTS = 4  # push whether the pattern of EXISTS n matches
     SAME_TERM = 5

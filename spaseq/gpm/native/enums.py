@@ -8,8 +8,8 @@ from enum import Enum
 def check_enum(compiled: type[Enum], documented: type[Enum]) -> None:
     """Compare a `cpdef enum` with the Python enum that documents it, name by name.
 
-    The modules that declare the C enum call this when they are imported, so that a member that
-    was added to one side only, or in another place, is an error and not another instruction.
+    The modules that declare the C enum call this when they are imported, so that a member added to
+    one side only, or at another position, is an error and not a different instruction.
 
     Raises:
         ImportError: if a name is missing on either side or has two numbers.

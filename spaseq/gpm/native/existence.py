@@ -1,8 +1,8 @@
 """Join keys of EXISTS: the slots that the outer row always binds.
 
 An EXISTS starts from a row of an operator or, in a local filter, of the whole pattern. Its parts
-that the knowledge base decides are joined by the slots that this operator always binds: looked up
-in an index and, if remote, requested by key, like other parts of the pattern.
+that depend on the knowledge base only are joined by the slots that this operator always binds: like
+other parts of the pattern, they are looked up in an index and, if remote, requested by key.
 
 Invariant: the keys of an EXISTS with several uses are bound by the rows of all of them.
 """
@@ -82,7 +82,7 @@ def _exists_of(expression: ast.Expr) -> Iterable[ast.Exists]:
 
 
 def _may_bind_nothing(node: algebra.Node) -> bool:
-    """Whether a silent service is part of it, so that `algebra.certain` may not hold."""
+    """Whether an operator contains a silent service, so that `algebra.certain` may not hold."""
     return any(
         isinstance(part, algebra.KbTable)
         and isinstance(part.pattern, ast.Service)

@@ -60,7 +60,7 @@ class AggregateKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FlatAggregate:
-    """One aggregate of a GROUP; expressions by number, -1 for one that it does not have."""
+    """One aggregate of a GROUP; expressions by number, -1 for a missing one."""
 
     kind: AggregateKind
     slot: int
@@ -83,7 +83,7 @@ class FlatGrouping:
 
 @dataclass(frozen=True, slots=True)
 class FlatNode:
-    """One operator; -1 for a part that it does not have."""
+    """One operator; -1 for a missing part."""
 
     operator: Operator
     left: int = -1

@@ -38,7 +38,8 @@ from spaseq.rdf.schema import TYPE
 from spaseq.records import dataclass
 
 MAX_CHAINS = 64
-"""The limit of chains of triples to which a path of alternatives expands; more are searched."""
+"""The limit of chains of triples to which a path of alternatives expands; beyond it, a search is
+used."""
 _KB_PARTS = ast.Graph | ast.Service
 Existences: TypeAlias = Mapping[ast.Exists, algebra.Node]
 """The operator of each EXISTS, which starts from the row of the expression."""
@@ -76,7 +77,7 @@ def lower(
 
 @dataclass(frozen=True, slots=True)
 class _Fork:
-    """A path of alternatives: one of `chains` must match. `step` is its place in the order."""
+    """A path of alternatives: one of `chains` must match. `step` is its position in the order."""
 
     step: Step
     chains: tuple[tuple[Step, ...], ...]
@@ -88,7 +89,7 @@ class _Fork:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """A path of no fixed length. `step` is its place in the order."""
+    """A path of no fixed length. `step` is its position in the order."""
 
     step: Step
     path: ast.Path
@@ -114,7 +115,7 @@ class _Bound:
 
 @dataclass(slots=True)
 class _Lowering:
-    """Lowers one pattern with its parts, or (`outer` is not None) the pattern of an EXISTS.
+    """Lowers one pattern with its parts, or, if `outer` is not None, the pattern of an EXISTS.
 
     `outer` are the slots that the outer row may bind. `mark` distinguishes the blank nodes of
     filters from those of the pattern, which have the same labels.
@@ -126,7 +127,7 @@ class _Lowering:
     mark: str = ""
     depth: int = 0
     counting: bool = False
-    """Whether aggregates count the rows, so that each must come as often as SPARQL says."""
+    """Whether aggregates count the rows, so that each must occur as often as SPARQL says."""
     selects: Iterator[int] = field(default_factory=count)
     """Numbers that make the hidden variables of sub-queries unique."""
 
@@ -227,7 +228,7 @@ class _Lowering:
             return [Step(subject, link, value, triple_text(triple), whole=whole)]
         units = self._path(subject, predicate, value) if fixed_length(predicate) else None
         if units is None:
-            # Only the ends of this step count, so any predicate does.
+            # Only the ends of this step matter, so any predicate will do.
             return [_Search(Step(subject, TYPE, value, triple_text(triple)), predicate)]
         return units
 
@@ -368,10 +369,10 @@ class _Lowering:
         return _Bound(algebra.Table(slots, rows), certain, frozenset(slots))
 
     def _select(self, query: ast.SubSelect) -> _Bound:
-        """A sub-query: its rows, with other names for the variables that it does not project.
+        """A sub-query: its rows, with unique names for the variables that it does not project.
 
-        DISTINCT and the order change nothing, since rows of a graph pattern are distinct, unless
-        an outer aggregate counts them.
+        DISTINCT and the order have no effect, since rows of a graph pattern are distinct unless an
+        outer aggregate counts them.
         """
         if self.outer is not None:
             raise NotNative("a sub-query inside EXISTS")
@@ -502,7 +503,7 @@ def _own(name: str, number: int) -> str:
 def _hidden(query: ast.SubSelect, number: int) -> tuple[ast.SubSelect, tuple[ast.Aggregate, ...]]:
     """A sub-query with a variable in place of each aggregate, and the aggregates.
 
-    Variables that the sub-query does not project get names of their own.
+    Variables that the sub-query does not project get unique names.
     """
     visible = frozenset(select_names(query))
 

@@ -32,7 +32,7 @@ _ARITHMETIC = frozenset(
     (Operation.ADD, Operation.SUBTRACT, Operation.MULTIPLY, Operation.DIVIDE, Operation.NEGATE)
 )
 _EARLY = {Operation.AND: Operation.JUMP_IF_FALSE, Operation.OR: Operation.JUMP_IF_TRUE}
-"""The jump over the right side of each; it changes no result if no operand is an error."""
+"""The jump over the right side of each; it does not affect the result if no operand is an error."""
 
 
 class NumericStep(NamedTuple):
@@ -75,7 +75,7 @@ def numeric_code(code: ExpressionCode) -> NumericCode | None:
     early: list[tuple[int, Operation, int]] = []
 
     def truths(*numbers: int) -> bool:
-        """Whether all of these are truths; a number that is no truth is numeric."""
+        """Whether all of these are truths; a number that is not a truth is numeric."""
         return all(n >= given and steps[n - given].operation not in _ARITHMETIC for n in numbers)
 
     for place, number in enumerate(code.operations):

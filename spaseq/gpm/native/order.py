@@ -1,10 +1,10 @@
 """The order in which the triples of a basic pattern are joined.
 
-Greedy: next is the triple with the fewest expected rows for each row so far, and a triple that
-shares a variable with these rows before one that shares none. The expectation follows from the size
-of the view (a guess before the first event, then the observed mean) and from the ends that are
-bound by then. A triple term is taken apart once it is bound, which makes at most one row. Equal
-triples remain in the order of the text. Cost: quadratic in the number of triples.
+The order is greedy: the next triple is the one with the fewest expected rows for each row so far,
+where triples that share a variable with these rows precede those that share none. The expectation
+is computed from the size of the view (a guess before the first event, then the observed mean) and
+from the ends that are bound by then. A triple term is taken apart once it is bound, which yields at
+most one row. Ties keep the order of the text. Cost: quadratic in the number of triples.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Graph patterns and expressions in Python: what has no native form.
+"""Graph patterns and expressions in Python, for those that have no native form.
 
 A pattern is native as a whole or not at all, so these modules implement all of SPARQL's algebra.
 A pattern runs here if it has one of the constructs for which `native.lower` or `native.bytecode`

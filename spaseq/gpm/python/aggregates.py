@@ -2,12 +2,12 @@
 
 `aggregate` computes over all values at once; `start`, `add` and `finish` compute value by value
 over immutable, hashable states, so that partial matches share the state of their common beginning.
-Invariant: both give the same term. Values are bound terms: the caller leaves out unbound ones.
+Invariant: both give the same term. Values are bound terms: the caller omits unbound ones.
 
-`value_key` sorts as SPARQL's ORDER BY compares: unbound, blank nodes, IRIs, literals; literals
-by kind and value, so that equal values have equal keys. `order_key` extends it to a total order:
-literals of equal value by their text. Cost: constant per value, except for GROUP_CONCAT, which
-copies its text.
+`value_key` sorts as SPARQL's ORDER BY compares: unbound, blank nodes, IRIs, literals. Literals are
+ordered by kind and value, so that equal values have equal keys. `order_key` extends this to a total
+order, with literals of equal value ordered by their text. Cost: constant per value, except for
+GROUP_CONCAT, which copies its text.
 
 Source: SPARQL 1.1 sections 15.1 and 18.5.1; docs/language.md, section 4.
 """

@@ -88,7 +88,7 @@ def compile_exists(
     inherited = sorted(named & parameters)
     plans: dict[frozenset[str], Node] = {}
     negated, group = expr.negated, expr.group
-    # An error of the pattern is raised at compile time, not at an event.
+    # An error in the pattern is raised at compile time, not at an event.
     compile_group(group, frozenset(name for name, _ in columns))
 
     def exists(env: Env, scope: Scope) -> bool | None:
@@ -218,7 +218,7 @@ def _optional(left: Node, group: ast.GroupGraphPattern, parameters: frozenset[st
 def _counted(
     evaluate: Callable[[Env, Scope], T], expr: ast.Expr, schema: Sequence[str]
 ) -> Callable[[Env, Scope], T]:
-    """A test or a value that counts in its scope how often it erred."""
+    """A test or a value whose errors are counted in its scope."""
 
     def counted(env: Env, scope: Scope) -> T:
         found = evaluate(env, scope)

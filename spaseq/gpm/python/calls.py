@@ -1,16 +1,17 @@
 """Calls of registered functions: values → plain objects → the callable → a value.
 
 A run has one `Calls`. It looks a function up once, and counts the calls that failed. An exception
-of a callable is an error in SPARQL's sense, and so is a result that is no term.
+of a callable is an error in SPARQL's sense, and so is a result that is not a term.
 
 **Vectorized functions.** A pattern is matched one event at a time, but a vectorized function should
-be called once for many. `collect` therefore lets a first pass over a batch note the arguments of
-calls in place of calling (each such call is an error then), calls each function once with all of
-them, and remembers the results for the second pass, which computes the rows. This is exact because
-a function depends on its arguments alone. A call that the first pass did not meet is made alone.
+be called once for many. In a first pass over a batch, `collect` therefore records the arguments of
+calls instead of calling (each such call is then an error). It calls each function once with all
+arguments, and caches the results for the second pass, which computes the rows. This is exact
+because a function depends on its arguments only. A call that the first pass did not reach is made
+individually.
 
 Cost: a call converts its arguments and its result, about a microsecond each. The results of a
-vectorized function are remembered for the batch, at most `REMEMBERED_MAX` of them.
+vectorized function are cached for the batch, at most `REMEMBERED_MAX` of them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from spaseq.rdf.plain import plain, value_of
 from spaseq.sparql.registry import Registered, registered
 
 REMEMBERED_MAX = 1 << 16
-"""The greatest number of results of one vectorized function that are remembered."""
+"""The greatest number of results of one vectorized function that are cached."""
 MESSAGE_MAX = 300
 """The greatest length of a message, in characters."""
 
@@ -35,7 +36,7 @@ Function: TypeAlias = Callable[..., Value | None]
 
 @dataclass(slots=True)
 class Failures:
-    """How often a function failed, and how it failed first."""
+    """How often a function failed, and its first failure."""
 
     count: int
     first: str
@@ -83,10 +84,10 @@ class Calls:
         return isinstance(self._functions.get(name), _Vectorized)
 
     def collect(self, match: Callable[[], object]) -> None:
-        """Call the vectorized functions for all arguments that `match` meets.
+        """Call the vectorized functions for all arguments that `match` encounters.
 
         `match` evaluates all patterns over a batch; its results are discarded. It is repeated while
-        a function's results lead to arguments of another one.
+        the results of one function lead to arguments of another.
         """
         for vectorized in self._vectorized:
             vectorized.forget()
@@ -104,7 +105,7 @@ class Calls:
 
     @property
     def collecting(self) -> bool:
-        """Whether a first pass over a batch notes arguments."""
+        """Whether a first pass over a batch records arguments."""
         return self._collecting
 
     def failed(self, iri: str, error: BaseException) -> None:
@@ -141,7 +142,7 @@ class _Vectorized:
         self._iri = of.iri
         self._calls = calls
         self.pending: dict[tuple[Term, ...], tuple[Value, ...]] = {}
-        """The arguments that the first pass met, by their terms."""
+        """The arguments that the first pass recorded, by their terms."""
         self._known: dict[tuple[Term, ...], Value | Exception | None] = {}
 
     def __call__(self, *arguments: Value) -> Value | None:
@@ -163,11 +164,11 @@ class _Vectorized:
         return result
 
     def forget(self) -> None:
-        """Drop the results of the batch before."""
+        """Drop the results of the previous batch."""
         self._known.clear()
 
     def call_pending(self) -> bool:
-        """Call the function once for all pending arguments; whether there were any."""
+        """Call the function once for all pending arguments; False if there were none."""
         pending, self.pending = self.pending, {}
         if not pending:
             return False

@@ -1,8 +1,8 @@
 """One event (and the KB) → the rows of a graph pattern, by operators in Python.
 
-For patterns that have no native form. An `Evaluator` evaluates one program over one event after the
-other; it holds the plan and the relations that the KB alone determines, and nothing of an event.
-Rows are distinct (docs/language.md, section 3); an event without facts has none.
+For patterns that have no native form. An `Evaluator` evaluates one program over successive events.
+It holds the plan and the relations that depend on the KB only, but no data of events. Rows are
+distinct (docs/language.md, section 3); an event without facts has none.
 
 Cost: that of the plan (see `plan`), with a Python object per row and term; an event that lacks a
 predicate that every solution needs costs one look-up per required predicate.
@@ -48,7 +48,7 @@ class Evaluator:
         at = program.at
         seen_by_binds = frozenset() if at is None else frozenset((at,))
         self.errors: Errors = {}
-        """How often its filters and BINDs erred."""
+        """The number of errors of its filters and BINDs."""
         node = compile_group(program.pattern, bind_parameters=seen_by_binds)
         self.plan = (
             *(node.lines or ("any event with a fact",)),

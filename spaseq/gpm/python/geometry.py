@@ -71,7 +71,7 @@ def check_installed(names: Iterable[str]) -> None:
 
 
 def _literal(value: Value) -> ox.Literal | None:
-    """The literal of a geometry; None for another term."""
+    """The literal of a geometry; None for any other term."""
     term = value.term
     if value.kind != OTHER or not isinstance(term, ox.Literal):
         return None
@@ -153,7 +153,7 @@ def distance(a: Value, b: Value, unit: Value) -> Value | None:
 
 
 def buffer(a: Value, radius: Value, unit: Value) -> Value | None:
-    """geof:buffer: circles have 32 segments to the quarter."""
+    """geof:buffer: a quarter of a circle has 32 segments."""
     scale, shape = _metres(unit), _geometry(a)
     if scale is None or shape is None or radius.kind not in _NUMBERS:
         return None

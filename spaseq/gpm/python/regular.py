@@ -2,13 +2,14 @@
 
 A pattern has the meaning of XPath, in detail the meaning of pyoxigraph's engine. That engine does
 not backtrack, but each call costs a query. Therefore RE2, which does not backtrack either, compiles
-the syntax that both share, and pyoxigraph matches all other patterns. Python's engine is the
-fastest for short texts, but backtracks: it compiles only patterns that it matches in linear time.
+patterns in the syntax that both share, and pyoxigraph matches all other patterns. Python's engine
+is the fastest for short texts, but backtracks, so it is used only for patterns that it matches in
+linear time.
 
 Invariant: no test takes longer than text times pattern, whether the query or the data supplied the
 pattern, and no compiled pattern occupies more than `MAX_PATTERN_BYTES`. RE2 and pyoxigraph refuse
-larger ones, which is an error in SPARQL.
-Source: XPath and XQuery Functions and Operators 3.1, sections 5.6.1 and 5.6.4.
+larger patterns, which is an error in SPARQL. Source: XPath and XQuery Functions and Operators 3.1,
+sections 5.6.1 and 5.6.4.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ Test: TypeAlias = Callable[[str], bool]
 Change: TypeAlias = Callable[[str], str]
 
 MAX_PATTERN_BYTES = 1 << 20
-"""Of a compiled pattern, its automaton included."""
+"""The greatest size of a compiled pattern, including its automaton."""
 MAX_CACHED_LENGTH = 1000
-"""Characters of a pattern that is cached."""
+"""The greatest length of a cached pattern, in characters."""
 MAX_CACHED_PATTERNS = 256
 
 FLAGS = frozenset("simxq")
@@ -55,7 +56,7 @@ def _without_space(pattern: str) -> str:
 
 
 def compiled(pattern: str, flags: str) -> Test | None:
-    """The test of a pattern with flags of `s`, `i` and `m`; None: pyoxigraph matches it."""
+    """The test of a pattern with flags among `s`, `i` and `m`; None: pyoxigraph matches it."""
     make = _cached if len(pattern) <= MAX_CACHED_LENGTH else _compiled
     return make(pattern, flags)
 
@@ -115,8 +116,9 @@ def explicit(replacement: str) -> str:
 def replacer(pattern: str, flags: str, replacement: str) -> Change | None:
     """The replacement of all matches of a pattern, `$1` being the first group of the match.
 
-    None: pyoxigraph replaces them, as for patterns that match the empty text, since engines
-    differ in where empty matches follow others. A group that the pattern does not have is empty.
+    None: pyoxigraph replaces them, for example if the pattern matches the empty text, since engines
+    differ in where empty matches may follow other matches. A group that the pattern does not have
+    is empty.
     """
     if len(pattern) + len(replacement) > MAX_CACHED_LENGTH:
         return _replacer(pattern, flags, replacement)
@@ -173,11 +175,11 @@ def _replaced(engine: Any, text: str, front: str, parts: list[tuple[int, str]]) 
 
 _ATOM = r"(?:[\w \-/:,;=@&%~'\"<>!]|\\[.\\\-/+*?()\[\]{}|^$]|\.|\[\^?[\w \-:./@]+\])"
 _CHOICES = re.compile(rf"\^?{_ATOM}*(?:\|{_ATOM}+)*\$?", re.ASCII)
-"""Neither repetition nor groups: each position of the text is tested once per choice."""
+"""Patterns without repetition and groups: each position of the text is tested once per choice."""
 _ONE_RUN = re.compile(rf"\^(?:{_ATOM}(?P<few>\?)?)*(?:{_ATOM}[*+]{_ATOM}*)?\$?", re.ASCII)
-"""One repetition behind the beginning: a step of backtracking costs the rest of the pattern."""
+"""One repetition, after the beginning: a step of backtracking costs the rest of the pattern."""
 _LAST_RUN = re.compile(rf"\^?{_ATOM}*{_ATOM}[*+]", re.ASCII)
-"""One repetition at the end, which nothing behind it can undo."""
+"""One repetition, at the end, so that nothing after it causes backtracking."""
 _MAX_OPTIONAL = 2
 
 
@@ -186,7 +188,7 @@ def _is_quick(pattern: str, flags: str) -> bool:
     if flags not in ("", "s"):
         return False
     if _CHOICES.fullmatch(pattern):
-        # `^` and `$` belong to the first and the last choice alone, as in the other engines.
+        # `^` and `$` belong to the first and the last choice only, as in the other engines.
         return _is_valid(pattern)
     if _LAST_RUN.fullmatch(pattern):
         return _is_valid(pattern)
@@ -221,7 +223,7 @@ _WORD = (
 )
 _CLASSES = {"d": _DIGIT, "s": _BLANK, "w": _WORD}
 _LITERAL = frozenset("\\.+*?()|[]{}^$-/,:;=@%&!~#'\" ")
-"""Characters that denote themselves behind a backslash."""
+"""Characters that denote themselves after a backslash."""
 _CONTROL = frozenset("nrtfv")
 _CATEGORIES = frozenset(
     re.findall(

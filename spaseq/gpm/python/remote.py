@@ -1,7 +1,7 @@
 """Patterns over remote graphs and `SERVICE` → rows.
 
-The operators in Python know no keys, so all solutions are fetched once. Inside EXISTS such a
-pattern is evaluated unchanged and must agree with the outer row; a pattern whose solutions would
+The operators in Python do not request by key, so all solutions are fetched once. Inside EXISTS such
+a pattern is evaluated unchanged and must agree with the outer row; a pattern whose solutions would
 depend on the substitution, for example by a filter over outer variables, is an error.
 """
 
@@ -49,7 +49,7 @@ def graph_rows(
 
 
 def fetch(kb: NamedGraphs | None, node: object) -> None:
-    """Fetch what operators in Python will read, since an event must not wait for it.
+    """Fetch solutions before operators in Python read them, since an event must not wait.
 
     Raises:
         KbError: if a source fails.

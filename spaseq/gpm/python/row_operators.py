@@ -45,7 +45,7 @@ UNIT = Node((), frozenset(), lambda scope: _UNIT_ROWS, static=True, distinct=Tru
 
 
 def indent(lines: Sequence[str]) -> tuple[str, ...]:
-    """The lines, two columns further right."""
+    """The lines, indented by two columns."""
     return tuple("  " + line for line in lines)
 
 
@@ -356,7 +356,7 @@ def extend(node: Node, name: str, term: Callable[[Row, Scope], Term | None], tit
 
 
 def without_parameters(node: Node, parameters: frozenset[str]) -> Node:
-    """Drop the columns that `outer` binds, with the rows that differ from these bindings."""
+    """Drop the columns that `outer` binds, and the rows that differ from these bindings."""
     bound = [(c, name) for c, name in enumerate(node.schema) if name in parameters]
     if not bound:
         return node

@@ -49,7 +49,7 @@ class Scope:
         self.graph: Graph = EMPTY if event is None else event_graph(event, kb)
         self.outer = _NOTHING
         self.work: Work | None = None
-        """The bounds on what the operators do, if there are any."""
+        """The bounds on the work of the operators, if there are any."""
         self.errors: Errors | None = None
         """The errors of a pattern's filters and BINDs, if they are counted."""
         self._now: list[ox.Literal] = []
@@ -91,7 +91,7 @@ class Scope:
 
     @property
     def snapshot(self) -> object:
-        """An object that is the same as long as the KB is."""
+        """An object that is the same as long as the KB is the same."""
         return None if self.kb is None else self.kb.snapshot
 
     def named(self) -> list[tuple[ox.NamedNode, Graph]]:

@@ -1,7 +1,7 @@
 """The bounds on the work of Python operators for one event.
 
 A `Work` counts the rows that the joins of one graph pattern make, in chunks, so that a product
-stops soon after it exceeds a bound, long before its rows are all in memory.
+stops soon after it exceeds a bound, long before all of its rows are in memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHUNK = 4096
 """Rows between two checks of the bounds."""
 TUPLE_BYTES = 56
 CELL_BYTES = 8
-"""What CPython allocates for a tuple with its place in a list, and for each of its cells."""
+"""The bytes that CPython allocates for a tuple with its list entry, and for each of its cells."""
 
 
 class Work:
