@@ -29,8 +29,8 @@ class Columns:
     """The columns of the matches of one or more queries.
 
     `variables` maps each projected variable to its column. Underscores are appended to a name that
-    another column has, in whatever case, since Spark ignores case. `wanted` lists the columns to
-    compute, in order; None: all.
+    another column has, ignoring case, as Spark does. `wanted` lists the columns to compute, in
+    order; None: all.
     """
 
     variables: Mapping[str, str]
@@ -40,7 +40,8 @@ class Columns:
     grouped: bool = False
     """Whether a query has a GROUP: a row then shows the number of results of its group."""
     typed: bool = False
-    """Whether to note what the values of variables are natively (spaseq/io/typed_columns.py)."""
+    """Whether to record the native types of the values of variables
+    (spaseq/io/typed_columns.py)."""
 
     def has(self, name: str) -> bool:
         """Whether to compute a column."""
@@ -80,7 +81,7 @@ class Columns:
         return pa.schema([*fields, ("events", pa.list_(event))])
 
     def batch_of(self, found: Mapping[str, pa.Array]) -> pa.RecordBatch:
-        """A batch of the computed columns. `found` maps names to arrays, and may hold others."""
+        """A batch of the computed columns. `found` maps names to arrays, also of other columns."""
         schema = self.schema()
         return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
 

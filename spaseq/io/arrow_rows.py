@@ -27,8 +27,8 @@ from spaseq.results.identity import match_digest, relabelled
 ROWS_AT_ONCE = 1024
 """The number of rows of a batch that `Rows` builds from objects."""
 COMPILED_ROWS_AT_ONCE = 1 << 14
-"""The same for compiled code, whose rows are small. A batch costs Spark as much as hundreds of
-rows.
+"""The same number for compiled code, whose rows are small. A batch costs Spark as much as hundreds
+of rows.
 """
 
 
@@ -107,7 +107,7 @@ class Rows:
             self._starts.append(shown_time(match.start, kind))
             self._events.append(first)
         else:
-            # All matches of an instant have the same answer, so the row shows no events.
+            # All matches of an instant give the same answer, so the row shows no events.
             self._starts.append(None)
             self._events.append(None)
             del shown[first:]
@@ -196,7 +196,7 @@ class CompiledRows:
         maker.begin(decoded, COMPILED_ROWS_AT_ONCE, columns)
 
     def set_columns(self, columns: Columns) -> None:
-        """The same columns with another kind of time."""
+        """The same rows with another kind of time."""
         self._columns = columns
 
     def __len__(self) -> int:

@@ -23,7 +23,7 @@ from spaseq.rdf.event import DATE_TIME
 from spaseq.results import Match
 
 ROW_GROUP = 1 << 17
-"""The rows of a row group of Parquet, at least."""
+"""The minimum number of rows of a row group of Parquet."""
 
 
 class File(Protocol):
@@ -37,7 +37,7 @@ class File(Protocol):
 
 
 class ArrowFile:
-    """Arrow's IPC: a file if the output can be one, else a stream."""
+    """Arrow's IPC format: a file if the output is seekable, otherwise a stream."""
 
     def __init__(self, out: BinaryIO):
         self._open = pa.ipc.new_file if out.seekable() else pa.ipc.new_stream
@@ -99,7 +99,7 @@ class Table:
         self._query: QueryRun | None = None
 
     def attach(self, queries: Sequence[QueryRun]) -> bool:
-        """Have the core make the rows of a run that has not begun, if it can."""
+        """Let the core make the rows of a run that has not begun, if it can."""
         if len(queries) != 1:
             return False
         native = queries[0].native
@@ -127,7 +127,7 @@ class Table:
             self._file.write(self._rows.batch())
 
     def write_rows(self, whole: bool) -> int:
-        """Write the rows that the core has made if they are many, or else if `whole`.
+        """Write the rows that the core has made, if there are many or if `whole` is set.
 
         Returns:
             The number of rows written.

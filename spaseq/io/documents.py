@@ -3,7 +3,7 @@
 The compiled reader (spaseq/rdf/native/_turtle.pyx) stops before a statement that it is not sure of.
 pyoxigraph then parses this statement, and the compiled reader continues after it. If pyoxigraph
 refuses the statement, or its end is not found, pyoxigraph parses the rest of the file (`rest`),
-with the prefixes, the base IRI and the graph declared so far. So pyoxigraph alone decides what is
+with the prefixes, the base IRI and the graph declared so far. Only pyoxigraph thus decides what is
 an error, and where.
 
 Cost: linear in the bytes. Memory: one block and one statement.
@@ -27,13 +27,14 @@ from spaseq.rdf.native._turtle import DocumentReader
 from spaseq.rdf.turtle_strings import statement_end
 
 _MAX_BLOCK_BYTES = 1 << 18
-"""Bytes read at once: the terms of the events in so many bytes stay in the processor's cache."""
+"""Bytes read at once: the terms of the events in this many bytes stay in the processor's cache."""
 _MAX_SEARCHED_BYTES = 1 << 16
-"""The longest beginning of a statement whose end is sought again with each piece of the file."""
+"""The longest beginning of a statement for which each new piece of the file is searched for its
+end."""
 
 
 class DocumentFile:
-    """One pass over a file. `steps` reads what the compiled reader accepts, then `rest` the rest.
+    """One pass over a file. `steps` reads what the compiled reader accepts, `rest` the rest.
 
     Args:
         messages: Whether the file is cut into messages.
@@ -57,7 +58,7 @@ class DocumentFile:
         )
         self._pieces = file.pieces(_MAX_BLOCK_BYTES)
         self._ahead: deque[Piece] = deque()
-        """Pieces that one read of the file returned together and that are not read yet."""
+        """Pieces that one read of the file returned together and that have not been parsed yet."""
         self._held: list[Piece] = []
         """The open statement so far."""
         self._sought = False
@@ -114,7 +115,7 @@ class DocumentFile:
     # ------------------------------------------------------------ pieces
 
     def _read(self, block: bytes, at: int, end: int) -> None:
-        """Read a piece, statements for pyoxigraph included."""
+        """Read a piece, including statements for pyoxigraph."""
         reader = self._reader
         while True:
             if not self._sought:
@@ -146,7 +147,7 @@ class DocumentFile:
             at = stop
 
     def _text(self) -> bytes:
-        """The open statement so far, behind as many blanks as its first line has before it."""
+        """The open statement so far, with blanks for the characters before it on its first line."""
         if not self._held:
             return b""
         block, start, _ = self._held[0]

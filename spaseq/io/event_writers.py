@@ -3,8 +3,8 @@
 N-Quads, TriG and JSON-LD have one named graph per event, after its time in the default graph (the
 framing `graph`). N-Triples, Turtle and `messages` (N-Quads) have one RDF Message per event, and
 Jelly one frame per event: their time is one of the event's triples, and is added if it is not.
-Times are written independently of the reader's unit. An event without a name gets one where the
-syntax needs it. Memory: one event.
+Times are written independently of the reader's unit. An event without a name gets one if the syntax
+needs it. Memory: one event.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Named:
         self._events = 0
 
     def name(self, batch: EventBatch, index: int) -> ox.NamedNode | ox.BlankNode:
-        """The name of an event, or one of its number."""
+        """The name of an event, or a name made from its number."""
         self._events += 1
         return batch.name(index) or ox.NamedNode(f"urn:spaseq:event:{self._events}")
 

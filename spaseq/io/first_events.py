@@ -1,7 +1,7 @@
 """The first events of files, read once more with all their triples, to explain an empty result.
 
-A run reads without the triples that no query uses. To say what a pattern was missing, `explain`
-needs whole events, but not many of them.
+A run drops the triples that no query uses while reading. To say what a pattern was missing,
+`explain` needs whole events, but only a few of them.
 
 Cost: bounded by the numbers of events and triples below, except for the framings that read all
 files before the first event, which are not read again if they are large.
@@ -29,8 +29,8 @@ MOST_COLLECTED = 1 << 26
 def first_events(sources: Sequence[Source]) -> tuple[list[Event], bool]:
     """The first events of each source, and whether these are all the events.
 
-    Sources that may still be growing, such as pipes, cannot be read again and have none. Errors
-    end a source early, in silence: the run has reported them.
+    Sources that may still be growing, such as pipes, cannot be read again and have none. Errors end
+    a source early without a message, since the run has reported them.
     """
     domain = TimeDomain()
     events: list[Event] = []

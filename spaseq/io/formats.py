@@ -5,8 +5,8 @@ these two tables, and docs/formats.md lists them. A new syntax of streams is one
 if pyoxigraph does not parse the syntax. A new format of results is one entry and its writer. The
 syntaxes that pyoxigraph parses are in spaseq/rdf/formats.py, since knowledge bases use them too.
 
-Readers and writers are imported when they are first used: the command line names the formats
-without their cost, and the reader of Jelly needs a package that is optional.
+Readers and writers are imported when they are first used, so that the command line can name the
+formats without the cost of the imports, and because the reader of Jelly needs an optional package.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class StreamSyntax:
     has_messages: bool = False
     """Whether every file is cut into messages; a file in another syntax announces them."""
     begins: re.Pattern[bytes] | None = None
-    """What only files in this syntax begin with, after blanks and comments."""
+    """A pattern that only files in this syntax begin with, after blanks and comments."""
     binary: bool = False
-    """Whether `begins` is compared with the first bytes as they are."""
+    """Whether `begins` is compared with the first bytes without skipping anything."""
     also: tuple[str, ...] = ()
     """Syntaxes whose content does not contradict an extension of this one."""
     writer: str | None = None
@@ -200,7 +200,7 @@ STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
             NDJSON_LD,
             _json_ld_lines,
             has_messages=True,
-            # A block of TriG begins with a brace too, but no statement in it with a string.
+            # A block of TriG also begins with a brace, but no statement in it begins with a string.
             begins=re.compile(rb"\{\s*\"[^\n]*\}[ \t\r]*\n\s*\{"),
             also=("jsonld",),
         ),
@@ -241,13 +241,13 @@ def stream_syntax(name: str) -> StreamSyntax:
 
 Form: TypeAlias = Literal["select", "construct", "ask"]
 MATCH_COLUMNS = ("start", "end", "query")
-"""What tables can show of a match beside its solution."""
+"""The properties of a match that tables can show besides its solution."""
 _ALL_FORMS: tuple[Form, ...] = ("select", "construct", "ask")
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one query's results look like, known before there is any."""
+    """The shape of one query's results, which is known before the first result."""
 
     query: str
     form: Form
@@ -257,11 +257,11 @@ class Shape:
     grouped: bool = False
     """Whether it has a GROUP."""
     leading: tuple[str, ...] = ()
-    """Columns of the match itself in front of the others; see `MATCH_COLUMNS`."""
+    """Columns of the match itself, before the others; see `MATCH_COLUMNS`."""
 
 
 class Writer(Protocol):
-    """One format: `write` one match after the other, then `close` the document once."""
+    """One format: `write` each match in turn, then `close` the document once."""
 
     def write(self, match: Match) -> None: ...
 
@@ -449,7 +449,7 @@ SINKS: Mapping[str, SinkFormat] = {
     )
 }
 AUTO = "auto"
-"""In place of a format: the one that fits the output."""
+"""Stands for the format that fits the output."""
 
 
 def fitting_format(shapes: Sequence[Shape], path: str | None, is_terminal: bool) -> str:
@@ -505,7 +505,7 @@ def sink_format(name: str, shapes: Sequence[Shape]) -> SinkFormat:
 
 
 class EventWriter(Protocol):
-    """One syntax: `write` one event of a batch after the other, then `close` the document once."""
+    """One syntax: `write` each event of a batch in turn, then `close` the document once."""
 
     def write(self, batch: EventBatch, index: int) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Messages about malformed events, and what the compiled reader leaves to Python.
+"""Messages about malformed events, and other work that the compiled reader leaves to Python.
 
 spaseq/rdf/native/_framing.pyx builds the events. It calls a `Questions` object for the wording of
 errors, the clock, and timestamps of unusual form. Every error is reported to `Troubles.report`,
@@ -74,7 +74,7 @@ class Questions:
         self.report(f"a timestamp of {name}{self._complete(begun)}{_TOGETHER}{again}", line)
 
     def _complete(self, begun: tuple[str, int]) -> str:
-        """The part of a message that says that a graph is complete, and where it began."""
+        """The part of a message that says why a graph is complete, and where it began."""
         file, line = begun
         place = input_place(file, line, self._troubles.unit)
         where = place if file != self.file else f"{self._troubles.unit} {line}"
@@ -149,7 +149,7 @@ class Questions:
         )
 
     def is_whole_before(self, name: Term | None, malformed: Malformed) -> bool:
-        """Whether the open graph `name` is complete although a line after it is malformed."""
+        """Whether the open graph `name` is complete even though a line after it is malformed."""
         if name is None:
             return False
         own = str(name).encode()

@@ -5,8 +5,8 @@
   graph that it names, anywhere in the files (Linked Data Event Streams).
 
 `Dataset` holds the graphs in a compiled collector (spaseq/rdf/native/_collector.pyx). Beyond its
-bound it sorts them on disk, first by name, so that the parts of a graph meet, and then by time.
-`Members` holds N-Quads text by member.
+bound it sorts them on disk, first by name, to bring the parts of each graph together, and then by
+time. `Members` holds N-Quads text by member.
 
 Cost: linear in the statements, and one or two sorts. Memory: the bound, and a block of the file.
 Source: TREE hypermedia specification, section on members (2024).
@@ -41,7 +41,7 @@ _EVENTS_AT_ONCE = 256
 _MOST_RUNS = 64
 """Runs that are merged at once."""
 _GROUP_BYTES = 300
-"""About what a group takes in memory without its text."""
+"""The approximate memory of a group without its text, in bytes."""
 _TREE_MEMBER = ox.NamedNode("https://w3id.org/tree#member")
 _TIMESTAMP_PATH = ox.NamedNode("https://w3id.org/ldes#timestampPath")
 _DEFAULT = ox.DefaultGraph()
@@ -69,9 +69,9 @@ class Runs:
             pickle.dump(record, run, protocol=5)
 
     def merged(self) -> Iterator[_Record]:
-        """All records in the order of the keys; of equal keys in the order of the runs."""
+        """All records in the order of the keys, and for equal keys in the order of the runs."""
         while len(self._files) > _MOST_RUNS:
-            # Neighbours, so that the runs keep their order.
+            # Merge neighbours, so that the runs keep their order.
             first, self._files = self._files[:_MOST_RUNS], self._files[_MOST_RUNS:]
             rest, self._files = self._files, []
             self.write(heapq.merge(*map(_read_run, first), key=itemgetter(0)))
@@ -97,7 +97,7 @@ def _read_run(run: IO[bytes]) -> Iterator[_Record]:
 
 
 class Dataset:
-    """Collects the graphs of all files and yields their events in the order of time.
+    """Collects the graphs of all files and yields their events in time order.
 
     Args:
         dictionary: That of the run.
@@ -125,7 +125,7 @@ class Dataset:
 
     @property
     def unused(self) -> int:
-        """The statements about names that are no event's."""
+        """The number of statements about names that do not belong to an event."""
         return self._unused + self.collector.unused
 
     @property
@@ -152,7 +152,7 @@ class Dataset:
         self.collector = self._fresh()
 
     def make_events(self, timed: Callable[[Collector], None]) -> bool:
-        """Make the events, before the first is yielded. Returns whether there is one.
+        """Make all events before the first is yielded; returns whether there is one.
 
         Errors are reported in the order of first statements, or by name if graphs are on disk.
 
@@ -204,7 +204,7 @@ class Dataset:
             yield batch
 
     def close(self) -> None:
-        """Remove what is on disk."""
+        """Remove the data on disk."""
         self._by_name.close()
         self._by_time.close()
 
@@ -214,7 +214,7 @@ class Dataset:
 
 @dataclass(slots=True)
 class Group:
-    """The statements of one member as N-Quads, and where the first of them is."""
+    """The statements of one member as N-Quads, and the position of the first."""
 
     order: int
     file: str
@@ -299,7 +299,7 @@ def _too_large(max_bytes: int, file: str, line: int) -> Exception:
 
 
 def _scoped(quad: ox.Quad, scope: str) -> ox.Quad:
-    """The quad with labels of blank nodes that no other file has."""
+    """The quad with labels of blank nodes that are unique among all files."""
     subject, predicate, value, graph = quad
     terms: Any = [
         with_nodes(term, lambda node: ox.BlankNode(scope + node.value))

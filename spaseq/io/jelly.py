@@ -38,7 +38,7 @@ _QUADS = jelly.PHYSICAL_STREAM_TYPE_QUADS
 _GRAPHS = jelly.PHYSICAL_STREAM_TYPE_GRAPHS
 _STATEMENTS = {_TRIPLES: ("triple",), _QUADS: ("quad",), _GRAPHS: ("triple",)}
 _STREAMS = {_TRIPLES: "triples", _QUADS: "quads", _GRAPHS: "graphs"}
-_MOST_BYTES = 2**31 - 1  # what Protocol Buffers allow a message
+_MOST_BYTES = 2**31 - 1  # the limit of Protocol Buffers for a message
 _READ_AT_ONCE = 1 << 20
 _MINTED = "jelly-"
 _TAGGED = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
@@ -63,7 +63,7 @@ class _Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """In place of a decoded term or statement that is no RDF."""
+    """Replaces a decoded term or statement that is not valid RDF."""
 
     reason: str
 
@@ -189,7 +189,7 @@ class _Frames:
                 if row.options != options:
                     raise _Broken("the options of the stream change")
             elif kind == "namespace":
-                # The prefix has no use here, but its IRI is an entry of the lookup tables.
+                # The prefix is not used, but its IRI is an entry of the lookup tables.
                 decoder.decode_iri(row.namespace.value)
             elif kind == "graph_start" and row.graph_start.WhichOneof("graph") is None:
                 raise _Broken("a graph without a name")
@@ -203,7 +203,7 @@ class _Frames:
 
 
 class _Terms(Adapter):
-    """Makes the terms that pyjelly has resolved terms and quads of pyoxigraph."""
+    """Converts the terms that pyjelly has resolved to terms and quads of pyoxigraph."""
 
     def __init__(self, options: ParserOptions) -> None:
         super().__init__(options=options)

@@ -28,7 +28,7 @@ def jelly_steps(
     try:
         for _ in _steps(file, reader, most):
             file.number = reader.frame
-            # A batch of few events has as much work as a larger one.
+            # A small batch costs as much work as a larger one.
             if file.is_live or not 0 < len(events.batch) < most:
                 yield True
     except BrokenFrame as error:

@@ -1,6 +1,6 @@
 """JSON-LD, lines of JSON-LD and NGSI-LD notifications → statements.
 
-pyoxigraph parses the documents. This module replaces references to remote contexts by the files
+pyoxigraph parses the documents. This module replaces references to remote contexts with the files
 that the option `contexts` names; a context is never fetched. NGSI-LD's own context is built in.
 
 * JSON-LD: one document, whose statements are yielded when the document is complete, since a later
@@ -36,7 +36,7 @@ _CONTEXT = re.compile(r'"@context"\s*:\s*(?=["\[])')
 _PLACE = re.compile(r"^Parser error at line \d+ column \d+(?: to (?:line \d+ )?column \d+)?: ")
 _FIRST_BYTES = 1 << 16
 _MEMBER = re.compile(rb'"[^"@][^"]*"\s*:')
-"""A member that is no keyword of JSON-LD."""
+"""A member that is not a keyword of JSON-LD."""
 _NO_IRIS = (
     "no member of it has an IRI, so there is no statement; a context names the IRIs "
     "(--context FILE)"

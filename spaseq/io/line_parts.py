@@ -1,16 +1,16 @@
 """A long file of a line-based syntax, read by several threads → events of one reader, in order.
 
-The file is cut into the same blocks of whole lines as by one thread. A *part* is the events that
-begin in a block. A thread reads it with a reader of its own: from the first line of the block where
-an event begins, whatever precedes it, to that line of the next block. The reader of the file then
-adopts the events of one part after the other (spaseq/rdf/native/_adoption.pyx), which completes
-what depends on earlier events: line numbers, ordinals, blank nodes, the order of time, and names of
-graphs that are complete.
+The file is cut into the same blocks of whole lines as with one thread. A *part* is the events that
+begin in a block. A thread reads it with a separate reader: from the first line of the block at
+which an event certainly begins, to the corresponding line of the next block. The reader of the file
+then adopts the events of one part after the other (spaseq/rdf/native/_adoption.pyx), which
+completes everything that depends on earlier events: line numbers, ordinals, blank nodes, time
+order, and the names of graphs that are complete.
 
-A part is adopted only if nothing about it needs a message. Otherwise the reader of the file reads
-the block itself, as it does without threads, and continues so until a part begins where it is. So
-errors, and what follows them, are those of one thread. If few parts can be adopted, the rest of the
-file is read by one thread.
+A part is adopted only if nothing in it requires a message. Otherwise the reader of the file reads
+the block itself, as it does without threads, and continues until it is at the beginning of a part.
+Errors and the behaviour after them are therefore those of one thread. If few parts can be adopted,
+the rest of the file is read by one thread.
 
 Cost: a block is read again if its part is not adopted. Memory: `workers` parts.
 """
@@ -30,7 +30,7 @@ from spaseq.rdf.native._adoption import adopt
 from spaseq.rdf.native._framing import EventReader
 
 FEWEST_PARTS = 4
-"""Parts for which threads are started."""
+"""The minimum number of parts for which threads are started."""
 MOST_FAILURES = 4
 """Consecutive parts that are not adopted, after which one thread reads the rest."""
 _SHARE_SEARCHED = 16
@@ -43,14 +43,14 @@ class Part:
 
     data: bytes
     offset: int
-    """The place of `data` in the file."""
+    """The position of `data` in the file."""
     start: int
     """The first whole line of the block in `data`."""
     end: int
     first: int = -1
-    """The first line where an event begins; -1: unknown."""
+    """The first line at which an event begins; -1: unknown."""
     behind: int = -1
-    """That line of the next block."""
+    """The same for the next block."""
     events: EventReader | None = None
     """The reader that has read data[first:behind]."""
     lines: int = 0
@@ -58,7 +58,7 @@ class Part:
 
 
 class LineParts:
-    """Reads the blocks of a file from where it is.
+    """Reads the blocks of a file from its current position.
 
     Args:
         file: A divisible file, a block of which has been read.
@@ -86,11 +86,11 @@ class LineParts:
         return self._count >= FEWEST_PARTS
 
     def steps(self) -> Iterator[bool]:
-        """Read parts, True after each; the file continues behind the last one."""
+        """Read parts, True after each; the file continues after the last one."""
         events, lines, file = self._reader.events, self._reader.lines, self._file
         at = self._position - file.unfinished()
         """The place of the next line in the file."""
-        is_between = False  # whether the reader is where a part begins
+        is_between = False  # whether the reader is at the beginning of a part
         failures = number = 0
         parts = self._parts()
         try:
@@ -132,7 +132,8 @@ class LineParts:
         file.resume(at, self._place(number + 1))
 
     def _place(self, number: int) -> int:
-        """Where a block begins, or the lines that it shares with the block before end."""
+        """The beginning of a block, or the end of the lines that it shares with the previous
+        one."""
         return self._position + number * self._block
 
     def _parts(self) -> Iterator[Part | None]:
@@ -150,10 +151,10 @@ class LineParts:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _bytes(self, number: int) -> bytes:
-        """A block, with what is searched before and behind it.
+        """A block, with the bytes around it that are searched.
 
-        One thread reads all bytes, and so reuses the memory of earlier blocks. Memory that each
-        thread frees for itself would go back to the system.
+        One thread reads all bytes, and so reuses the memory of earlier blocks. If each thread freed
+        its own memory, the memory would be returned to the system.
         """
         offset = self._place(number) - self._searched
         return self._file.part(offset, self._block + 2 * self._searched)
@@ -175,7 +176,8 @@ class LineParts:
             return part
         try:
             reader.read([(data, part.first, end)])
-            # What one thread makes of a line that is not sure depends on the rest of its block.
+            # With one thread, the treatment of a line that is not sure depends on the rest of its
+            # block.
             is_read = lines.read(data, end, part.behind) == part.behind
             if not is_read or not lines.close_before(data, part.behind, len(data)):
                 return part

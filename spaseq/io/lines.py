@@ -64,7 +64,7 @@ class Lines:
         self._path = path
         self.number = 0
         self.unit: InputUnit = "line"
-        """The unit that `number` counts; readers of binary formats set another one than lines."""
+        """The unit that `number` counts; readers of binary formats set a unit other than lines."""
         self._raw = self._open(path) if stream is None else stream
         self.is_live = not _is_regular(self._raw)
         """Whether a read may block until more is written."""
@@ -84,12 +84,12 @@ class Lines:
         self.block = _BLOCK if self.is_live else block or _FILE_BLOCK
         """The bytes that are read at once."""
         self._next_size = 0
-        """The bytes of the next read, if they are others."""
+        """The size of the next read, if it differs."""
         self._rest: list[bytes] = []
         """The beginning of a line that `pieces` has not returned."""
         self._is_given = stream is not None
         self.reached: int | None = None
-        """The position, if others read the file: the number of bytes that they have read."""
+        """The position if other code reads the file: the number of bytes that it has read."""
 
     def _open(self, path: str) -> IO[bytes]:
         if path == STDIN:
@@ -137,7 +137,7 @@ class Lines:
         return self._path == files[-1]
 
     def is_nearly_read(self) -> bool:
-        """Whether little more than a block of a regular file has not been read."""
+        """Whether at most little more than a block of a regular file is left to read."""
         block = self.block // 8 if self.compression else self.block
         try:
             return os.fstat(self._raw.fileno()).st_size - self._raw.tell() <= block
@@ -153,7 +153,7 @@ class Lines:
         )
 
     def size(self) -> int:
-        """The present size of a divisible file."""
+        """The current size of a divisible file."""
         return os.fstat(self._raw.fileno()).st_size
 
     def part(self, offset: int, size: int) -> bytes:
@@ -161,7 +161,7 @@ class Lines:
         return os.pread(self._raw.fileno(), size, offset)
 
     def unfinished(self) -> int:
-        """The bytes before the position that `pieces` has not returned."""
+        """The bytes before the current position that `pieces` has not returned."""
         return sum(map(len, self._rest))
 
     def resume(self, start: int, end: int) -> None:
@@ -215,9 +215,9 @@ class Lines:
             yield self._numbered(b"".join(rest))
 
     def pieces(self, most: int | None = None) -> Iterator[list[Piece]]:
-        """Whole lines as they are in the file, as soon as they are read, without counting them.
+        """Unchanged whole lines of the file, as soon as they are read, without counting them.
 
-        A line that two reads share is a piece of its own, so blocks are not copied. A read has at
+        A line that two reads share is a separate piece, so blocks are not copied. A read has at
         most `most` bytes.
         """
         self.block = min(self.block, most or self.block)
@@ -297,7 +297,7 @@ class Lines:
             raise self._failed(error) from error
         line = self._without_mark(line)
         if b"\r" in line and line.count(b"\r") > line.count(b"\r\n"):
-            # A lone \r ends a line; `bytes.splitlines` has no other ends than these three.
+            # A lone \r ends a line; `bytes.splitlines` knows only these three line ends.
             self._split.extend(line.splitlines(keepends=True))
             return self._split.popleft()
         return line

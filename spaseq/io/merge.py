@@ -1,4 +1,4 @@
-"""Several ordered sources → one sequence of events in the order of instants.
+"""Several ordered sources → one sequence of events, ordered by instant.
 
 Events of one instant are in the order in which their sources are declared. Memory: one event of
 each source, or one batch. If a source fails, the merge first yields all earlier events and then
@@ -33,8 +33,8 @@ def merge(
     Args:
         sources: The sources.
         on_end: Called with the position of a source that has ended, and the time of its last event
-            in microseconds, before any event of a later time is yielded. Not called for a single
-            source.
+            in microseconds, before any event of a later time is yielded. It is not called for a
+            single source.
         stop_at_end: Stop where the first source has ended, after the events of the same timestamp.
     """
     return sources[0] if len(sources) == 1 else Merge(sources, on_end, stop_at_end)
@@ -57,11 +57,11 @@ class Merge:
 
     @property
     def encodes(self) -> bool:
-        """Whether all sources encode their events, so that `sequences` can be used."""
+        """Whether all sources yield encoded events, so that `sequences` can be used."""
         return all(isinstance(s, Source) and s.relevance is not None for s in self._sources)
 
     def sequences(self) -> Iterator[EventSequence]:
-        """The same events in sequences, for sources that encode them."""
+        """The same events in sequences, for sources that yield encoded events."""
         encoded = [s.batches() for s in self._sources if isinstance(s, Source)]
         return merged_batches(encoded, self._ends)
 
@@ -76,7 +76,7 @@ class _Ends:
         """The greatest timestamp of an event that is merged, in microseconds; None: no bound."""
 
     def ended(self, place: int, last: int | None) -> None:
-        """A source has ended after an event of this time, or without one."""
+        """Record that a source has ended after an event of this time, or without an event."""
         if self._on_end is not None:
             self._on_end(place, last)
         if self._stop_at_end:
@@ -90,7 +90,7 @@ def _merged(sources: Sequence[Iterable[Event]], ends: _Ends) -> Iterator[Event]:
         yield from _merged_events(iterators, ends)
     finally:
         for source, iterator in zip(sources, iterators, strict=True):
-            if iterator is not source:  # a generator of the caller is the caller's to close
+            if iterator is not source:  # the caller closes its own generators
                 close_generator(iterator)
 
 
@@ -133,7 +133,7 @@ def merged_batches(
 ) -> Iterator[EventSequence]:
     """The events of several sources of batches, in sequences, in the order of `merge`.
 
-    A sequence ends with the last event of one of the present batches.
+    A sequence ends with the last event of one of the current batches.
     """
     iterators = [iter(source) for source in sources]
     try:

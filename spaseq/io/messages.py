@@ -1,9 +1,9 @@
 """RDF Message Logs in Turtle and TriG → statements, with a mark after each message.
 
 A log is cut at its delimiters (`MESSAGE`, or `@message` and a dot) by a scan for strings, IRIs,
-comments and prefixed names. Each message is then a document of its own, parsed with the prefixes
-and the base IRI declared before it. A delimiter inside an unfinished statement or an open graph
-block is therefore an error, as the specification requires. Memory: one message.
+comments and prefixed names. Each message is then a separate document, parsed with the prefixes and
+the base IRI declared before it. A delimiter inside an unfinished statement or an open graph block
+is therefore an error, as the specification requires. Memory: one message.
 
 Source: W3C RDF Stream Processing Community Group, *RDF Messages*, section 2.1.
 """
@@ -41,8 +41,8 @@ class Passage:
 class Scanner:
     """Finds the delimiters, line by line.
 
-    `after_string`: whether the last token was a string, whose language tag `@message` would be.
-    `dotless`: whether the last token was an `@message` whose dot has not been read.
+    `after_string`: whether the last token was a string, so that `@message` would be its language
+    tag. `dotless`: whether the last token was an `@message` whose dot has not been read.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Scanner:
         return found
 
     def _mark(self, token: re.Match[bytes], found: list[tuple[int, int, bool]]) -> None:
-        """Append what a token, neither a comment nor a long string, says of delimiters."""
+        """Append the parts of delimiters in a token that is neither a comment nor a long string."""
         start, end = token.span()
         if self.dotless:
             self.dotless = False

@@ -1,9 +1,9 @@
 """Bytes of growing documents, in pieces → encoded events.
 
-A source that never ends passes on what it has: the new bytes of a followed file, or of a pipe.
-`PushedDocuments` reads them with the readers of files, so events, errors and blank nodes are those
-of a finished file. Between two pieces it knows from where the document has to be read again to
-continue (`restart`).
+A source that never ends passes on the bytes that it has: the new bytes of a followed file, or of a
+pipe. `PushedDocuments` reads them with the readers of files, so events, errors and blank nodes are
+those of a finished file. Between two pieces it knows the position from which the document must be
+read again to continue (`restart`).
 
 Invariant: no call waits for bytes. A partial last line is retained until its end arrives.
 Cost: that of the reader of files; `restart` counts the lines of the open event.
@@ -49,7 +49,7 @@ class PushedLines(Lines):
         self.number = line - 1
         self.is_live = True
         self.ended = False
-        """Whether no more bytes follow."""
+        """Whether no further bytes follow."""
         self.rest: list[bytes] = []
         """The partial last line."""
         self.retains = False
@@ -81,7 +81,7 @@ class PushedLines(Lines):
         self.rest = [data[cut:]] if cut < len(data) else []
 
     def push_head(self) -> None:
-        """Make the first bytes lines, after the syntax has been recognised by them."""
+        """Divide the first bytes into lines, after they have been used to recognise the syntax."""
         self.push(self._taken_ahead() + self._without_mark(self._begin.read()))
 
     def pieces(self, most: int | None = None) -> Iterator[list[Piece]]:
@@ -107,7 +107,7 @@ class PushedLines(Lines):
 
 
 class PushedDocuments:
-    """The documents of one stream, one after the other; each is passed on in pieces.
+    """The successive documents of one stream; each is passed on in pieces.
 
     Args:
         source: The options, the counters and the log of the stream.
@@ -193,7 +193,7 @@ class PushedDocuments:
     # ------------------------------------------------------------ bytes
 
     def feed(self, data: bytes) -> EventBatch | None:
-        """Read the next bytes. Returns the events that are complete, or None without any.
+        """Read the next bytes; returns the events that are complete, or None if there are none.
 
         An error is in `failure`.
         """
@@ -223,7 +223,7 @@ class PushedDocuments:
         self._start(lines, known.syntax, None)
 
     def quiet(self) -> EventBatch | None:
-        """The source is quiet. Returns the open graph, unless a partial line follows it."""
+        """Handle a pause of the source; returns the open graph, if no partial line follows it."""
         if self._lines is None or self._lines.rest or self.failure is not None:
             return None
         try:
@@ -234,7 +234,7 @@ class PushedDocuments:
         return self._taken()
 
     def end(self) -> EventBatch | None:
-        """The document ends. Returns its last events."""
+        """End the document; returns its last events."""
         if self.failure is not None:
             return None
         if self._head is not None:
@@ -273,7 +273,7 @@ class PushedDocuments:
     # ------------------------------------------------------------ restart
 
     def restart(self) -> dict[str, Any] | None:
-        """Where to read again to continue with the next event, for `open`, as data.
+        """The point from which to read again to continue with the next event, for `open`, as data.
 
         None if the document cannot be continued here: within a statement or an event of TriG or
         Turtle.

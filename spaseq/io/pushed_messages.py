@@ -1,9 +1,9 @@
 """Messages of a channel → encoded events.
 
-A message is one event, the union of its graphs, or an RDF Messages log with several. Under
-`--events graph` each named graph in it is an event. Its syntax is that of its media type, and
-N-Quads without one. Its time is that of a predicate, as in files, or the one of the channel. An
-empty message is an event with an empty graph if the channel gives its time.
+A message is one event, the union of its graphs, or an RDF Messages log with several events. Under
+`--events graph`, each named graph in it is an event. The media type determines the syntax; without
+one it is N-Quads. The time comes from a predicate, as in files, or from the channel. An empty
+message is an event with an empty graph if the channel gives its time.
 
 An error in a message names the channel, the number of the message and the line in it. Memory: one
 message.
@@ -28,9 +28,9 @@ from spaseq.rdf.native._minting import Minter
 Message: TypeAlias = tuple[bytes, str | None, int | None]
 """(text, media type, time in microseconds since 1970)."""
 _BEGINNINGS = frozenset((b"<", b"_"))
-"""The first byte of a message in N-Quads that surely has a statement."""
+"""The first byte of a message in N-Quads that certainly has a statement."""
 _ENDS = (b".", b".\n")
-"""How a message in N-Quads ends that has no unfinished statement."""
+"""The end of a message in N-Quads without an unfinished statement."""
 GENERIC_TYPES = ("", "application/octet-stream", "text/plain")
 """Media types that do not name a syntax."""
 
@@ -60,14 +60,14 @@ class PushedMessages:
         self._troubles = Troubles(options.on_error, source.counters, source.log)
         self._reading = Reading(source, relevance, self._troubles, minter)
         self._default = stream_syntax(options.syntax or N_QUADS.name)
-        # Under "skip" a message may lose its only statement, and then takes no time.
+        # Under "skip", a message may lose its only statement, and then uses no time.
         self._joins = (
             self._kind == "message"
             and self._default.syntax is N_QUADS
             and options.on_error == "stop"
         )
         self._by_type = _by_media_type()
-        # The channel's time counts unless an option names another one.
+        # The channel's time applies unless an option names another one.
         self._takes_times = options.time_predicate is None and not options.arrival_time
         self._timed_by_channel: bool | None = None
         self._count = 0
@@ -77,7 +77,7 @@ class PushedMessages:
         """The error that ends the stream, after the events returned so far."""
 
     def feed_all(self, messages: Sequence[Message]) -> None:
-        """Read several messages, as `feed` does one by one.
+        """Read several messages, like `feed` for each.
 
         Successive messages in N-Quads that are plain are read as one RDF Messages log, because
         preparing the reader takes far longer than reading a short message.
@@ -104,7 +104,7 @@ class PushedMessages:
     def _joined(self, messages: Sequence[Message]) -> bytes | None:
         """The log of all messages; None if one of them is not plain, as `_is_plain` says.
 
-        Looks at all of them together, which takes a fifth of the time.
+        Checks all of them together, which takes a fifth of the time.
         """
         _, media_type, time = messages[0]
         if not self._joins or self.failure is not None or not self._is_default(media_type):
@@ -145,7 +145,7 @@ class PushedMessages:
         return essence in GENERIC_TYPES or self._by_type.get(essence) is self._default
 
     def _feed_log(self, messages: Sequence[Message], text: bytes) -> None:
-        """Read plain messages, joined to a log; an error names the message and the line in it."""
+        """Read plain messages joined to a log; an error names the message and the line in it."""
         by_channel = self._begin(messages[0][2])
         questions = self._reading.questions
         questions.times = iter([t or 0 for _, _, t in messages]) if by_channel else None
@@ -200,7 +200,7 @@ class PushedMessages:
         self._reading.events.finish()
 
     def _begin(self, time: int | None) -> bool:
-        """Prepare the reader, if it is not. Returns whether the channel gives the times."""
+        """Prepare the reader, unless it is ready; returns whether the channel gives the times."""
         by_channel = self._takes_times and time is not None
         if by_channel != self._timed_by_channel:
             self._timed_by_channel = by_channel
@@ -226,7 +226,7 @@ class PushedMessages:
         return found
 
     def _complete(self) -> None:
-        """Put the events read so far aside."""
+        """Set aside the events read so far."""
         events = self._reading.events
         if len(events.batch):
             self._batches.append(events.fresh())
@@ -239,7 +239,7 @@ class PushedMessages:
         self._count = point["count"]
 
     def restart(self) -> dict[str, Any]:
-        """What `open` needs to continue with the next message, as data."""
+        """The data that `open` needs to continue with the next message."""
         return {
             "reader": self._reading.events.state(),
             "minter": None if self._minter is None else self._minter.state(),
@@ -252,7 +252,7 @@ def _essence(media_type: str) -> str:
 
 
 def _by_media_type() -> dict[str, StreamSyntax]:
-    """Media type → syntax; the first syntax of a media type counts."""
+    """Media type → syntax; if several syntaxes have a media type, the first one."""
     found: dict[str, StreamSyntax] = {}
     for syntax in STREAM_SYNTAXES.values():
         for name in (syntax.syntax.media_type, *syntax.syntax.other_media_types):

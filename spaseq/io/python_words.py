@@ -1,7 +1,7 @@
 """Messages that name options of the command line, for callers in Python.
 
-The stages name the command line's options in their errors, since a message has one text. Where an
-error leaves the package through a Python call, `python_words` puts the arguments in their place.
+The stages name the command line's options in their errors, since each message has one text. When an
+error leaves the package through a Python call, `python_words` replaces the options with arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KEYWORDS = {
     "time-unit": "unit",
     "context": "contexts",
 }
-"""Options whose argument has another name."""
+"""Options whose Python argument has another name."""
 _TWICE = re.compile(r"--[a-z-]+(?: [A-Z=.a-z]+)? \((?:[a-z_]+)=(?: in Python)?\)")
 _KB = re.compile(r"--kb '([^'=]+)=FILE'(?: \(kb= in Python\))?")
 _VALUED = re.compile(r"--(events|on-error|on-limit|time-unit|entail) ([a-z][\w-]*(?::N)?)")
@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"(?<![\w-])(?<!map )--([a-z][a-z-]+)(?: (?:NAME=MAPPING\.rq
 
 
 def python_text(text: str) -> str:
-    """A message with the arguments of Python in place of options."""
+    """A message with Python arguments in place of options."""
     text = _PRECISION.sub('time_precision="truncate" or "round"', text)
     text = _KB.sub(r'kb={"\1": "FILE"}', text)
     text = _TWICE.sub(_argument_named, text)
@@ -46,7 +46,7 @@ def _keyword(option: str) -> str:
 
 @contextmanager
 def python_words() -> Iterator[None]:
-    """Errors that leave the block name arguments of Python."""
+    """Make errors that leave the block name Python arguments."""
     try:
         yield
     except SpaseqError as error:

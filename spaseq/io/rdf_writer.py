@@ -1,8 +1,8 @@
 """Matches as RDF: each a named graph with its time, so that the output is a stream again.
 
 Each graph follows `<graph> prov:generatedAtTime <end>` in the default graph, as the `graph` framing
-of the readers requires. Numeric times are written in seconds. Turtle has no named graphs: it has
-the triples of the matches alone.
+of the readers requires. Numeric times are written in seconds. Turtle has no named graphs, so it
+contains only the triples of the matches.
 
 * A CONSTRUCT's graph contains the constructed triples only.
 * A SELECT's or ASK's graph describes the match in the vocabulary of
@@ -35,7 +35,7 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 GENERATED_AT = ox.NamedNode(_PROV + "generatedAtTime")
 TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 PREFIXES = f"@prefix prov: <{_PROV}> .\n@prefix spaseq: <{VOCABULARY}> .\n@prefix xsd: <{_XSD}> .\n"
-"""The prefixes that `short` uses, and that of the time of a graph."""
+"""The prefixes that `short` uses, and the prefix of the time of a graph."""
 _INTEGER = ox.NamedNode(_XSD + "integer")
 _BOOLEAN = ox.NamedNode(_XSD + "boolean")
 
@@ -203,7 +203,7 @@ def statements(facts: Iterable[Fact], indent: str) -> str:
 
 
 def short_predicate(term: Term) -> str:
-    """A predicate in TriG: as `short`, or `a`."""
+    """A predicate in TriG, shortened by `short`, or `a`."""
     return "a" if term == TYPE else short(term)
 
 

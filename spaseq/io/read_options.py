@@ -30,7 +30,7 @@ MESSAGE_TIMES = (
 )
 
 WORKERS = 2
-"""The threads of a run by default."""
+"""The default number of threads of a run."""
 
 _TRIPLES = re.compile(r"triples:([1-9][0-9]{0,8})")
 
@@ -90,14 +90,14 @@ class ReadOptions:
         unit: the unit of timestamps that are plain numbers.
         on_error: whether a malformed statement or event ends the run or is skipped.
         lateness: how many microseconds an event may be late and still be put in order; None:
-            sources are in order, and an event that is not is an error.
+            sources must be in order, and an event out of order is an error.
         syntax: a name in `spaseq.io.formats.STREAM_SYNTAXES` or, for streams with a mapping, in
             `spaseq.io.rows.formats.ROW_FORMATS`, instead of the file extension.
         clock: microseconds since 1970-01-01T00:00:00Z.
-        time_precision: what is done with a time finer than a microsecond.
+        time_precision: how a time finer than a microsecond is treated.
         contexts: files that replace remote JSON-LD contexts, by URL; "" is for every other URL and
             for documents without a context.
-        time_column: the column of times, of tables whose mapping leaves `?_time` unbound.
+        time_column: the column of times, for tables whose mapping leaves `?_time` unbound.
         workers: the threads of a run. With 1, a source is read when its events are asked for; with
             more, another thread reads ahead, and one more decompresses; with 3 or more, that many
             parse a long N-Quads file. A live source is never read ahead, since its events are
@@ -171,14 +171,15 @@ class Counters:
     skipped: int = 0
     late: int = 0
     unused: int = 0
-    """Triples of no event: under the `graph` framing, in the default graph and no timestamp."""
+    """Triples of no event: under the `graph` framing, those in the default graph that are not
+    timestamps."""
     pruned: int = 0
     """Triples of events that no query can use."""
     empty: int = 0
-    """Empty messages without a time, which are no events."""
+    """Empty messages without a time, which are not events."""
 
     def without_use(self) -> int:
-        """Triples that were read without use."""
+        """Triples that were read but not used."""
         return self.unused + self.pruned
 
 
@@ -190,7 +191,7 @@ class TimeDomain:
     origin: str = ""
 
     def conflict(self, kind: str, origin: str) -> str:
-        """The complaint about a timestamp of this domain; empty if it is the run's."""
+        """The error about a timestamp of this domain; empty if it is the run's domain."""
         if not self.kind:
             self.kind, self.origin = kind, origin
         if kind == self.kind:

@@ -1,8 +1,8 @@
-"""The syntax of a file: what an option says, else its content, else the extension of its name.
+"""The syntax of a file: from an option, otherwise from its content, otherwise from its extension.
 
-The content decides where it is certain: `StreamSyntax.begins` matches the beginning of no other
-syntax. It then overrules an extension that it contradicts. Where the content is uncertain, the
-extension decides; a file without a known extension must look like TriG, which includes Turtle.
+The content decides if it is unambiguous: `StreamSyntax.begins` matches the beginning of no other
+syntax. It then overrules an extension that it contradicts. Otherwise the extension decides; a file
+without a known extension must look like TriG, which includes Turtle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spaseq.records import dataclass
 START_BYTES = 4096
 """The bytes at the beginning of a file that are compared."""
 GENERIC_EXTENSIONS = frozenset({"json", "txt", "xml"})
-"""Extensions of many formats, which do not decide."""
+"""Extensions that several formats have, which do not decide."""
 _SKIPPED = re.compile(
     rb"(?:\s+|#[^\n]*(?:\n|\Z)|(?:VERSION|@version)\b[^\n]*\n|MESSAGE\s*\n)*", re.I
 )
@@ -41,7 +41,7 @@ _OTHERS = (
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """The syntax of a file, and what messages say about how it was recognised."""
+    """The syntax of a file, and a text for messages on how it was recognised."""
 
     syntax: StreamSyntax
     note: str = ""
@@ -76,7 +76,7 @@ def recognised(lines: Lines, path: str, named: str | None = None) -> Recognised:
     by_content = content_syntax(start, lines.is_live)
     is_text = not any(known is not None and known.binary for known in (by_name, by_content))
     if is_text and is_undecided(start):
-        # The first statement follows a long comment, or a pipe has not been written further.
+        # The first statement follows a long comment, or not enough has been written to a pipe.
         head = b"".join(lines.head())
         behind = b"" if lines.is_live else lines.start(START_BYTES)
         by_content = content_syntax(head + behind, lines.is_live)
@@ -94,7 +94,7 @@ def recognised(lines: Lines, path: str, named: str | None = None) -> Recognised:
 def content_syntax(start: bytes, live: bool = False) -> StreamSyntax | None:
     """The syntax that the first bytes of a file certainly have, or None.
 
-    `live`: the file may continue behind `start` even if that is short.
+    `live`: the file may continue after `start` even if that is short.
     """
     text = start[_skipped(start) :]
     if live and text.startswith(b"{") and text.endswith(b"\n"):

@@ -1,7 +1,7 @@
-"""Which redirections of HTTP servers, and links between their pages, are followed.
+"""Whether redirections of HTTP servers, and links between their pages, are followed.
 
-To the same host, or to a host whose addresses are all public: a server cannot make the run read
-from the network of its machine.
+They are followed to the same host, or to a host whose addresses are all public, so a server cannot
+make the run read from the network of its machine.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ def check_redirection(url: str, there: str) -> str | None:
     """Refuse a redirection to a private address, or away from HTTPS.
 
     Returns:
-        The address to connect to, since the name of the host could have another one when it is
-        asked for again; None: the host is the same.
+        The address to connect to, since the host name could resolve to another address when it is
+        looked up again; None: the host is the same.
 
     Raises:
         InputError: if it must not be followed.
@@ -40,7 +40,7 @@ def check_redirection(url: str, there: str) -> str | None:
 
 
 def shown_url(url: str) -> str:
-    """A URL in messages, without what may be secret: who asks, and the query."""
+    """A URL for messages, without its parts that may be secret: the user and the query."""
     scheme, colon, rest = url.partition("#")[0].partition("?")[0].partition("://")
     place, slash, path = rest.partition("/")
     return f"{scheme}{colon}{place.rpartition('@')[2]}{slash}{path}"

@@ -1,8 +1,8 @@
 """Finished files by URL: `s3:`, `gs:`, `az:`, `hdfs:`, `http:` and `https:`, through fsspec.
 
-The files are read from their beginning to their end, and written anew. An HTTP URL is a finished
-file if the extension of its path names a syntax; otherwise the live stage reads it as a stream of
-events. Credentials and endpoints are those of the file systems' own configuration, for example
+Files are read from beginning to end, and written as new files. An HTTP URL is a finished file if
+the extension of its path names a syntax; otherwise the live stage reads it as a stream of events.
+Credentials and endpoints come from the configuration of the file systems, for example
 `AWS_PROFILE`, or `FSSPEC_S3_ENDPOINT_URL`.
 """
 
@@ -65,7 +65,7 @@ def open_remote(path: str) -> IO[bytes]:
         if _scheme(path) in ("http", "https"):
             return _Buffered(system.open(name, "rb", block_size=0))
         return _Buffered(system.open(name, "rb", cache_type="readahead"))
-    except Exception as error:  # each file system has errors of its own
+    except Exception as error:  # each file system raises different errors
         if isinstance(error.__cause__, InputError):
             raise error.__cause__ from error
         raise InputError(f"cannot be read: {_said(error)}", shown) from error
@@ -96,9 +96,9 @@ def list_remote(path: str, recursive: bool = False) -> dict[str, float]:
                 found = {info["name"]: info for info in system.ls(name, detail=True)}
     except FileNotFoundError:
         return {}
-    except Exception as error:  # each file system has errors of its own
+    except Exception as error:  # each file system raises different errors
         raise InputError(f"cannot be read: {_said(error)}", shown_url(path)) from error
-    # A name lacks what the URL says beside it, such as the account.
+    # A name lacks other parts of the URL, such as the account.
     base = path.rstrip("/")[: len(path.rstrip("/")) - len(name.rstrip("/")) + len(known)]
     return {
         base + other[len(known) :]: _changed(info)
@@ -108,7 +108,7 @@ def list_remote(path: str, recursive: bool = False) -> dict[str, float]:
 
 
 def _changed(info: dict[str, Any]) -> float:
-    """When a file was last changed, under the names that file systems have for it."""
+    """The time when a file was last changed, under the names that file systems use for it."""
     for name in ("mtime", "LastModified", "last_modified", "updated"):
         value = info.get(name)
         if isinstance(value, int | float):
@@ -119,7 +119,7 @@ def _changed(info: dict[str, Any]) -> float:
 
 
 def create_remote(path: str) -> BinaryIO:
-    """A file to be written, which is there when it is closed.
+    """A file to be written, which exists when it is closed.
 
     Raises:
         SpaseqError: if it cannot be written, or without the package of its file system.
@@ -127,7 +127,7 @@ def create_remote(path: str) -> BinaryIO:
     system, name = file_system(path)
     try:
         return cast(BinaryIO, system.open(name, "wb"))
-    except Exception as error:  # each file system has errors of its own
+    except Exception as error:  # each file system raises different errors
         raise SpaseqError(f"{shown_url(path)}: cannot be written: {_said(error)}") from error
 
 
@@ -153,7 +153,7 @@ def file_system(path: str) -> tuple[Any, str]:
         options["get_client"] = _client_for(urlsplit(path).hostname or "")
     try:
         system, name = core.url_to_fs(path, **options)
-    except Exception as error:  # each file system has errors of its own
+    except Exception as error:  # each file system raises different errors
         raise SpaseqError(f"{shown_url(path)}: {_said(error)}") from error
     return system, name
 
@@ -174,8 +174,8 @@ def _watched_redirections() -> Any:
 
 
 def _client_for(own: str) -> Callable[..., Any]:
-    """Makes the sessions of a file on the host `own`. Others, which redirections name, are reached
-    at the addresses that are checked here.
+    """Makes the sessions of a file on the host `own`. Other hosts, which redirections name, are
+    reached at the addresses checked here.
     """
     from aiohttp import ClientSession, DefaultResolver, TCPConnector
     from aiohttp.abc import AbstractResolver
@@ -206,7 +206,7 @@ def _said(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError) and (
         hasattr(cause, "status") or isinstance(cause, OSError)
     ):
-        return _said(cast(BaseException, cause))  # what fsspec says of any failure of HTTP
+        return _said(cast(BaseException, cause))  # fsspec's message for any failure of HTTP
     status = getattr(error, "status", None)
     if isinstance(error, FileNotFoundError) or status in (404, 410):
         return "there is no such file"
@@ -230,7 +230,7 @@ class _Raw(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._file.read(len(buffer))
-        except Exception as error:  # each file system has errors of its own
+        except Exception as error:  # each file system raises different errors
             raise OSError(5, _said(error)) from error
         buffer[: len(data)] = data
         self._read += len(data)
@@ -250,10 +250,10 @@ class _Raw(io.RawIOBase):
 
 
 class _Buffered(io.BufferedReader):
-    """A file of fsspec with a buffer, so that its first bytes can be looked at."""
+    """A file of fsspec with a buffer, so that its first bytes can be inspected."""
 
     is_finished = True
-    """It does not grow, so readers need not pass on what is there before the next bytes come."""
+    """The file does not grow, so readers need not pass on its bytes before the next ones arrive."""
 
     def __init__(self, file: Any):
         super().__init__(_Raw(file), _BUFFER)

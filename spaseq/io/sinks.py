@@ -61,12 +61,12 @@ class Sink:
         self._has_rows = False
         """Whether the core makes rows of columns for the writer."""
         self.written = 0
-        # Looked up once, because `isinstance` of a protocol takes long.
+        # Checked once, because `isinstance` of a protocol is slow.
         self._joined = writer.joined if isinstance(writer, Joining) else None
         self._holds = isinstance(writer, Holding)
 
     def format_natively(self, run: Evaluation, most: int | None = None) -> None:
-        """Let compiled code format the matches of a run before its first event.
+        """Let compiled code format the matches of a run; call it before the first event.
 
         The iterators over the matches then return None when `write_block` is due. The caller also
         calls it after each batch of events. Matches that the core does not make one by one are
@@ -104,7 +104,7 @@ class Sink:
     def format_parts(
         self, runs: Sequence[Evaluation], most: int | None
     ) -> tuple[Block | None, Sequence[Block | None]]:
-        """As `format_natively`, for runs in threads of their own.
+        """Like `format_natively`, for runs in separate threads.
 
         Returns:
             The block that the caller appends the matches to, in their order, and the block that
@@ -133,7 +133,7 @@ class Sink:
         return block
 
     def write(self, match: Match) -> None:
-        """Write one match, after the ones that are formatted, unless these are enough."""
+        """Write one match after the formatted ones, unless these already reach the limit."""
         try:
             self._write_formatted()
             if self._block is not None and not self._block.count_object():
@@ -174,14 +174,14 @@ class Sink:
             raise self._named(error) from error
 
     def sync(self) -> None:
-        """Write what `flushed` has passed on to the disk."""
+        """Write to the disk what `flushed` has passed on."""
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise self._named(error) from error
 
     def _write_formatted(self, whole: bool = True) -> None:
-        """Write what compiled code has made; rows of columns only if they are many, or `whole`."""
+        """Write what compiled code has made; rows of columns only if there are many, or `whole`."""
         if self._has_rows and isinstance(self._writer, Columnar):
             self.written += self._writer.write_rows(whole)
         elif self._block is not None and self._block.rows:
@@ -266,7 +266,7 @@ def open_sink(
         file = _created(path)
     out: TextIO | BinaryIO = file
     if not known.binary:
-        # Blocks are written to the file itself, so the text layer must not hold text back.
+        # Blocks are written to the file itself, so the text layer must not buffer text.
         out = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = known.open(out, shapes)
     if live:

@@ -1,4 +1,4 @@
-"""The files of one stream → its events in the order of time.
+"""The files of one stream → its events in time order.
 
 Invariant of the events: instants strictly increase, the ordinal counts the earlier events of the
 same timestamp, facts are distinct, and no two events of a run share a blank node (labels are minted
@@ -10,9 +10,9 @@ others statement by statement. The reader yields a batch before a read that may 
 source is not delayed.
 
 A source that is not live is read ahead of its consumer by a thread (spaseq/rdf/ahead.py), and
-decompressed by another one. That reader has counters of its own. Each batch, and the end, arrive
-with the counters and the position in the file of their moment, and messages arrive in their order,
-so a consumer cannot tell how far the thread has read.
+decompressed by another one. That reader has separate counters. Each batch, and the end, arrive
+together with the counters and the position in the file at that moment, and messages arrive in
+order, so a consumer cannot tell how far ahead the thread has read.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ EVENTS_AT_ONCE = 256
 _Place: TypeAlias = tuple[int, int, bytes, str, int]
 """(time, order of the first statement, text, file, line) of an event."""
 DIVISIBLE = ("graph", "message")
-"""The framings whose files several threads may read: an event begins whatever precedes it."""
+"""The framings whose files several threads may read: what precedes an event does not matter."""
 STATEMENTS_AT_ONCE = 4096
-"""Statements after which such a batch is yielded or refreshed, with or without events."""
+"""The number of statements after which such a batch is yielded or refreshed, with or without
+events."""
 
 
 class OpenFile(Protocol):
@@ -82,13 +83,13 @@ def _go_on() -> None:
 
 
 def _never() -> bool:
-    """A source without a thread is read when its events are asked for."""
+    """A source without a thread is read when its events are requested."""
     return False
 
 
 @dataclass(slots=True)
 class Source:
-    """A stream read from files, one after the other. `number` is its position in the run.
+    """A stream read from successive files. `number` is its position in the run.
 
     With `relevance`, events stay encoded, without the triples that no query can use.
     """
@@ -139,7 +140,7 @@ class Source:
             close_generator(batches)
 
     def _given(self, relevance: Relevance) -> Iterator[EventBatch]:
-        """The batches, read ahead or when they are asked for."""
+        """The batches, read ahead or on request."""
         return self._read_ahead(relevance) if self.reads_ahead else self._batches(relevance)
 
     def _read_ahead(self, relevance: Relevance) -> Iterator[EventBatch]:
@@ -221,7 +222,7 @@ class Source:
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether a thread reads ahead of the consumer: it never waits for a pipe."""
+        """Whether a thread reads ahead of the consumer; it never waits for a pipe."""
         return self.options.workers > 1 and not self.live and not any(map(_may_block, self.files))
 
 
@@ -241,7 +242,7 @@ _Step: TypeAlias = str | tuple[EventBatch | None, Counters, _Reached | None]
 
 
 def _may_block(path: str) -> bool:
-    """Whether a path is something else than a regular file; it need not exist."""
+    """Whether a path is something other than a regular file; it need not exist."""
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -369,7 +370,8 @@ class Reading:
     ) -> None:
         """Prepare a reader for a file.
 
-        `predicate` is that of timestamps by default; `cut` how the reader cuts, if not by `kind`.
+        `predicate` is the default predicate of timestamps; `cut` says how the reader cuts, if not
+        by `kind`.
         """
         options = self._options
         named, steps = options.named_predicate(), options.time_steps()
@@ -449,7 +451,7 @@ class Reading:
     # ------------------------------------------------------------ all files first
 
     def _scopes(self) -> Iterator[tuple[str, str]]:
-        """Each file, with what precedes the labels of its blank nodes."""
+        """Each file, with the prefix of its blank nodes' labels."""
         for number, path in enumerate(self._source.files):
             yield path, f"f{number}-" if len(self._source.files) > 1 else ""
 
@@ -499,7 +501,7 @@ class Reading:
             unused += data.unused
             source.counters.unused += unused
             self._check_events(has_events, unused)
-            assert self._minter is not None  # lateness is not for this framing
+            assert self._minter is not None  # this framing does not support lateness
             yield from data.batches(self._minter)
         finally:
             data.close()
@@ -507,7 +509,7 @@ class Reading:
     def _members(self) -> Iterator[EventBatch]:
         """The events of the members of all files.
 
-        The text of each event is read twice: for its time, and in the order of times.
+        The text of each event is read twice: once for its time, and once in time order.
         """
         from spaseq.io.grouping import Members
 
@@ -579,7 +581,7 @@ class Reading:
         """Read a file of lines, a long one with several threads."""
         reader = LineFile(self._events, file.name, syntax, self._troubles, file.number + 1)
         workers = self._options.workers
-        # Two threads are busy with reading ahead and matching: no third core would be used.
+        # Two threads are already busy, with reading ahead and with matching.
         may_divide = kind in DIVISIBLE and workers > 2 and not self._options.event_metadata
         for _ in reader.steps(file):
             yield True
@@ -657,7 +659,7 @@ def _reordered(
 
 
 class _Ready:
-    """Copies events whose order is final into batches of their own."""
+    """Copies events whose order is final into new batches."""
 
     def __init__(self, minter: Minter):
         self._minter = minter

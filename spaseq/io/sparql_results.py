@@ -1,7 +1,7 @@
 """Solutions of a SELECT as tables: SPARQL 1.1 results in CSV, TSV, JSON and XML, row by row.
 
-A row is the solution alone, without times and witnesses. The header is written when the writer is
-made, so a document without matches is well-formed too.
+A row is just the solution, without times and witnesses. The header is written when the writer is
+made, so a document without matches is also well-formed.
 
 Source: W3C, *SPARQL 1.1 Query Results CSV and TSV Formats*, *… JSON Format*, *SPARQL
 Query Results XML Format*.
@@ -100,7 +100,7 @@ class ResultsJson:
         self._rows += 1
 
     def joined(self, block: memoryview, rows: int) -> memoryview:
-        """A block of rows, each behind a comma, as it follows the rows before it."""
+        """A block of rows, each after a comma; the first row of a document has none."""
         first = self._rows == 0
         self._rows += rows
         return block[1:] if first else block

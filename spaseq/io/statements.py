@@ -4,7 +4,7 @@ A statement is `(quad, line)`; `(None, line)` is a message delimiter. pyoxigraph
 It reports line numbers in errors only, so they are counted here. In line-based syntaxes a block of
 lines is parsed at once: every line has at most one statement, so the n-th quad is on the n-th line
 that is no comment, blank or directive. Documents (Turtle, TriG) are passed to the parser line by
-line, and it returns a quad before it reads the line after the quad's last.
+line, and it returns a quad before it reads the line that follows the quad's last line.
 
 After an error that is skipped, a line-based syntax is read from the next line, and a document from
 where the parser recovers.
@@ -148,7 +148,7 @@ class Document:
     """A Turtle or TriG document, parsed line by line; `base` is the base IRI at its end.
 
     Args:
-        preamble: What the lines depend on, on one line that is not counted: prefixes, and possibly
+        preamble: The context of the lines, on one line that is not counted: prefixes, and possibly
             the beginning of the block of a graph.
         opened: The line on which that block begins.
         in_graph: Whether its statements are of a named graph, or are the first of the block.
@@ -183,7 +183,7 @@ class Document:
             self._lines.read_again(preamble, [], False)
 
     def statements(self) -> Iterator[Statement]:
-        """The statements. After an error, which is reported, reading resumes behind it."""
+        """The statements. After an error, which is reported, reading resumes after it."""
         while True:
             self._feed = LineFeed(self._lines, remembers=self._troubles.on_error == "skip")
             parser = ox.parse(
@@ -218,7 +218,7 @@ class Document:
     def _parsed(self, parser: ox.QuadParser) -> Generator[Statement, None, list[bytes] | None]:
         """The statements of a parser that reads the lines. Syntax errors are reported.
 
-        Returns the lines read behind an error that the parser does not recover from; None at the
+        Returns the lines read after an error that the parser does not recover from; None at the
         end. `_in_block` says whether the block of a graph is open there.
         """
         lines, feed = self._lines, self._feed
@@ -254,7 +254,7 @@ class Document:
 
 
 class _Resumed:
-    """Lines of which some are read again, after the prefixes declared so far."""
+    """Lines, some of which are read again, after the prefixes declared so far."""
 
     def __init__(self, lines: Numbered):
         self._lines = lines

@@ -1,7 +1,7 @@
 """Matches as a table for people: the columns of a query, aligned, with terms shortened.
 
 A block of rows is printed when the matches of a batch end. Columns are as wide as their widest cell
-so far; if a later block needs wider ones, the header is printed again, and also if the matches of
+so far. The header is printed again if a later block needs wider columns, or if the matches of
 another query follow. On a terminal the rows fit its width: the widest columns are cut with `…`, and
 the header is bold unless `NO_COLOR` is set. Memory: one block.
 """
@@ -24,9 +24,9 @@ from spaseq.rdf.tagged import tag_of
 from spaseq.results import Match
 
 ROWS_AT_ONCE = 1000
-"""The most rows whose widths are compared before they are printed."""
+"""The most rows that are collected to compare their widths before they are printed."""
 NARROWEST = 5
-"""Letters of a column that is cut."""
+"""The minimum width of a column that is cut, in letters."""
 _GAP = "  "
 _LOCAL = re.compile(r"[\w.-]*")
 _NUMBERS = {
@@ -37,7 +37,7 @@ _NAMES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class Table:
-    """One header and one row per match; a query without columns has rows of its name alone."""
+    """One header and one row per match; the rows of a query without columns show its name."""
 
     def __init__(self, out: TextIO, shapes: Sequence[Shape]):
         self._out = out
@@ -81,7 +81,7 @@ class Table:
         self._out.write("".join(line + "\n" for line in lines))
 
     def close(self) -> None:
-        """Print the last rows; a query without matches has its header alone."""
+        """Print the last rows; for a query without matches, only its header."""
         if self._query is None and len(self._columns) == 1:
             self._begin(next(iter(self._columns)))
             columns = self._columns[self._query or ""]
@@ -103,7 +103,7 @@ class Table:
         return [f"{self._query}:", *shown] if self._is_named else shown
 
     def _cell(self, term: Term | None) -> tuple[str, bool]:
-        """A term as people read it, and whether it is a number."""
+        """A term in readable form, and whether it is a number."""
         if term is None:
             return "", False
         if isinstance(term, ox.BlankNode):
@@ -124,12 +124,12 @@ class Table:
 
 
 def _width(out: TextIO) -> int | None:
-    """The width of the terminal; None if the output is none."""
+    """The width of the terminal; None if the output is not a terminal."""
     return shutil.get_terminal_size().columns if out.isatty() else None
 
 
 def _fitted(widths: Sequence[int], room: int | None) -> list[int]:
-    """The widths, the widest ones cut until the columns fit."""
+    """The widths, with the widest ones reduced until the columns fit."""
     fitted = list(widths)
     if room is None or not fitted:
         return fitted

@@ -1,7 +1,7 @@
 """The `time` column of a DataFrame ↔ timestamps.
 
 The times of matches have the kind of the events' times: `timestamp` (dates), `decimal` (numbers of
-seconds, from any numeric column) or `string` (the literal, or its lexical form alone; dates or
+seconds, from any numeric column) or `string` (the literal, or just its lexical form; dates or
 numbers, whose lexical forms are preserved). Cost: constant per value; parsed texts are cached.
 """
 

@@ -37,7 +37,7 @@ def time_path(text: str) -> tuple[Step, ...]:
     """The steps of a path.
 
     Raises:
-        ValueError: for a text that is no path, with the reason.
+        ValueError: for a text that is not a path, with the reason.
     """
     is_bare = not text.startswith(("<", "^"))
     if _STEP.match(text) is None or (is_bare and text.partition(":")[2].startswith("//")):

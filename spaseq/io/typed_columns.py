@@ -1,6 +1,6 @@
 """Columns of texts with their native values → columns of Arrow types.
 
-The type of a variable's column follows from all of its bound values:
+The type of a variable's column is determined by all of its bound values:
 
 | all values are | type |
 |---|---|

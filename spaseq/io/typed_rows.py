@@ -27,7 +27,7 @@ from spaseq.results import Match
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some rows: the columns as text, and what the variables' values are natively, by column."""
+    """Some rows: the columns as text, and by column the native types of the variables' values."""
 
     texts: pa.RecordBatch
     natives: Mapping[str, NativeColumn]
@@ -57,7 +57,7 @@ class TypedRows:
         return self._count + objects + (0 if self._compiled is None else len(self._compiled))
 
     def attach(self) -> None:
-        """Have the core make the rows of a run that has not begun, if it can."""
+        """Let the core make the rows of a run that has not begun, if it can."""
         evaluation = self._evaluation
         alone = all(map(evaluation.is_single, evaluation.program.streams))
         native = evaluation.queries[0].native
@@ -70,12 +70,12 @@ class TypedRows:
             self._compiled = CompiledRows(self._columns, maker)
 
     def _set_domain(self, domain: str | None) -> None:
-        """Set the kind of the times; None, before the first event, is as for dates."""
+        """Set the kind of the times; None, before the first event, means dates."""
         kind: TimeKind = "timestamp" if domain in (DATE_TIME, None) else "decimal"
         self._columns = replace(self._columns, kind=kind)
 
     def add(self, match: Match | None) -> None:
-        """Add a match; None says that there may be rows of the core."""
+        """Add a match; None means that there may be rows of the core."""
         compiled = self._compiled
         if compiled is not None and len(compiled) and (match is not None or compiled.full):
             self.close_part()

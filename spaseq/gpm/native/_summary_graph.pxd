@@ -58,7 +58,7 @@ cdef class SummaryGraph:
         return self._load(batch, event)
     cdef int _load(self, EventBatch batch, uint32_t event) except -1 nogil
     cdef inline int fills(self, uint32_t view, uint32_t triples) noexcept nogil:
-        """Count `count` more triples of the event in a view."""
+        """Count `triples` more triples of the event in a view."""
         if self.views[view].count == 0 and triples:
             self.filled[self.filled_count] = <uint16_t>view
             self.filled_count += 1

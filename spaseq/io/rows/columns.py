@@ -12,8 +12,8 @@
 | duration | xsd:dayTimeDuration |
 | binary | xsd:hexBinary |
 
-Literals have the canonical form that casts give. The fields of a struct are columns of their own,
-named by the path. Lists and maps are no values. Cost: one vectorised conversion of an array.
+Literals have the canonical form that casts produce. The fields of a struct are separate columns,
+named by their path. Lists and maps are not values. Cost: one vectorised conversion of an array.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 _NO_NAME = re.compile(r"\W")
 MAX_SCALE = 76
-"""Digits by which the point of a decimal may be moved; the compiled reader has room for them."""
+"""The most digits by which the point of a decimal may be moved; the compiled reader has room for
+them."""
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -60,7 +61,7 @@ class Column:
     variable: str
     type: Any
     unsupported: str = ""
-    """What the column holds, if that is not one value per row."""
+    """The content of the column, if it is not one value per row."""
 
     @property
     def name(self) -> str:
@@ -68,7 +69,7 @@ class Column:
 
 
 def columns_of(schema: Sequence[pa.Field]) -> list[Column]:
-    """The columns of a schema, and in place of a struct its fields."""
+    """The columns of a schema, with each struct replaced by its fields."""
     return list(_columns((), schema))
 
 
@@ -86,7 +87,7 @@ def _columns(path: tuple[str, ...], fields: Sequence[pa.Field]) -> Iterator[Colu
 
 
 def _storage(type_: pa.DataType) -> pa.DataType:
-    """The type of the values themselves: not of an extension, not of a dictionary."""
+    """The type of the values themselves, inside an extension type or a dictionary."""
     import pyarrow as pa
 
     while True:

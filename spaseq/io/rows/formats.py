@@ -23,7 +23,7 @@ _TEXTS = frozenset(("csv", "tsv", "jsonl"))
 
 
 def row_format_of(path: str) -> str | None:
-    """The format that the extension of a file names, also before `.gz`; None: no table's."""
+    """The format that the extension of a file names, even before `.gz`; None: no table."""
     name = os.path.basename(path).lower()
     packed = name.endswith(".gz")
     plain = name.removesuffix(".gz")

@@ -2,7 +2,7 @@
 
 A mapping is `CONSTRUCT { template } WHERE { BIND … FILTER … }` over one solution per row, whose
 variables are the columns of the table. `?_row` is the number of the row, from 1. `?_time` is the
-time of the event and `?_graph` its name, where they are bound.
+time of the event and `?_graph` its name, if they are bound.
 
 Source: SPARQL 1.1 sections 10.1 (BIND), 16.2 (CONSTRUCT); TARQL.
 """

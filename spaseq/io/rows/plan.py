@@ -1,10 +1,10 @@
 """A mapping and the columns of a table → the plan that the compiled reader runs.
 
 A row of the plan has a slot for each column that is read, for `?_row`, and for each BIND that is
-computed. A BIND or a column that no filter, no time, no name and no triple of use needs is left
-out: columns are not read from the file (projection pushdown). A triple whose predicate no query
-uses is only counted, and only if the columns of its terms are read in any case, or if it may be
-the only triple of an event.
+computed. BINDs and columns that no filter, time, name or useful triple needs are omitted, and such
+columns are not read from the file (projection pushdown). A triple whose predicate no query uses is
+only counted, and only if the columns of its terms are read anyway, or if it may be the only triple
+of an event.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class RowPlan:
     columns: tuple[Column, ...]
     """The columns that are read, in the order of their slots."""
     computed: tuple[bool, ...]
-    """Per column whether its terms are computed; a column may be read for its times alone."""
+    """Per column: whether its terms are computed; a column may be read for its times only."""
     width: int
     row_slot: int
-    """The slot of `?_row`; -1: it is not used. The same holds for the slots below."""
+    """The slot of `?_row`; -1 if it is not used. This also applies to the slots below."""
     time_slot: int
     column_time_slot: int
     graph_slot: int
@@ -77,7 +77,7 @@ def bind_mapping(
     """Bind a mapping to the columns of a table.
 
     Raises:
-        QuerySemanticError: if a variable of the mapping is no column, or a column of lists.
+        QuerySemanticError: if a variable of the mapping is not a column, or is a column of lists.
         LookupError: if there is no column `time_column`.
     """
     named: dict[str, list[Column]] = {}
@@ -229,7 +229,7 @@ class _Binder:
     # ---------------------------------------------------------------- what is needed
 
     def _closure(self, names: set[str] | frozenset[str]) -> set[str]:
-        """The variables, and those that their BINDs read, and so on."""
+        """The variables, and all that their BINDs read, transitively."""
         found: set[str] = set()
         waiting = list(names)
         while waiting:
@@ -299,7 +299,7 @@ def _step(expression: ast.Expr, slots: dict[str, int], target: int) -> Step:
 
 
 def _as_value(expression: ast.Expr, target: int) -> ast.Expr:
-    """The expression itself, or as a filter its effective boolean value."""
+    """The expression itself, or for a filter its effective boolean value."""
     if target >= 0:
         return expression
     return ast.Unary("!", ast.Unary("!", expression))

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 _LONG_BYTES = 1 << 20
 _Rows: TypeAlias = "tuple[int, pa.RecordBatch | str]"
-"""A row number with the rows from there on, or with what is malformed there."""
+"""A row number with the rows from there on, or with the error in that row."""
 EVENTS_AT_ONCE = 1024
-"""The most events in a batch: as many as the processor's cache holds."""
+"""The most events in a batch: as many as fit in the processor's cache."""
 
 
 @dataclass(slots=True)
 class RowSource(Source):
-    """A stream read from tables, one after the other: paths, or tables in memory.
+    """A stream read from successive tables: paths, or tables in memory.
 
     `mapping` makes events of the rows.
     """
@@ -78,7 +78,7 @@ class RowSource(Source):
 
     @property
     def reads_ahead(self) -> bool:
-        """False: rows are read ahead, but not made events, which enters terms in the dictionary."""
+        """False: a thread only reads rows, since making events enters terms in the dictionary."""
         return False
 
     def _table_batches(
@@ -141,7 +141,7 @@ class RowSource(Source):
 
 
 def _is_long_file(content: Any) -> bool:
-    """Whether a table is a regular file that is worth a thread."""
+    """Whether a table is a regular file that is large enough for a thread."""
     try:
         found = os.stat(content)
     except (OSError, TypeError, ValueError):
@@ -160,7 +160,7 @@ def _read_rows(
 def _read_rows_ahead(
     table: Table, plan: RowPlan, rows: RowReader, questions: _RowQuestions
 ) -> Generator[bool, None, None]:
-    """The same, with a thread that reads the rows ahead."""
+    """The same as `_read`, with a thread that reads the rows ahead."""
 
     def batches(lane: Lane[_Rows]) -> Iterator[_Rows]:
         questions.lane = lane
@@ -202,10 +202,10 @@ def _buffers(batch: pa.RecordBatch, path: tuple[str, ...], table: Table, first: 
 
 
 class _RowQuestions(Questions):
-    """What the compiled reader of rows reports, and malformed rows."""
+    """Takes the reports of the compiled reader of rows, and malformed rows."""
 
     lane: Lane[_Rows] | None = None
-    """Where the thread that reads ahead puts its reports, between the rows."""
+    """The list in which the thread that reads ahead puts its reports, between the rows."""
 
     def malformed_row(self, text: str, row: int) -> None:
         if self.lane is not None and self.lane.is_own and self._options.on_error == "skip":

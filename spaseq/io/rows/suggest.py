@@ -58,14 +58,14 @@ _TIMES: Sequence[tuple[re.Pattern[str], str]] = (
         'REPLACE({}, "(..)[.](..)[.](....) (.*)", "$3-$2-$1T$4")',
     ),
 )
-"""Forms of times → the expression of a column that is a timestamp."""
+"""Forms of times → the expression that makes a timestamp of a column."""
 _TIME_NAMES = re.compile(
     r"(?:.*_)?(?:time|timestamp|datetime|date|ts|epoch)|(?:.*_)?(?:created|updated|occurred)(?:_at)?",
     re.IGNORECASE,
 )
 _ID_NAMES = re.compile(r"(?:.*[_.])?(?:id|uuid|guid|key)", re.IGNORECASE)
 _LEAST_EPOCH = {"s": 10**8, "ms": 10**11, "us": 10**14}
-"""Unit → a number of units that is in 1973."""
+"""Unit → a number of units that is a time in 1973."""
 
 
 def suggest(path: str, format_: str | None = None) -> str:

@@ -1,10 +1,10 @@
-"""Files and data frames → Arrow record batches, with only the columns that are asked for.
+"""Files and data frames → Arrow record batches, with only the requested columns.
 
 CSV and TSV have a header; their columns are strings, and an empty cell is null unless it is quoted.
 The cells of CSV are separated by semicolons if the header has semicolons and no comma.
 The columns of JSON lines have the types of the first `JSON_HEAD` bytes of the file. Texts are read
-in blocks, other files by their own batches. Invariant: a row's number counts the rows of its file
-from 1, malformed ones included. Memory: some blocks, or one batch.
+in blocks, other files in their own batches. Invariant: a row's number counts the rows of its file
+from 1, including malformed ones. Memory: some blocks, or one batch.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ BLOCK = 1 << 20
 JSON_HEAD = 1 << 22
 """Bytes of JSON lines that decide the types of the columns."""
 RELEASE_SECONDS = 0.2
-"""How long the end of a file waits for the threads of pyarrow."""
+"""How long the end of a file waits for the threads of pyarrow, in seconds."""
 ROWS_AT_ONCE = 1 << 16
-"""Rows of a batch of a binary format, at most."""
+"""The most rows in a batch of a binary format."""
 
 InvalidRow = Callable[[str, int], None]
 """Reports a malformed row: the message, and the number of the row."""
@@ -230,7 +230,8 @@ class _Text:
 
         Args:
             head: The bytes that have been read already.
-            opened: Makes the reader of a file; it also returns what else of Python the reader has.
+            opened: Makes the reader of a file; it also returns the other Python objects that the
+            reader holds.
         """
         file = _Joined(head, self._file)
         with _failures(self.name):
@@ -247,8 +248,8 @@ class _Text:
 def _wait_for(released: Sequence[weakref.ref[Any]]) -> None:
     """Wait until no thread of pyarrow has a reference to the objects.
 
-    pyarrow reads in a thread of its own, which may drop the last reference after the last batch. If
-    the interpreter ends meanwhile, the thread cannot take its lock, and the process is aborted.
+    pyarrow reads in a separate thread, which may drop the last reference after the last batch. If
+    the interpreter ends meanwhile, the thread cannot acquire the GIL, and the process is aborted.
     """
     ends = time.monotonic() + RELEASE_SECONDS
     while any(each() is not None for each in released) and time.monotonic() < ends:
@@ -323,7 +324,7 @@ class _Csv(_Text):
     def _around(
         self, batch: pa.RecordBatch, malformed: list[tuple[int, str]]
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """A batch in the parts between malformed rows, which are reported in their order."""
+        """The parts of a batch between malformed rows, which are reported in order."""
         start, count = 0, batch.num_rows
         while malformed and (good := malformed[0][0] - self._row) < count - start:
             if good > 0:
@@ -388,7 +389,7 @@ class _JsonLines(_Text):
 
 
 def _without_times(field: pa.Field) -> pa.Field:
-    """A field of JSON, whose strings are strings also where they look like times."""
+    """A field of JSON, whose strings remain strings even if they look like times."""
     import pyarrow as pa
 
     def changed(held: pa.DataType) -> pa.DataType:
@@ -434,7 +435,7 @@ class _Binary:
 
 
 def _seekable(path: str, file: IO[bytes]) -> IO[bytes]:
-    """The file itself, or what a pipe has."""
+    """The file itself, or the whole content of a pipe."""
     return file if path != STDIN and file.seekable() else io.BytesIO(file.read())
 
 
@@ -452,7 +453,7 @@ class _Parquet(_Binary):
 
 
 class _Arrow(_Binary):
-    """Arrow IPC: a file, which Feather is as well, or a stream."""
+    """Arrow IPC: a file (such as Feather), or a stream."""
 
     def __init__(self, name: str, path: str, file: IO[bytes], invalid: InvalidRow):
         import pyarrow as pa
