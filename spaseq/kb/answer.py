@@ -59,7 +59,7 @@ class Body:
         self._size = size
         self._deadline = deadline
         self.failure: Exception | None = None
-        """The exception that `read` raised: the parser may replace it by another one."""
+        """The exception that `read` raised; the parser may replace it with another one."""
 
     def read(self, size: int = -1) -> bytes:
         """Up to `size` bytes; empty at the end."""

@@ -70,7 +70,7 @@ class Counters:
     prefetched_used: int = 0
     """Those of `prefetched` that events needed later."""
     unenriched: int = 0
-    """Values whose solutions were unavailable, so that events went on without them."""
+    """Values whose solutions were unavailable, so that events were processed without them."""
 
     def to_dict(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -115,7 +115,7 @@ class Client:
         return self.endpoint.url
 
     def close(self) -> None:
-        """Close the connections, end waits and refuse further requests."""
+        """Close the connections, stop waiting and refuse further requests."""
         self._closed.set()
         self._http.close()
 

@@ -4,9 +4,9 @@ The schema is the union of the schema triples of all graphs. Each graph is close
 so that `GRAPH` finds the triples that follow from the graph and the schema. Terms that some
 graph's `owl:sameAs` makes equal (`owl-ql` only) replace each other in every position of a triple.
 
-Invariant: the result is a fixpoint; derived schema triples belong to the schema too. Cost: linear
-in the triples of the result for each round, usually two rounds; at most `MOST_DERIVED` triples
-per graph.
+Invariant: the result is a fixpoint, and the schema includes derived schema triples. Cost: linear in
+the triples of the result for each round, usually two rounds; at most `MOST_DERIVED` triples per
+graph.
 """
 
 from __future__ import annotations

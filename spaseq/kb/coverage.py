@@ -1,7 +1,7 @@
-"""Queries and the graphs of the knowledge base → warnings where the two do not fit.
+"""Queries and the graphs of the knowledge base → warnings about graphs that do not fit.
 
-A graph that a query reads but that is not given is empty, and its pattern never matches. The
-language allows that, but the cause is nearly always a typing error in one of the two IRIs.
+A graph that a query reads but that is missing from the KB is empty, and its pattern never matches.
+The language allows that, but the cause is nearly always a typing error in one of the two IRIs.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-# Not that of `spaseq.records`: the reference of the site reads the signature from this decorator.
+# Not the decorator of `spaseq.records`, because the API reference reads the signature from this
+# one.
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit

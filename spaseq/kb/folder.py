@@ -1,7 +1,7 @@
 """SELECT queries → rows, over a pyoxigraph store in a folder, opened read-only.
 
-Queries read the store's graph with the IRI of the KB graph, if there is one; otherwise, as for a
-file, the union of all graphs of the store.
+Queries read the store's graph with the IRI of the KB graph, if there is one. Otherwise they read
+the union of all graphs of the store, as for a file.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A change, from any thread, builds a complete new snapshot and stores it as the pending one; the
 run adopts it between two events (`exchange`). So an event is matched against one version, and a
-failed load changes nothing. A background thread, which ends with the run, fetches remote graphs
-with a `refresh` again.
+failed load changes nothing. A background thread, which ends with the run, repeatedly fetches remote
+graphs that have a `refresh`.
 
 Invariant: `current` changes only in `exchange`; versions count from 1.
 """
@@ -123,7 +123,7 @@ class Knowledge:
         """Remove graphs and return the version without them.
 
         Raises:
-            KbError, LimitExceeded: if there is no such graph, or the run cannot do without it.
+            KbError, LimitExceeded: if there is no such graph, or the run needs it.
         """
         with self._lock:
             self._check(iris)

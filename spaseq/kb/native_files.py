@@ -1,9 +1,9 @@
 """RDF files → tables of triples, by the compiled readers of streams.
 
-The readers (spaseq/rdf/native/) accept a statement only if it is certainly right. pyoxigraph parses
-the others, a few lines at a time. A file in which pyoxigraph finds an error, or which these two
-cannot read together, is left to spaseq/kb/files.py, which reads it from the beginning with
-pyoxigraph alone. So errors and their positions come from there.
+The readers (spaseq/rdf/native/) accept a statement only if it is certainly valid. pyoxigraph parses
+the others, a few lines at a time. If pyoxigraph finds an error in a file, or the two cannot read it
+together, spaseq/kb/files.py reads the file from the beginning with pyoxigraph alone. Errors and
+their positions therefore come from there.
 
 Cost: linear in the bytes. Memory: a block of the file, and the table.
 """
@@ -29,7 +29,7 @@ from spaseq.rdf.turtle_strings import statement_end
 
 _BLOCK_BYTES = 1 << 18
 _MAX_STATEMENT_BYTES = 1 << 20
-"""The longest statement that is passed to pyoxigraph alone, and the longest line."""
+"""The longest statement that is passed to pyoxigraph on its own, and the longest line."""
 
 
 class NotSureError(Exception):
@@ -52,8 +52,8 @@ class _Questions:
 def read_table(path: Path, syntax: RdfSyntax, packed: bool, prefix: str) -> TripleTable | None:
     """The distinct triples of a file, whose blank nodes get the prefix.
 
-    None if pyoxigraph alone must read it: it has another syntax, it is no regular file, or it may
-    have an error.
+    None if pyoxigraph alone must read it, because it has another syntax, is not a regular file, or
+    may have an error.
     """
     if syntax not in (N_QUADS, N_TRIPLES, TRIG, TURTLE) or not path.is_file():
         return None
@@ -162,7 +162,7 @@ class _Document:
             self._events.follower = None
 
     def _read(self, block: bytes) -> None:
-        """Read a block, statements for pyoxigraph included."""
+        """Read a block, including statements for pyoxigraph."""
         reader = self._reader
         at, end = 0, len(block)
         while True:
@@ -205,7 +205,7 @@ class _Document:
         self._held_bytes = 0
 
     def _parse(self, text: bytes, in_block: bool) -> None:
-        """Read a statement with pyoxigraph, behind the prefixes so far."""
+        """Read a statement with pyoxigraph, after the prefixes declared so far."""
         reader = self._reader
         front = b"".join(f"@prefix {name}: <{iri}> .\n".encode() for name, iri in reader.prefixes())
         # The parser reads some tokens differently at the end of its input.

@@ -1,7 +1,7 @@
-"""HTTP to public addresses only, whatever the name of a host resolves to.
+"""HTTP to public addresses only, whatever a host name resolves to.
 
-A name is resolved once for each request, and the connection is made to an address that was checked:
-if it were resolved again, the answer could be another one (DNS rebinding).
+A name is resolved once for each request, and the connection is made to an address that was checked.
+If the name were resolved again, the result could be different (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from spaseq.kb.public_hosts import is_address, public_address
 
 
 class PublicTransport(httpx.BaseTransport):
-    """Sends requests to hosts with public addresses, and to those that are written as an address.
+    """Sends requests to hosts with public addresses, and to hosts that are written as an address.
 
-    The name of the host stays in the request, and is the one of the server's certificate.
+    The request keeps the name of the host, and the server's certificate is checked against this
+    name.
     """
 
     def __init__(self) -> None:

@@ -2,9 +2,9 @@
 
 The relation fetches all solutions once if they fit the source's limit. Otherwise it requests the
 solutions for the keys in events, many keys per request, and caches the answers. Keys that may be
-needed soon (prefetch) fill up a request that is sent anyway; they never make the needed keys fail.
-A key whose solutions are unavailable has an error, or, if the source's `on_failure` or `SILENT`
-says so, a row that binds only the key. Threads may share a relation.
+needed soon (prefetch) are added to a request that is sent anyway; they never make the needed keys
+fail. A key whose solutions are unavailable has an error, or, if the source's `on_failure` or
+`SILENT` says so, a row that binds only the key. Threads may share a relation.
 """
 
 from __future__ import annotations
