@@ -177,6 +177,26 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
         ['BIND(REPLACE(?day, "(..)[.](..)[.](....)", "$3-$2-$1") AS ?_time)'],
         [],
     ),
+    "days before months": (
+        {"day": ["13/01/2026", "14/01/2026"]},
+        ["# ?day is read as day/month/year.", '(..)/(..)/(....)", "$3-$2-$1") AS ?_time)'],
+        [],
+    ),
+    "months before days": (
+        {"day": ["01/13/2026 09:00:00"] * 2},
+        ["# ?day is read as month/day/year.", '"$3-$1-$2T$4") AS ?_time)'],
+        [],
+    ),
+    "times of an unknown form": (
+        {"when": ["1/5/2026 8:15 PM"] * 2},
+        ["# ?when has times such as '1/5/2026 8:15 PM':"],
+        ["--arrival-time"],
+    ),
+    "commas between thousands": (
+        {"time": [1, 2], "price": ["1,200.50", "9"]},
+        ['xsd:decimal(REPLACE(?price, ",", ""))'],
+        [],
+    ),
     "times with points": ({"at": ["05.01.2026 09:00:00"] * 2}, ['"$3-$2-$1T$4") AS ?_time)'], []),
     "a name before another": (
         {"birthday": ["2026-01-05"] * 2, "created_at": ["2026-01-05"] * 2},
@@ -246,6 +266,38 @@ def test_cells_between_semicolons(shell: Shell) -> None:
     assert '"2026-01-05T09:10:00Z"' in shell.out
     assert '<http://example.org/item> "a,b"' in shell.out
     assert '/price> "1.09"^^<http://www.w3.org/2001/XMLSchema#decimal>' in shell.out
+
+
+def test_a_file_of_a_german_spreadsheet(shell: Shell) -> None:
+    lines = ["Zeit;Ort;Betrag;Ort", "05.01.2026 09:00;a;1.200,50;b", "05.01.2026 09:10;;12;"]
+    (shell.folder / "rows.csv").write_bytes("\r\n".join(lines).encode("utf-8-sig"))
+    assert shell("map", "--suggest", "rows.csv") == 0
+    assert "# The column 'Ort' shares ?Ort: omitted." in shell.out
+    shell.file("m.rq", shell.out)
+    assert shell("map", "m.rq", "rows.csv", "--format", "nquads") == 0, shell.err
+    assert '/Betrag> "1200.5"^^' in shell.out
+    assert '/Betrag> "12"^^' in shell.out
+
+
+@pytest.mark.parametrize("sign", ["|", "\t"])
+def test_other_separators(sign: str, shell: Shell) -> None:
+    shell.file("rows.csv", f"time{sign}a\n1{sign}x,y\n")
+    assert shell("map", "--suggest", "rows.csv") == 0
+    shell.file("m.rq", shell.out)
+    assert shell("map", "m.rq", "rows.csv", "--format", "nquads") == 0, shell.err
+    assert '/a> "x,y"' in shell.out
+
+
+def test_a_file_without_names_of_columns(shell: Shell) -> None:
+    shell.file("rows.csv", "2026-01-05 09:00:00,x\n2026-01-05 09:00:01,y\n")
+    assert shell("map", "--suggest", "rows.csv") == 0
+    assert "# The first line must name the columns, but has values" in shell.out
+
+
+def test_another_encoding(shell: Shell) -> None:
+    (shell.folder / "rows.csv").write_bytes("time,Größe\n1,2\n".encode("latin-1"))
+    assert shell("map", "--suggest", "rows.csv") == 2
+    assert "the header is not UTF-8: convert the file, as in iconv" in shell.err
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n"])

@@ -8,7 +8,8 @@ strings, as in CSV, and the choice of the columns of identifiers and of times.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import PurePath
 from typing import Any
 
@@ -35,7 +36,22 @@ _CASTS: Sequence[tuple[str, re.Pattern[str]]] = (
     ),
 )
 """Datatype → the strings that are cast to it; numbers with leading zeros remain strings."""
-_DECIMAL_COMMA = re.compile(r"-?[0-9]+(?:,[0-9]+)?")
+_SEPARATED: Sequence[tuple[re.Pattern[str], str]] = (
+    (
+        re.compile(r"-?(?:0|[1-9][0-9]*|[1-9][0-9]{0,2}(?:,[0-9]{3})+)(?:\.[0-9]+)?"),
+        'xsd:decimal(REPLACE({}, ",", ""))',
+    ),
+)
+"""Forms of numbers with separators of thousands → the cast of a column of such numbers."""
+_DECIMAL_COMMAS: Sequence[tuple[re.Pattern[str], str]] = (
+    (re.compile(r"-?(?:0|[1-9][0-9]*)(?:,[0-9]+)?"), 'xsd:decimal(REPLACE({}, ",", "."))'),
+    (
+        re.compile(r"-?(?:0|[1-9][0-9]*|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?:,[0-9]+)?"),
+        'xsd:decimal(REPLACE(REPLACE({}, "[.]", ""), ",", "."))',
+    ),
+)
+"""The same in files whose cells are separated by semicolons."""
+_DAY, _MONTH = "(?:0[1-9]|[12][0-9]|3[01])", "(?:0[1-9]|1[0-2])"
 _TIMES: Sequence[tuple[re.Pattern[str], str]] = (
     (
         re.compile(
@@ -57,10 +73,20 @@ _TIMES: Sequence[tuple[re.Pattern[str], str]] = (
         re.compile(r"[0-9]{2}\.[0-9]{2}\.[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}"),
         'REPLACE({}, "(..)[.](..)[.](....) (.*)", "$3-$2-$1T$4")',
     ),
+    (re.compile(f"{_DAY}/{_MONTH}/[0-9]{{4}}"), 'REPLACE({}, "(..)/(..)/(....)", "$3-$2-$1")'),
+    (re.compile(f"{_MONTH}/{_DAY}/[0-9]{{4}}"), 'REPLACE({}, "(..)/(..)/(....)", "$3-$1-$2")'),
+    (
+        re.compile(f"{_DAY}/{_MONTH}/[0-9]{{4}} [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}"),
+        'REPLACE({}, "(..)/(..)/(....) (.*)", "$3-$2-$1T$4")',
+    ),
+    (
+        re.compile(f"{_MONTH}/{_DAY}/[0-9]{{4}} [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}"),
+        'REPLACE({}, "(..)/(..)/(....) (.*)", "$3-$1-$2T$4")',
+    ),
 )
 """Forms of times → the expression that makes a timestamp of a column."""
 _TIME_NAMES = re.compile(
-    r"(?:.*_)?(?:time|timestamp|datetime|date|ts|epoch)|(?:.*_)?(?:created|updated|occurred)(?:_at)?",
+    r"(?:.*_)?(?:time|timestamp|datetime|date|ts|epoch)|when|(?:.*_)?(?:created|updated|occurred)(?:_at)?",
     re.IGNORECASE,
 )
 _ID_NAMES = re.compile(r"(?:.*[_.])?(?:id|uuid|guid|key)", re.IGNORECASE)
@@ -90,18 +116,37 @@ def suggest(path: str, format_: str | None = None) -> str:
     finally:
         table.close()
     comma = getattr(table, "delimiter", "") == ";"
-    return "\n".join(_Suggestion(path, values, comma).lines()) + "\n"
+    counts = Counter(column.variable for column in columns)
+    shared = {variable for variable, count in counts.items() if count > 1}
+    header = list(names) if hasattr(table, "delimiter") else []
+    return "\n".join(_Suggestion(path, values, shared, comma, header).lines()) + "\n"
 
 
 class _Suggestion:
-    def __init__(self, path: str, values: dict[Column, list[Any]], decimal_comma: bool):
+    """The lines of a mapping.
+
+    Args:
+        path: The file, whose name becomes the class of the rows.
+        values: The columns, with the values of the first rows.
+        shared: The variables of more than one column.
+        decimal_comma: Whether numbers may have a decimal comma.
+        header: The first line of a text file.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        values: dict[Column, list[Any]],
+        shared: Set[str],
+        decimal_comma: bool,
+        header: Sequence[str],
+    ):
         self._all = values
-        self._decimal_comma = decimal_comma
+        self._numbers = _DECIMAL_COMMAS if decimal_comma else _SEPARATED
+        self._header = header
         variables = [column.variable for column in values]
         self._usable = [
-            column
-            for column in values
-            if not column.unsupported and variables.count(column.variable) == 1
+            column for column in values if not column.unsupported and column.variable not in shared
         ]
         self._known = {name: [v for v in found if v is not None] for name, found in values.items()}
         self._taken = {ROW, TIME, GRAPH, *variables}
@@ -134,21 +179,40 @@ class _Suggestion:
             yield start + part + (" ." if i + 1 == len(rest) else " ;")
         yield "}"
         yield "WHERE {"
+        if self._is_without_names():
+            yield "  # The first line must name the columns, but has values: add names above it."
         yield from binds
         if time is not None:
             unit = self._unit(time)
             if unit not in ("", "s"):
                 yield f"  # ?{time.variable} counts units of {unit}: use --time-unit {unit}"
             expression = (self._time_form(time) or "{}").format(f"?{time.variable}")
+            if "/" in expression:
+                order = "day/month" if "$3-$2-$1" in expression else "month/day"
+                yield f"  # ?{time.variable} is read as {order}/year."
             yield f"  BIND({expression} AS ?{TIME})"
         else:
-            yield f"  # No column looks like a time: BIND ?{TIME}, or use --arrival-time."
+            yield from self._no_time()
         for column in self._all:
             if column.unsupported:
                 yield f"  # The column {column.name!r} holds {column.unsupported}: omitted."
             elif column not in self._usable:
                 yield f"  # The column {column.name!r} shares ?{column.variable}: omitted."
         yield "}"
+
+    def _no_time(self) -> Iterator[str]:
+        """What to do about the time of rows without a column of a known form."""
+        for column in self._usable:
+            if _TIME_NAMES.fullmatch(column.variable) and self._known[column]:
+                yield f"  # ?{column.variable} has times such as {self._known[column][0]!r}:"
+                yield f"  # BIND an expression of it that gives 2026-01-31T20:15:00 AS ?{TIME}."
+                return
+        yield f"  # No column looks like a time: BIND ?{TIME}, or use --arrival-time."
+
+    def _is_without_names(self) -> bool:
+        """Whether the first line of a text file has values in place of names."""
+        forms = [form for _, form in _CASTS] + [form for form, _ in _TIMES]
+        return any(form.fullmatch(name) for name in self._header for form in forms)
 
     def _new(self, name: str) -> str:
         while name in self._taken:
@@ -185,8 +249,9 @@ class _Suggestion:
         for name, form in _CASTS:
             if found and all(form.fullmatch(value) for value in found):
                 return f"xsd:{name}({{}})"
-        if self._decimal_comma and found and all(map(_DECIMAL_COMMA.fullmatch, found)):
-            return 'xsd:decimal(REPLACE({}, ",", "."))'
+        for form, cast in self._numbers:
+            if all(map(form.fullmatch, found)) and any("," in value for value in found):
+                return cast
         return ""
 
     def _time(self) -> Column | None:

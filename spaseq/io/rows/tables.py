@@ -268,10 +268,11 @@ class _Csv(_Text):
         self._invalid = invalid
         self._ahead = self._head(BLOCK)
         first = self._ahead.lstrip(b"\r\n").partition(b"\n")[0]
-        if delimiter == "," and b";" in first and b"," not in first:
-            delimiter = ";"
+        if delimiter == "," and b"," not in first:
+            delimiter = next((sign for sign in ";\t|" if sign.encode() in first), delimiter)
         self.delimiter = delimiter
-        """The separator of cells: a comma, a tab, or `;` if the header has no comma."""
+        """The separator of cells: a tab or a comma; if the header of a CSV file has no comma, the
+        first of `;`, a tab and `|` that it has."""
         names = self._header()
         self.schema = None if names is None else [pa.field(each, pa.string()) for each in names]
 
@@ -280,7 +281,10 @@ class _Csv(_Text):
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
         for cells in lines:
             if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
-                raise InputError("the header is not UTF-8", self.name)
+                raise InputError(
+                    "the header is not UTF-8: convert the file, as in iconv -f latin1 -t utf-8",
+                    self.name,
+                )
             if cells:
                 return cells
         return None
