@@ -29,25 +29,31 @@ STREAM = EX + "s"
 TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
 NUMBER = "^^<http://www.w3.org/2001/XMLSchema#integer>"
 PLAIN = "A ; B"
+SELECT = "SELECT *"
 CONSTRUCTS = {
-    PLAIN: (PLAIN, ""),
-    "A ; B+": ("A ; B+", ""),
-    "A ; !N": ("A ; !N", ""),
-    "A ; !N WITHIN 5 s": ("A ; !N WITHIN 5 SECONDS", ""),
-    "A ; B?": ("A ; B?", ""),
-    "(A AND B)": ("(A AND B)", ""),
-    "A : B, EMIT ANY": ("A : B", "EMIT ANY"),
-    "A : B, EMIT NEXT": ("A : B", "EMIT NEXT"),
-    "A : B, EMIT LAST": ("A : B", "EMIT LAST"),
-    "A ; B+, EMIT MAX": ("A ; B+", "EMIT MAX"),
-    "A : B, LIMIT 2": ("A : B", "LIMIT 2"),
-    "A : B, LIMIT 2 PER ?k": ("A : B", "LIMIT 2 PER ?k"),
-    "A : B, DISTINCT": ("A : B", "DISTINCT"),
+    PLAIN: (PLAIN, "", SELECT),
+    "A ; B+": ("A ; B+", "", SELECT),
+    "A ; !N": ("A ; !N", "", SELECT),
+    "A ; !N WITHIN 5 s": ("A ; !N WITHIN 5 SECONDS", "", SELECT),
+    "A ; B?": ("A ; B?", "", SELECT),
+    "(A AND B)": ("(A AND B)", "", SELECT),
+    "A : B, EMIT ANY": ("A : B", "EMIT ANY", SELECT),
+    "A : B, EMIT NEXT": ("A : B", "EMIT NEXT", SELECT),
+    "A : B, EMIT LAST": ("A : B", "EMIT LAST", SELECT),
+    "A ; B+, EMIT MAX": ("A ; B+", "EMIT MAX", SELECT),
+    "A : B, LIMIT 2": ("A : B", "LIMIT 2", SELECT),
+    "A : B, LIMIT 2 PER ?k": ("A : B", "LIMIT 2 PER ?k", SELECT),
+    "A : B, LIMIT EVERY 5 s": ("A : B", "LIMIT 2 PER ?k EVERY 5 SECONDS", SELECT),
+    "A : B, DISTINCT": ("A : B", "", "SELECT DISTINCT *"),
+    "A ; B, (?a + ?b AS ?s)": (PLAIN, "", "SELECT ?k (?a + ?b AS ?s)"),
+    "A ; B+, (COUNT(B) AS ?n)": ("A ; B+", "", "SELECT ?k (COUNT(B) AS ?n)"),
+    "A ; B, CONSTRUCT": (PLAIN, "", "CONSTRUCT { [] :of ?k ; :first ?a ; :then ?b }"),
+    "A ; B, ASK": (PLAIN, "", "ASK"),
 }
-WITHOUT_MATCHES = ("A ; B", "none")
+WITHOUT_MATCHES = ("A ; B", "none", SELECT)
 
 
-def query(sequence: str, clause: str) -> str:
+def query(sequence: str, clause: str, head: str) -> str:
     """The query of a construct."""
     names = sorted(set(re.findall(r"\b[ABN]\b", sequence)))
     condition = "FILTER(?b < 0)" if clause == "none" else ""
@@ -56,11 +62,10 @@ def query(sequence: str, clause: str) -> str:
         f"{condition if name == 'B' else ''} }}"
         for name in names
     )
-    select = "SELECT DISTINCT *" if clause == "DISTINCT" else "SELECT *"
     emit = clause if clause.startswith("EMIT") else ""
     limit = clause if clause.startswith("LIMIT") else ""
     return (
-        f"PREFIX : <{EX}> {select} WITHIN 50 SECONDS FROM STREAM s <{STREAM}> {emit} "
+        f"PREFIX : <{EX}> {head} WITHIN 50 SECONDS FROM STREAM s <{STREAM}> {emit} "
         f"WHERE {{ SEQ({sequence}) {defines} }} {limit}"
     )
 
@@ -107,7 +112,7 @@ def main() -> None:
     for name, some in times.items():
         least, most = (1e6 * (edge - base) / counts[name] for edge in (min(some), max(some)))
         print(
-            f"{name:<24}{counts[name]:>9,} matches {1e6 * own[name]:>8.2f} us "
+            f"{name:<26}{counts[name]:>9,} matches {1e6 * own[name]:>8.2f} us "
             f"({least:.2f} to {most:.2f})  ratio {own[name] / own[PLAIN]:.2f}"
         )
 

@@ -106,9 +106,8 @@ class QueryRun:
         self._occurrences = linked(plan, self._registers, kb, matchers.calls, LinkedOccurrence)
         self.native = self._on_the_core(matchers)
         """The automaton on the compiled core."""
-        self.output = OutputStage(
-            plan, self._registers, self._occurrences, kb, compiled.automaton, matchers.calls
-        )
+        self.output = OutputStage(compiled, self._registers, self._occurrences, kb, matchers.calls)
+        self._arrange()
         self._waits = self.output.waits
         self._reader = self._result_reader()
         """Reads the results of groups in the core; None if Python reads them."""
@@ -208,6 +207,10 @@ class QueryRun:
             self.compiled, self._registers, self._occurrences, matchers, self.limits, self._files
         )
 
+    def _arrange(self) -> None:
+        if self.native.gathering is not None:
+            self.native.gathering.arrange_with(self.output)
+
     def state(self) -> AutomatonState:
         """The state of the automaton as plain data; the automaton does not change."""
         self.native.step.check_exclusive()
@@ -295,6 +298,7 @@ class QueryRun:
         self._solutions = None
         self.shed_before = self.shed
         self.native = self._on_the_core(matchers)
+        self._arrange()
         self._set_makers()
         self._tell_ended()
         self.adopt(state)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, shared_selection
-from spaseq.engine.native.query_run import projected_registers
+from spaseq.engine.projection import projected_registers
 from spaseq.gpm.key_ends import Ends, key_ends
 from spaseq.gpm.pattern import Pattern
 from spaseq.nfa.registers import RegisterFile

@@ -9,11 +9,14 @@ if the order has an effect: under LIMIT, under DISTINCT, and in registered strea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Protocol, TypeVar
 
 import pyoxigraph as ox
 
+from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.native_groups import native_groups
+from spaseq.engine.projection import projection
 from spaseq.engine.result_groups import Grouped, GroupSolution, ResultGroups
 from spaseq.engine.result_limit import Key, ResultLimit
 from spaseq.gpm.named_graphs import CurrentGraphs
@@ -21,14 +24,13 @@ from spaseq.gpm.program import constant
 from spaseq.gpm.python.aggregates import order_key, value_key
 from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.entry import Scope, compile_expression
-from spaseq.nfa.automaton import Automaton
-from spaseq.nfa.match_path import Path, Witnessed
+from spaseq.nfa.match_path import Path, Row, Witnessed
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.selection import Contiguous, choose
 from spaseq.nfa.window import LAST_MOMENT, WindowTimes
 from spaseq.parser import ast
-from spaseq.plan.logical import Condition, Output, Projected, QueryPlan
+from spaseq.plan.logical import Condition, Output, Projected
 from spaseq.rdf.event import Fact, Term, Timestamp, depth_of, triple_of
 from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
 from spaseq.records import dataclass
@@ -60,7 +62,17 @@ class _Result:
     """The variables of `Output.order`."""
 
 
-S = TypeVar("S", _Result, GroupSolution[Witnesses])
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """A match that the core has found, by its number among those of an instant."""
+
+    number: int
+    solution: Solution
+    bound: Solution
+
+
+S = TypeVar("S", _Result, _Gathered, GroupSolution[Witnesses])
+R = TypeVar("R", _Result, _Gathered)
 
 
 def computed_columns(output: Output) -> Sequence[Projected]:
@@ -76,13 +88,13 @@ class OutputStage:
 
     def __init__(
         self,
-        plan: QueryPlan,
+        compiled: CompiledQuery,
         registers: RegisterFile,
         occurrences: Sequence[LinkedOccurrence],
         kb: CurrentGraphs,
-        automaton: Automaton,
         calls: Calls,
     ):
+        plan, automaton = compiled.plan, compiled.automaton
         self._plan = plan
         self._registers = registers
         self._occurrences = occurrences
@@ -99,6 +111,10 @@ class OutputStage:
         """The groups of results, each with the witnesses of its newest result."""
         self._columns = self._compiled(computed_columns(plan.output))
         """Each reads an environment that ends with the values of the columns before it."""
+        self._edges = [edge for place in automaton.places for edge in place.edges]
+        found = projection(compiled, registers)
+        self._computed_columns: Sequence[int] = () if found is None else found.computed
+        """The places of the columns that the core does not read from registers."""
         keys = () if grouping is None else tuple(key.name for key in grouping.keys)
         self._key_count = len(keys)
         known = [name for name, _ in plan.output.order]
@@ -189,12 +205,92 @@ class OutputStage:
         left = [result.path for result in results]
         if self._sorted and len(results) > 1:
             results.sort(key=self._order)
-        if self._plan.output.distinct:
-            results = self._unseen(results, end.micros)
-        results = self._limited(results, end.micros)
-        if self._plan.output.distinct:
-            self.shown.update((result.solution, end.micros) for result in results)
+        results = self._retained(results, end.micros)
         return [self._match(result, end) for result in results], left
+
+    def _retained(self, results: list[R], now: int) -> list[R]:
+        """The results that `DISTINCT` and `LIMIT` retain of those of an instant, in order."""
+        if self._plan.output.distinct:
+            results = self._unseen(results, now)
+        results = self._limited(results, now)
+        if self._plan.output.distinct:
+            self.shown.update((result.solution, now) for result in results)
+        return results
+
+    # ------------------------------------------------------------------ matches of the core
+
+    @property
+    def asks(self) -> bool:
+        """Whether matches are the answers of an ASK."""
+        return self._plan.output.form == "ask"
+
+    @property
+    def sorts(self) -> bool:
+        """Whether the results of an instant must be in order."""
+        return self._sorted or self.asks
+
+    @property
+    def retains(self) -> bool:
+        """Whether a clause drops results."""
+        output = self._plan.output
+        return self.asks or output.distinct or output.limit is not None
+
+    @property
+    def compares(self) -> bool:
+        """Whether results are retained by their values."""
+        return self._plan.output.distinct or bool(self._per)
+
+    @property
+    def computes(self) -> bool:
+        """Whether matches have columns that `computed` computes."""
+        return bool(self._computed_columns)
+
+    @property
+    def constructs(self) -> bool:
+        """Whether matches have a graph."""
+        return self._plan.output.form == "construct"
+
+    def retained(self, listed: Iterable[tuple[int, Solution, Solution]], now: int) -> list[int]:
+        """The matches of an instant that the clauses retain.
+
+        Args:
+            listed: The matches in order: their numbers, solutions and variables of `Output.order`.
+            now: The time at which they come out, in microseconds.
+        """
+        found = [_Gathered(*each) for each in listed]
+        if self.asks:
+            found = found[:1]
+        return [each.number for each in self._retained(found, now)]
+
+    def computed(self, events: Sequence[tuple[int, int, int, Row]]) -> Solution:
+        """The columns of a match that are computed.
+
+        Args:
+            events: Its events in order: the number of the edge, the number of events that this edge
+                takes, the occurrence, and the row.
+        """
+        env = self._registers.blank()
+        first = len(env)
+        if self._bindings_only:
+            for _, _, occurrence, row in events:
+                self._bind(env, occurrence, row)
+        else:
+            at = 0
+            while at < len(events):
+                edge, count, *_ = events[at]
+                for action in self._edges[edge].actions:
+                    self._registers.enter(env, action.unit, action.again)
+                for _, _, occurrence, row in sorted(events[at : at + count], key=itemgetter(2)):
+                    self._occurrences[occurrence].replay(env, row)
+                at += count
+        for column in self._columns:
+            env.append(column(env))
+        return tuple([env[first + place] for place in self._computed_columns])
+
+    def graph_of(self, solution: Solution) -> tuple[ox.Triple, ...]:
+        """The graph of the next match of a CONSTRUCT; `solution` has the template's variables."""
+        self.constructed += 1
+        return tuple(map(triple_of, self._graph(solution, self.constructed)))
 
     # ------------------------------------------------------------------ groups of results
 
@@ -233,13 +329,13 @@ class OutputStage:
 
     # ------------------------------------------------------------------ results
 
-    def _limited(self, results: list[_Result], now: int) -> list[_Result]:
+    def _limited(self, results: list[R], now: int) -> list[R]:
         """The results of one instant, given in order, that `LIMIT` retains."""
         if self.limit is None:
             return results
         return self.limit.first(results, self._values_of_per, now)
 
-    def _values_of_per(self, result: _Result) -> Key:
+    def _values_of_per(self, result: _Result | _Gathered) -> Key:
         return tuple(
             [
                 result.solution[place] if is_column else result.bound[place]
@@ -317,10 +413,7 @@ class OutputStage:
         if self._bindings_only:
             for step in path.steps:
                 for witness in step.witnesses:
-                    numbers = self._occurrences[witness.occurrence].numbers
-                    for number, value in zip(numbers, witness.row, strict=True):
-                        if value is not None:
-                            env[number] = value
+                    self._bind(env, witness.occurrence, witness.row)
             return env
         for step in path.steps:
             for action in step.edge.actions:
@@ -328,6 +421,12 @@ class OutputStage:
             for witness in step.witnesses:
                 self._occurrences[witness.occurrence].replay(env, witness.row)
         return env
+
+    def _bind(self, env: Environment, occurrence: int, row: Row) -> None:
+        """Set the registers that a row binds."""
+        for number, value in zip(self._occurrences[occurrence].numbers, row, strict=True):
+            if value is not None:
+                env[number] = value
 
     def _solution(self, path: Path) -> tuple[Solution, Solution]:
         """The solution of a path, and the variables that order it."""
@@ -411,9 +510,7 @@ class OutputStage:
         graph = boolean = None
         bindings: Mapping[str, Term] = {}
         if self._plan.output.form == "construct":
-            self.constructed += 1
-            facts = self._graph(solution, self.constructed)
-            graph = tuple(map(triple_of, facts))
+            graph = self.graph_of(solution)
         elif self._plan.output.form == "ask":
             boolean = True
         else:

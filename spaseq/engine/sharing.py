@@ -21,8 +21,8 @@ from spaseq.engine import branches
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.branches import Branches, Embedding
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
-from spaseq.engine.native.query_run import projected_registers
 from spaseq.engine.part_states import corresponds
+from spaseq.engine.projection import projected_registers
 from spaseq.errors import StateError
 from spaseq.nfa.counters import AutomatonCounters
 from spaseq.nfa.native import lazy_join_tables

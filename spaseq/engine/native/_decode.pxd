@@ -24,10 +24,14 @@ cdef struct Ending:
     bint by_input       # its window was closed by the end of input only
 
 
+cdef class DecodedStep
+
+
 cdef class MatchDecoder:
     cdef Tables tables
     cdef tuple names            # of the projected variables
-    cdef uint32_t* registers    # of the projected variables
+    # Of the projected variables; from `cells` on: the number of a column that is computed.
+    cdef uint32_t* registers
     cdef uint32_t column_count
     cdef str query
     cdef Origin* origins        # per register
@@ -40,17 +44,32 @@ cdef class MatchDecoder:
     cdef uint32_t awaited       # events of the current step that are still to follow
     cdef list steps             # per part
     cdef list streams
-    # JSON prefixes: of a match, of each binding, of each part's witness and of its bindings.
-    cdef bytes opening
+    # JSON prefixes: of a match, of an answer, of each binding, of each part's witness and of its
+    # bindings.
+    cdef bytes opening, answer
     cdef list column_openings, step_openings
     cdef list stream_texts      # in JSON
     cdef Text scratch           # memory for one witness
 
-    cdef bytes json(self, tuple steps, object kb_version, const Ending* ending)
+    cdef bytes json(
+        self, tuple steps, object kb_version, const Ending* ending, DecodedStep values
+    )
     cdef int put_json(
-        self, Text* to, tuple steps, object kb_version, const Ending* ending
+        self, Text* to, tuple steps, object kb_version, const Ending* ending, DecodedStep values,
+        tuple graph,
     ) except -1
-    cdef dict bindings(self, tuple steps)
+    cdef int put_answer(
+        self, Text* text, DecodedStep last, object kb_version, const Ending* ending
+    ) except -1
+    cdef int _put_further(self, Text* text, object kb_version, bint by_input) except -1
+    cdef int _put_bindings(self, Text* text, tuple steps, DecodedStep values) except -1
+    cdef DecodedStep _source(
+        self, uint32_t column, tuple steps, DecodedStep values, uint32_t* place
+    )
+    cdef dict bindings(self, tuple steps, DecodedStep values)
+    cdef tuple solution(self, tuple steps, DecodedStep values)
+    cdef tuple sort_key(self, tuple steps, DecodedStep values)
+    cdef tuple event_of(self, DecodedStep step)
     cdef bytes first_text(self, tuple steps)
     cdef tuple first_terms(self, tuple steps, uint32_t most)
     cdef int _set_parts(self, steps) except -1

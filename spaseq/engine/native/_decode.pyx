@@ -30,13 +30,15 @@ from spaseq.results._json cimport (
 
 import json
 
+from spaseq.gpm.python.aggregates import order_key, value_key
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
-from spaseq.results import Witness, keys
+from spaseq.results import Witness, keys, triples_text
 
 # The JSON texts before a value. The first binding and the first event follow a bracket.
 cdef bytes END = keys.following(keys.END)
 cdef bytes BINDINGS = keys.following(keys.BINDINGS) + b"{"
-cdef bytes EVENTS = b"}" + keys.following(keys.EVENTS) + b"["
+cdef bytes EVENTS = keys.following(keys.EVENTS) + b"["
+cdef bytes TRUE = keys.following(keys.BOOLEAN) + b"true"
 cdef bytes CLOSED_BY_END = keys.following(keys.CLOSED_BY_END) + b"true"
 cdef bytes KB = keys.following(keys.KB)
 cdef bytes TIME = keys.following(keys.TIME)
@@ -72,7 +74,8 @@ cdef class MatchDecoder:
     Args:
         query: its name.
         rows: the tables of its automaton (`spaseq.nfa.native.table_types.CoreTables`).
-        columns: the projected variables, each with its register.
+        columns: the projected variables, each with its register, or with the number of registers
+            plus its place among the computed columns.
         steps: per edge, its graph patterns: the occurrence, the name of the GPM and the variables
             of its rows; None for a column that witnesses do not show.
         streams: their IRIs.
@@ -94,6 +97,7 @@ cdef class MatchDecoder:
         self.origins = <Origin*>mem_calloc(self.cells, sizeof(Origin))
         self.query = query
         self.opening = f'{{"{keys.QUERY}": {_quoted(query)}, "{keys.START}": '.encode()
+        self.answer = f'{{"{keys.QUERY}": {_quoted(query)}, "{keys.END}": '.encode()
         self.column_openings = [f"{_quoted(name)}: ".encode() for name in self.names]
         if like is not None:
             self.like = like if like.owns_parts else like.like
@@ -136,71 +140,146 @@ cdef class MatchDecoder:
         mem_free(self.origins)
         mem_free(self.scratch.begin)
 
-    cdef bytes json(self, tuple steps, object kb_version, const Ending* ending):
-        """A match in JSON, in the form of `spaseq.results.data`."""
+    cdef bytes json(
+        self, tuple steps, object kb_version, const Ending* ending, DecodedStep values
+    ):
+        """A match of a SELECT in JSON, in the form of `spaseq.results.data`."""
         cdef Text text
         memset(&text, 0, sizeof(Text))
         try:
-            self.put_json(&text, steps, kb_version, ending)
+            self.put_json(&text, steps, kb_version, ending, values, None)
             return text.begin[:text.size]
         finally:
             mem_free(text.begin)
 
     cdef int put_json(
-        self, Text* to, tuple steps, object kb_version, const Ending* ending
+        self, Text* to, tuple steps, object kb_version, const Ending* ending, DecodedStep values,
+        tuple graph,
     ) except -1:
-        """Append a match in JSON."""
+        """Append a match in JSON, with its solution or the `graph` of a CONSTRUCT."""
         cdef Text text = to[0]
-        cdef DecodedStep taken = <DecodedStep>steps[0]
+        cdef DecodedStep first = <DecodedStep>steps[0]
         cdef DecodedStep last = <DecodedStep>steps[len(steps) - 1]
         cdef uint32_t i
-        cdef bint several = False
         try:
             put_bytes(&text, self.opening)
-            put_time(&text, taken.micros, taken.domain)
+            put_time(&text, first.micros, first.domain)
             put_bytes(&text, END)
             put_time(&text, ending.micros if ending.later else last.micros, last.domain)
-            put_bytes(&text, BINDINGS)
-            self._replay(steps)
-            for i in range(self.column_count):
-                if self.origins[self.registers[i]].step:
-                    if several:
-                        put(&text, b", ", 2)
-                    several = True
-                    put_bytes(&text, <bytes>self.column_openings[i])
-                    taken = <DecodedStep>steps[self.origins[self.registers[i]].step - 1]
-                    taken.put_term(&text, self.origins[self.registers[i]].column + 2)
-            put_bytes(&text, EVENTS)
+            if graph is None:
+                self._put_bindings(&text, steps, values)
+            else:
+                put_bytes(&text, GRAPH)
+                put_bytes(&text, _quoted(triples_text(graph)).encode())
+                put_bytes(&text, EVENTS)
             for i in range(<uint32_t>len(steps)):
                 if i:
                     put(&text, b", ", 2)
                 put_bytes(&text, (<DecodedStep>steps[i]).json(self))
             put(&text, b"]", 1)
-            if ending.by_input:
-                put_bytes(&text, CLOSED_BY_END)
-            if kb_version != 1:
-                put_bytes(&text, KB)
-                put_number(&text, kb_version)
-            put(&text, b"}", 1)
+            self._put_further(&text, kb_version, ending.by_input)
             return 0
         finally:
             to[0] = text
 
-    cdef dict bindings(self, tuple steps):
-        """The solution of a match."""
-        cdef uint32_t i
+    cdef int put_answer(
+        self, Text* text, DecodedStep last, object kb_version, const Ending* ending
+    ) except -1:
+        """Append the answer of an ASK in JSON; `last` is the last event of the match."""
+        put_bytes(text, self.answer)
+        put_time(text, ending.micros if ending.later else last.micros, last.domain)
+        put_bytes(text, TRUE)
+        return self._put_further(text, kb_version, ending.by_input)
+
+    cdef int _put_further(self, Text* text, object kb_version, bint by_input) except -1:
+        """Append the optional keys, and end the match."""
+        if by_input:
+            put_bytes(text, CLOSED_BY_END)
+        if kb_version != 1:
+            put_bytes(text, KB)
+            put_number(text, kb_version)
+        return put(text, b"}", 1)
+
+    cdef int _put_bindings(self, Text* text, tuple steps, DecodedStep values) except -1:
+        cdef DecodedStep taken
+        cdef uint32_t i, place = 0
+        cdef bint several = False
+        put_bytes(text, BINDINGS)
+        self._replay(steps)
+        for i in range(self.column_count):
+            taken = self._source(i, steps, values, &place)
+            if taken is None:
+                continue
+            if several:
+                put(text, b", ", 2)
+            several = True
+            put_bytes(text, <bytes>self.column_openings[i])
+            taken.put_term(text, place)
+        put(text, b"}", 1)
+        return put_bytes(text, EVENTS)
+
+    cdef DecodedStep _source(
+        self, uint32_t column, tuple steps, DecodedStep values, uint32_t* place
+    ):
+        """Where the term of a column is, after `_replay`; None if it is unbound.
+
+        `values`: the computed columns, if there are any.
+        """
+        cdef uint32_t register = self.registers[column]
         cdef Origin* origin
+        if register >= self.cells:
+            place[0] = register - <uint32_t>self.cells + 2
+            return values if values.sizes()[place[0]] else None
+        origin = &self.origins[register]
+        place[0] = origin.column + 2
+        return <DecodedStep>steps[origin.step - 1] if origin.step else None
+
+    cdef dict bindings(self, tuple steps, DecodedStep values):
+        """The solution of a match, without unbound variables."""
+        cdef uint32_t i, place = 0
+        cdef DecodedStep taken
         cdef dict bindings = {}
         if self.column_count == 0:
             return bindings
         self._replay(steps)
         for i in range(self.column_count):
-            origin = &self.origins[self.registers[i]]
-            if origin.step:
-                bindings[self.names[i]] = (
-                    (<DecodedStep>steps[origin.step - 1]).term(origin.column + 2)
-                )
+            taken = self._source(i, steps, values, &place)
+            if taken is not None:
+                bindings[self.names[i]] = taken.term(place)
         return bindings
+
+    cdef tuple solution(self, tuple steps, DecodedStep values):
+        """The terms of the columns; None for an unbound one."""
+        cdef uint32_t i, place = 0
+        cdef DecodedStep taken
+        cdef list terms = []
+        self._replay(steps)
+        for i in range(self.column_count):
+            taken = self._source(i, steps, values, &place)
+            terms.append(None if taken is None else taken.term(place))
+        return tuple(terms)
+
+    cdef tuple sort_key(self, tuple steps, DecodedStep values):
+        """The sort key of a match among those of its instants and streams, as `OutputStage` has it.
+
+        The columns are the variables that order matches; `values` are the computed columns.
+        """
+        cdef tuple bound = self.solution(steps, None)
+        cdef list terms = []
+        if values is not None:
+            terms = values.read()[2:]
+        return (
+            list(map(value_key, bound)),
+            list(map(order_key, bound)),
+            list(map(order_key, terms)),
+            [self.parts[(<DecodedStep>step).part].occurrence for step in steps],
+            [list(map(order_key, (<DecodedStep>step).read()[2:])) for step in steps],
+        )
+
+    cdef tuple event_of(self, DecodedStep step):
+        """An event of a match as (edge, events of its step, occurrence, row)."""
+        cdef StepPart* part = &self.parts[step.part]
+        return part.edge, max(step.events, 1), part.occurrence, step.read()[2:]
 
     cdef bytes first_text(self, tuple steps):
         """The text of the first column, which is bound."""

@@ -328,7 +328,7 @@ cdef class ResultReader:
     def _values(self, uint32_t number):
         """The sort key of a result among those of its instants, in the order of `OutputStage`."""
         cdef tuple steps = self.steps(number)
-        cdef dict bindings = self.maker.ordering.bindings(steps)
+        cdef dict bindings = self.maker.ordering.bindings(steps, None)
         cdef const char* text = NULL
         cdef uint32_t size = 0
         cdef list values = []

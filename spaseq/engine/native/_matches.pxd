@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from spaseq.engine.native._decode cimport DecodedStep, Ending, MatchDecoder
 from spaseq.engine.native._driver cimport NativeStep
+from spaseq.engine.native._gathered cimport Gathering
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._complete cimport Closing
 from spaseq.nfa.native._selection cimport Selection
@@ -31,6 +32,7 @@ cdef class MatchMaker:
     cdef NativeStep step
     cdef AutomatonCore core
     cdef Selection selection    # among the matches of an instant, or None
+    cdef Gathering gathering    # of the matches of an instant, or None
     cdef MatchDecoder ordering       # decodes the sort key of matches of the same instants
     cdef Dictionary dictionary
     cdef MatchDecoder reading
@@ -39,6 +41,10 @@ cdef class MatchMaker:
     cdef uint32_t displaced     # the entries that others have displaced since it grew
     cdef uint64_t epoch         # the oldest epoch of the core when the cache was emptied
     cdef Ending ending          # when the current match comes out
+    # Of the current match, if there is a `gathering`: its computed columns, and its triples.
+    cdef DecodedStep computed
+    cdef tuple triples
+    cdef TermRecord scratch     # of a computed column
     cdef public int64_t ended_at    # the time of the last event of the first stream to end
     cdef readonly uint64_t closed_by_end    # matches whose window the end of input has closed
     cdef readonly uint64_t made
@@ -56,6 +62,9 @@ cdef class MatchMaker:
     cdef instant_t restored_end # `ended` has intervals of a saved state before this instant
 
     cdef Match match(self, object version)
+    cdef tuple steps(self)
+    cdef int position_walk(self, uint32_t number) except -1
+    cdef const TermRecord* computed_record(self, uint32_t place) noexcept
     cdef bint pauses(self) noexcept
     cdef bint passes_over(self) except -1
     cdef object _term(self, term_t number)
@@ -82,7 +91,7 @@ cdef class Matches:
     cdef bint walking           # the walk from node `at` has begun
     cdef instant_t since
     cdef list apart             # `since` per node, if each partition skips on its own
-    cdef list ready             # the selected matches in order, if `has_ties`
+    cdef list ready             # matches that are gathered, or selected with ties, in order
     cdef list picks             # (node, number of its match) of the matches to make, or None
     cdef Py_ssize_t pick        # the next one of these
     cdef int64_t passed         # the earlier matches of node `at`
@@ -93,6 +102,8 @@ cdef class Matches:
     cdef readonly bint failed   # an event or a match is unfinished after an error
 
     cdef int collect(self) except -1
+    cdef int _gather(self) except -1
+    cdef int _gather_complete(self) except -1
     cdef Matches repeated(self, MatchMaker maker)
     cdef Matches picked(self, MatchMaker maker, list picks)
     cdef bint _passes(self) except -1

@@ -1,8 +1,9 @@
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._driver import NativeStep
+from spaseq.engine.native._gathered import Gathering
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.ended_starts import EndedStarts
 from spaseq.nfa.native._selection import Selection
@@ -29,6 +30,8 @@ def divided_by_thresholds(
 ) -> list[tuple[int, list[Any]]]: ...
 
 class MatchMaker:
+    forms: ClassVar[frozenset[str]]
+    computes: ClassVar[bool]
     def __init__(
         self,
         step: NativeStep,
@@ -36,6 +39,7 @@ class MatchMaker:
         reading: MatchDecoder,
         selection: Selection | None,
         ordering: MatchDecoder,
+        gathering: Gathering | None = None,
     ) -> None: ...
     @property
     def made(self) -> int: ...

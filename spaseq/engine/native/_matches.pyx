@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Complete matches of the core → `Match` objects, made lazily by an iterator.
 
-For queries whose results are independent of each other: variables of a SELECT; every match, or
-those that `EMIT` or `LIMIT` selects at an instant; no duplicates. A match copies the texts of its
+For queries whose matches are found once each: every match, those that `EMIT` or `LIMIT` selects at
+an instant, or those that the output stage retains of a `Gathering`. A match copies the texts of its
 events' terms, once for all matches with the event. Terms, times and bindings are decoded when the
 caller reads them.
 
@@ -19,19 +19,21 @@ from libc.string cimport memcpy
 
 from spaseq.engine.native._decode cimport DecodedStep, Ending, MatchDecoder
 from spaseq.engine.native._driver cimport NativeStep
+from spaseq.engine.native._gathered cimport Gathering
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._complete cimport Closing
 from spaseq.nfa.native._selection cimport Selection
-from spaseq.nfa.native._tecs cimport Label, instant_t
+from spaseq.nfa.native._tecs cimport Label, Node, Walk, instant_t
 from spaseq.nfa.native._window cimport since_of
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
+from spaseq.rdf._effort cimport check_signals
 from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._numerals cimport is_numeral, spell
-from spaseq.rdf._terms cimport WINDOWED, TermRecord, term_t
+from spaseq.rdf._terms cimport WINDOWED, TermRecord, record_shape, term_t
 from spaseq.results._match cimport Match
 
-from spaseq.gpm.python.aggregates import order_key, value_key
+from spaseq.rdf.limits import LimitReached
 
 # The sizes of a maker's cache of decoded labels, as powers of two. It grows with use, since a run
 # can have thousands of makers.
@@ -55,11 +57,16 @@ cdef class FoundMatch(Match):
 
     cdef MatchDecoder reading
     cdef tuple steps
+    cdef DecodedStep computed   # the computed columns, if there are any
     cdef Ending ending
 
     def to_json(self) -> str:
+        if self.graph is not None or self.boolean is not None:
+            return Match.to_json(self)
         with cython.critical_section(self.reading):
-            text = self.reading.json(self.steps, self.kb_version, &self.ending)
+            text = self.reading.json(
+                self.steps, self.kb_version, &self.ending, self.computed
+            )
         return text.decode()
 
     cdef int decode_times(self) except -1:
@@ -77,7 +84,7 @@ cdef class FoundMatch(Match):
     cdef int decode_bindings(self) except -1:
         with cython.critical_section(self.reading):
             if self.found_bindings is None:
-                self.found_bindings = self.reading.bindings(self.steps)
+                self.found_bindings = self.reading.bindings(self.steps, self.computed)
         return 0
 
     cdef int decode_events(self) except -1:
@@ -245,12 +252,22 @@ cdef class MatchMaker:
         reading: decodes the matches.
         selection: selects the matches that `EMIT` or `LIMIT` retains, or None.
         ordering: decodes the variables that order matches of the same instants.
+        gathering: gathers the matches of an instant, or None.
+
+    Attributes:
+        forms: the forms of queries whose matches the class makes.
+        computes: whether it makes matches with computed columns.
     """
+
+    forms = frozenset(("select", "construct", "ask"))
+    computes = True
 
     def __cinit__(
         self, NativeStep step not None, Dictionary dictionary not None,
         MatchDecoder reading not None, Selection selection, MatchDecoder ordering not None,
+        Gathering gathering=None,
     ):
+        self.gathering = gathering
         self.selection = selection
         self.ended_at = INT64_MAX
         self.ordering = ordering
@@ -315,22 +332,46 @@ cdef class MatchMaker:
     cdef Match match(self, object version):
         """The match that the core's walk has reached."""
         cdef FoundMatch match = FoundMatch.__new__(FoundMatch)
-        cdef uint32_t i, length = self.core.transitions.walk.length
-        cdef tuple steps = PyTuple_New(length)
-        cdef DecodedStep taken
-        for i in range(length):
-            taken = self.step_of_label(self.core.transitions.walk.path[length - 1 - i])
-            Py_INCREF(taken)
-            PyTuple_SET_ITEM(steps, i, taken)
         match.query = self.reading.query
-        match.variables = self.reading.names
         match.kb_version = version
         match.reading = self.reading
-        match.steps = steps
+        match.steps = self.steps()
+        match.variables = self.reading.names
+        match.computed, match.graph = self.computed, self.triples
+        if self.gathering is not None and self.gathering.asks:
+            match.boolean = True
         match.ending = self.ending
         match.closed_by_end = self.ending.by_input
         self.made += 1
         return match
+
+    cdef tuple steps(self):
+        """The steps of the match at which the core's walk is."""
+        cdef Walk walk = self.core.transitions.walk
+        cdef uint32_t i, length = walk.length
+        cdef tuple steps = PyTuple_New(length)
+        cdef DecodedStep taken
+        for i in range(length):
+            taken = self.step_of_label(walk.path[length - 1 - i])
+            Py_INCREF(taken)
+            PyTuple_SET_ITEM(steps, i, taken)
+        return steps
+
+    cdef int position_walk(self, uint32_t number) except -1:
+        """Position the core's walk at a match that is gathered."""
+        self.gathering.position_walk(number)
+        self.computed = self.gathering.values[number]
+        self.triples = self.gathering.graphs[number]
+        return 0
+
+    cdef const TermRecord* computed_record(self, uint32_t place) noexcept:
+        """The record of a computed column, NULL if it is unbound; valid until the next one."""
+        self.scratch.size = self.computed.sizes()[place + 2]
+        if self.scratch.size == 0:
+            return NULL
+        self.scratch.text = self.computed._text(place + 2)
+        record_shape(&self.scratch)
+        return &self.scratch
 
     cdef bint pauses(self) noexcept:
         """Whether `match` may make no object, so that the iterator returns None."""
@@ -453,18 +494,8 @@ cdef class MatchMaker:
     def _order(self, FoundMatch match):
         """The sort key of matches of the same instants, in the order of `OutputStage`."""
         with cython.critical_section(self.reading):
-            return self._decoded_order(match)
-
-    def _decoded_order(self, FoundMatch match):
-        cdef dict bindings = self.ordering.bindings(match.steps)
-        bound = [bindings.get(name) for name in self.ordering.names]
-        return (
-            [(<DecodedStep>step).stream for step in match.steps],
-            list(map(value_key, bound)),
-            list(map(order_key, bound)),
-            [self.reading.parts[(<DecodedStep>step).part].occurrence for step in match.steps],
-            [[order_key(term) for term in (<DecodedStep>step).read()[2:]] for step in match.steps],
-        )
+            key = self.ordering.sort_key(match.steps, None)
+        return [(<DecodedStep>step).stream for step in match.steps], key
 
     cdef DecodedStep step_of_label(self, Label* label):
         """The decoded form of a label, which outlives it."""
@@ -564,6 +595,8 @@ cdef class Matches:
         self.ready = None
         if self.maker.ended is not None:
             self.maker.settle()
+        if self.maker.gathering is not None:
+            return self._gather()
         if selection is not None:
             selection.select(self.skip)
             self._forget()
@@ -584,6 +617,67 @@ cdef class Matches:
         core.event.match_generation += 1
         self.turn = core.event.match_generation
         self._forget()
+        return 0
+
+    cdef int _gather(self) except -1:
+        """Begin with the matches that the output stage retains of those that are complete now."""
+        cdef MatchMaker maker = self.maker
+        cdef Gathering gathering = maker.gathering
+        cdef int64_t now
+        cdef uint32_t i
+        cdef list steps = []
+        self._forget()
+        gathering.begin()
+        self._gather_complete()
+        if self.closing is not None:
+            while self.closing.next_match():
+                self.closing.set_walk()
+                gathering.add()
+        self.at = self.count = 0
+        self.turn = maker.core.event.match_generation
+        if gathering.count == 0:
+            return 0
+        now = self.ending.micros if self.ending.later else gathering.last_time()
+        with cython.critical_section(maker.reading):
+            for i in range(gathering.count):
+                gathering.position_walk(i)
+                steps.append(maker.steps())
+            self.ready = gathering.arranged(steps, now)
+        self.count = <uint32_t>len(self.ready)
+        return 0
+
+    cdef int _gather_complete(self) except -1:
+        """Gather the matches that the core has completed."""
+        cdef MatchMaker maker = self.maker
+        cdef AutomatonCore core = maker.core
+        cdef Selection selection = maker.gathering.selection
+        cdef Walk walk = core.transitions.walk
+        cdef uint64_t left = core.event.effort.max_steps
+        cdef uint32_t i
+        cdef Node* node
+        if selection is not None:
+            selection.select(self.skip)
+            for i in range(selection.chosen_count):
+                selection.position_walk(i)
+                maker.gathering.add()
+            return 0
+        for i in range(core.instant.accepted_count):
+            node = core.instant.accepted[i]
+            walk.begin(node, core.since_at(node))
+            while walk.advance():
+                if left == 0:
+                    raise LimitReached("matches")
+                left -= 1
+                if not left & 0xFFF:
+                    check_signals()
+                if maker.ended is None or not maker.passes_over():
+                    maker.gathering.add()
+                    if maker.gathering.one:
+                        break
+        if self.skip:
+            core.skip_past(core.instant.accepted_count)
+        core.instant.accepted_count = 0
+        core.event.match_generation += 1
         return 0
 
     cdef Matches repeated(self, MatchMaker maker):
@@ -688,6 +782,10 @@ cdef class Matches:
                     else:
                         self._next_time()
                         match, over = None, True
+                elif self.maker.gathering is not None:
+                    self.maker.position_walk(<uint32_t>self.ready[self.at])
+                    self.at += 1
+                    match, over = self._made(), False
                 elif self.maker.selection is not None:
                     self.maker.selection.position_walk(
                         self.at if self.ready is None else <uint32_t>self.ready[self.at]

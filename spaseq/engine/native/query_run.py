@@ -17,8 +17,10 @@ from spaseq.engine.compiled import CompiledQuery, shared_selection
 from spaseq.engine.native._aggregates import NativeAggregates
 from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._driver import NativeStep
+from spaseq.engine.native._gathered import Gathering
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._push import Pushing
+from spaseq.engine.projection import projection
 from spaseq.engine.residual_filters import reads_event, tests, valuations
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.engine.tracing import Tracer, traced
@@ -37,7 +39,6 @@ from spaseq.nfa.native.table_types import CoreTables
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.window import WindowTimes
-from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.templates import is_hidden, shown_name
 from spaseq.rdf._batch import EventBatch
@@ -164,7 +165,10 @@ class NativeRun:
         self.tables = tables
         self.kept_registers = tables.kept
         """The registers that the core stores; the output stage computes the others."""
-        self._projected = projected_registers(compiled, registers)
+        self._projection = projection(compiled, registers)
+        self._projected = (
+            None if self._projection is None else self._projection.registers(tables.cells)
+        )
         order = compiled.plan.output.order
         self._order = [(name, registers.number[register]) for name, register in order]
         mode = shared_selection(compiled)
@@ -174,10 +178,12 @@ class NativeRun:
         skip_to = compiled.plan.skip_to
         self.ended = None if skip_to is None else EndedStarts(skip_to)
         """The starts from which `AFTER MATCH SKIP TO` lets no further match come."""
+        self.gathering = self._gathering()
+        """Gathers the matches of an instant, if results depend on each other or are computed."""
         self.last_start: tuple[int, int] | None = None
         """(instant, microseconds) after which no match may start; None: there is no such bound."""
         self.matches: MatchMaker | None = self.made_by(MatchMaker)
-        """Makes matches one by one; None if the query does not allow it (`projected_registers`)."""
+        """Makes matches one by one; None if the query does not allow it (`projection`)."""
         if traced():
             self.core.lazy_join.join(False)
             self.core.instant.trace(Tracer(self))
@@ -366,17 +372,35 @@ class NativeRun:
     def made_by(
         self, kind: type[Maker], name: str | None = None, columns: Sequence[str] | None = None
     ) -> Maker | None:
-        """A maker of matches, or None if `projected_registers` is.
+        """A maker of matches; None if Python lists them, or if it cannot write their form.
 
         Args:
             kind: The class of the maker.
             name: The name of the query in the matches, if it is not the plan's.
             columns: Those of this query's columns that it selects; None for all.
         """
-        if self._projected is None:
+        if self._projected is None or not self._is_made_by(kind):
             return None
         selected = self._projected if columns is None else self._selected(columns)
-        return self._maker(kind, selected, self._plan.shown if name is None else name)
+        shown = self._plan.shown if name is None else name
+        return self._maker(kind, selected, shown, self.gathering)
+
+    def _is_made_by(self, kind: type[MatchMaker]) -> bool:
+        """Whether a class of makers can make what the query has as matches."""
+        form = self._plan.output.form
+        assert self._projection is not None
+        return form in kind.forms and (kind.computes or not self._projection.computed)
+
+    def _gathering(self) -> Gathering | None:
+        if self._projection is None or not self._projection.gathers:
+            return None
+        selection, plan = self.selection, self._plan
+        if plan.emit == "ALL" and plan.skip_past_last:
+            selection = None  # matches that LIMIT drops end partial matches too
+        solving = self._projection.template if self._projection.template else self._projected
+        return Gathering(
+            self.core, selection, self.decoder(solving or ()), self.decoder(self._order)
+        )
 
     def _selected(self, columns: Sequence[str]) -> list[tuple[str, int]]:
         registers = dict(self._projected or ())
@@ -415,9 +439,22 @@ class NativeRun:
         ]
         return MatchDecoder(plan.shown, self.tables, (), steps, plan.streams)
 
-    def _maker(self, kind: type[Maker], projected: list[tuple[str, int]], name: str) -> Maker:
+    def _maker(
+        self,
+        kind: type[Maker],
+        projected: list[tuple[str, int]],
+        name: str,
+        gathering: Gathering | None = None,
+    ) -> Maker:
         reading, ordering = self.decoder(projected, name), self.decoder(self._order)
-        maker = kind(self.step, self.matchers.dictionary, reading, self.selection, ordering)
+        maker = kind(
+            self.step,
+            self.matchers.dictionary,
+            reading,
+            self.selection,
+            ordering,
+            gathering,
+        )
         if self.ended is not None:
             maker.end_starts(self.ended)
         return maker
@@ -450,44 +487,3 @@ class NativeRun:
                 self._events[instant, stream] = event
             found.append(Witnessed(occurrence, event, tuple(row), instant))
         return found
-
-
-def projected_registers(
-    compiled: CompiledQuery, registers: RegisterFile
-) -> list[tuple[str, int]] | None:
-    """The columns of a SELECT with their registers; None if matches need more than registers.
-
-    They do if results depend on each other (except by `LIMIT` and `EMIT`), if columns are computed,
-    or if duplicates can occur.
-    """
-    plan, automaton = compiled.plan, compiled.automaton
-    output = plan.output
-    if output.form != "select" or output.distinct or output.grouping is not None:
-        return None
-    if plan.registers_stream is not None or automaton.ambiguous:
-        return None
-    if output.limit is not None and (plan.skip_past_last or shared_selection(compiled) != "LIMIT"):
-        return None
-    if plan.emit != "ALL" and not (
-        shared_selection(compiled) == plan.emit or automaton_tables.joins_strictly(plan, automaton)
-    ):
-        return None
-    if (automaton.waits or automaton.expires) and (plan.skip_past_last or plan.skip_to is not None):
-        return None
-    if any(
-        edge.actions
-        for number, place in enumerate(automaton.places)
-        if automaton.deadline(number) is not None
-        for edge in place.edges
-    ):
-        return None
-    columns = []
-    for column in output.columns:
-        expression = column.value.expression
-        if not isinstance(expression, ast.Var) or expression.name in registers.views:
-            return None
-        number = registers.number.get(expression.name)
-        if number is None or plan.registers[number].kind not in ("value", "last"):
-            return None
-        columns.append((column.name, number))
-    return columns

@@ -13,8 +13,6 @@ them. A match that cannot be appended as a whole is not appended. Cost: linear i
 
 from cpython.buffer cimport PyBUF_READ
 from cpython.memoryview cimport PyMemoryView_FromMemory
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy, memset
 
@@ -30,6 +28,8 @@ from urllib.parse import quote
 
 import pyoxigraph as ox
 
+from spaseq.results import triples_text
+
 cdef enum:
     BLOCK_BYTES = 1 << 16       # a block is written when it has this many bytes
     MOST_POSITIONS = 16         # positions of events whose literals are prepared
@@ -40,6 +40,7 @@ cdef bytes XSD_BYTES = XSD.encode()
 cdef bytes TYPED = b"^^<" + XSD_BYTES
 cdef bytes SPASEQ = b"http://w3id.org/spaseq/ontology#"
 cdef uint64_t SECOND = 1000000
+cdef object SOLUTIONS = frozenset(("select",))
 cdef uint64_t NO_LIMIT = 0xFFFFFFFFFFFFFFFFu
 
 
@@ -203,9 +204,13 @@ cdef class BlockMaker(MatchMaker):
 
 
 cdef inline const TermRecord* bound_record(BlockMaker maker, uint32_t number) except? NULL:
-    """The record of a projected variable, NULL if it is unbound; valid until the next one."""
+    """The record of a column, NULL if it is unbound; valid until the next one."""
     cdef Walk walk = maker.core.transitions.walk
-    cdef Origin* origin = &maker.reading.origins[maker.reading.registers[number]]
+    cdef uint32_t register = maker.reading.registers[number]
+    cdef Origin* origin
+    if register >= maker.reading.cells:
+        return maker.computed_record(register - <uint32_t>maker.reading.cells)
+    origin = &maker.reading.origins[register]
     if not origin.step:
         return NULL
     return maker.record(walk.path[walk.length - origin.step], origin.column + 2)
@@ -215,20 +220,21 @@ cdef class JsonLinesMaker(BlockMaker):
     """One object per line."""
 
     cdef int put_match(self, Text* text, object version) except -1:
-        cdef Walk walk = self.core.transitions.walk
-        cdef uint32_t i, length = walk.length
-        cdef tuple steps = PyTuple_New(length)
-        cdef DecodedStep step
-        for i in range(length):
-            step = self.step_of_label(walk.path[length - 1 - i])
-            Py_INCREF(step)
-            PyTuple_SET_ITEM(steps, i, step)
-        self.reading.put_json(text, steps, version, &self.ending)
+        cdef DecodedStep last
+        if self.gathering is not None and self.gathering.asks:
+            last = self.step_of_label(self.core.transitions.walk.path[0])
+            self.reading.put_answer(text, last, version, &self.ending)
+        else:
+            self.reading.put_json(
+                text, self.steps(), version, &self.ending, self.computed, self.triples
+            )
         return put(text, b"\n", 1)
 
 
 cdef class ResultsJsonMaker(BlockMaker):
     """One solution per line, in SPARQL's JSON results, each behind a comma."""
+
+    forms = SOLUTIONS
 
     cdef int put_match(self, Text* text, object version) except -1:
         cdef uint32_t i
@@ -313,6 +319,8 @@ cdef int put_cells(BlockMaker maker, Text* text, bint as_values) except -1:
 cdef class CsvMaker(BlockMaker):
     """Rows of values in SPARQL's CSV results."""
 
+    forms = SOLUTIONS
+
     cdef int put_match(self, Text* text, object version) except -1:
         put_cells(self, text, True)
         return put(text, b"\r\n", 2)
@@ -320,6 +328,8 @@ cdef class CsvMaker(BlockMaker):
 
 cdef class TsvMaker(BlockMaker):
     """Rows of terms in SPARQL's TSV results."""
+
+    forms = SOLUTIONS
 
     cdef int put_match(self, Text* text, object version) except -1:
         put_cells(self, text, False)
@@ -341,7 +351,8 @@ cdef class NQuadsMaker(BlockMaker):
     cdef Text graph             # the name of the match's graph, followed by a space
     cdef Text tail              # N-Quads: the end of each line
     cdef bytes generated, match_type, event_type, query, begin_time, end, time
-    cdef bytes binding, value, event, ordinal, named
+    cdef bytes binding, value, event, ordinal, named, answer
+    cdef object statements      # the triples of a CONSTRUCT → their text in TriG
     cdef bytes integer, decimal, date       # the texts that follow a lexical form
     cdef list variables         # per projected variable: `variable "name"`
     cdef list part_variables    # per part of a step: the same for its rows; None: not shown
@@ -357,7 +368,9 @@ cdef class NQuadsMaker(BlockMaker):
         return False
 
     cdef int start(self, object names) except -1:
-        from spaseq.io.rdf_writer import GENERATED_AT, TYPE, VOCABULARY, short, short_predicate
+        from spaseq.io.rdf_writer import (
+            GENERATED_AT, TYPE, VOCABULARY, short, short_predicate, statements,
+        )
 
         cdef object predicate, term
         self.is_trig = self.writes_trig()
@@ -389,6 +402,8 @@ cdef class NQuadsMaker(BlockMaker):
         self.ordinal, self.named = text("ordinal"), text("graph")
         self.integer, self.decimal = ending("integer"), ending("decimal")
         self.date = ending("dateTime")
+        self.answer = text("boolean", ox.Literal("true", datatype=ox.NamedNode(XSD + "boolean")))
+        self.statements = statements
         self.variables = [named(name) for name in self.reading.names]
         self.part_variables = [
             [None if name is None else named(name) for name in variables] for _, variables in steps
@@ -411,7 +426,6 @@ cdef class NQuadsMaker(BlockMaker):
         cdef uint64_t blanks = self.names.blanks
         cdef const TermRecord* record
         cdef uint32_t i, count = 0
-        self.replay()
         self._name_graph()
         if self.is_trig:
             put(text, b"\n", 1)
@@ -419,6 +433,11 @@ cdef class NQuadsMaker(BlockMaker):
         put_bytes(text, self.generated)
         self._put_end(text, last)
         put(text, b" .\n", 3)
+        if self.triples is not None:
+            self._put_triples(text)
+            self.counter.number += 1
+            return 0
+        self.replay()
         if self.is_trig:
             put(text, graph.begin, graph.size)
             put(text, b"{\n    ", 6)
@@ -432,11 +451,14 @@ cdef class NQuadsMaker(BlockMaker):
         self._same(text)
         put_bytes(text, self.end)
         self._put_end(text, last)
+        if self.gathering is not None and self.gathering.asks:
+            self._same(text)
+            put_bytes(text, self.answer)
         # The nodes of the bindings, the events, and the bindings of each event are numbered.
         blank_init(&node, blanks + 1)
         bound = node
         for i in range(self.reading.column_count):
-            if self.reading.origins[self.reading.registers[i]].step:
+            if bound_record(self, i) != NULL:
                 self._same(text)
                 put_bytes(text, self.binding)
                 put_blank(text, &node)
@@ -464,6 +486,18 @@ cdef class NQuadsMaker(BlockMaker):
         self.counter.number += 1
         self.names.blanks = blanks + count
         return 0
+
+    cdef int _put_triples(self, Text* text) except -1:
+        """Append the graph of a CONSTRUCT."""
+        cdef str lines
+        if not self.is_trig:
+            name = ox.NamedNode(self.graph.begin[1 : self.graph.size - 2].decode())
+            return put_bytes(text, triples_text(self.triples, name).encode())
+        put(text, self.graph.begin, self.graph.size)
+        put(text, b"{\n", 2)
+        lines = self.statements(self.triples, "    ")
+        put_bytes(text, lines.encode())
+        return put(text, b" .\n}\n", 5) if lines else put(text, b"}\n", 2)
 
     cdef int _put_event(
         self, Text* text, const Blank* event, Blank* node, Label* label, uint32_t number

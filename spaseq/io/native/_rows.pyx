@@ -34,6 +34,9 @@ cdef enum:
 cdef class RowMaker(MatchMaker):
     """Builds the rows of the matches of one run that belong to one task."""
 
+    forms = frozenset(("select",))
+    computes = False            # labels of blank nodes in columns are derived from their events
+
     cdef readonly Strings ids, queries, keys, items, gpms, streams, names, event_keys, event_items
     cdef readonly Numbers starts, ends, begins, event_begins, times, ordinals, event_key_begins
     cdef readonly list values   # by projected variable: its column

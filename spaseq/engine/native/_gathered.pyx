@@ -1,0 +1,179 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The complete matches of an instant, gathered before any of them is made.
+
+For queries whose results depend on each other (`DISTINCT`, `LIMIT … PER … EVERY`, `ASK`), or need
+more than the registers of a match (computed columns, `CONSTRUCT`). The labels of all matches of an
+instant, or of a closing time, are copied. The output stage computes columns and graphs from the
+decoded steps and retains some of the matches, which a maker then makes one by one.
+
+Invariant: the matches are those of `OutputStage.batch`, in its order; labels are read before the
+automaton advances. Cost: linear in the steps of all matches of an instant, and n log n if they are
+ordered; computed columns and graphs cost what their Python code does.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcpy
+
+from spaseq.engine.native._decode cimport DecodedStep, MatchDecoder
+from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.nfa.native._selection cimport Selection
+from spaseq.nfa.native._tecs cimport Label, Walk
+from spaseq.rdf._memory cimport mem_free, mem_grow
+
+from spaseq.rdf._dictionary import text_of
+
+cdef const char* ALLOCATED_FOR = b"the matches of an instant"
+
+
+cdef class Gathering:
+    """The matches of one instant of a core.
+
+    Args:
+        core: the automaton.
+        selection: what `EMIT` or `LIMIT` selects is gathered; None: all matches.
+        solving: decodes the columns of the query, or the variables of its template.
+        ordering: decodes the variables that order matches of the same instants.
+    """
+
+    def __cinit__(
+        self, AutomatonCore core not None, Selection selection, MatchDecoder solving not None,
+        MatchDecoder ordering not None,
+    ):
+        self.core, self.selection = core, selection
+        self.solving, self.ordering = solving, ordering
+
+    def __dealloc__(self):
+        mem_free(self.labels)
+        mem_free(self.paths)
+
+    def arrange_with(self, stage):
+        """Have an output stage compute columns and graphs, and retain some of the matches.
+
+        Args:
+            stage: the `OutputStage` of the query.
+        """
+        self.stage = stage
+        self.sorts, self.retains, self.compares = stage.sorts, stage.retains, stage.compares
+        self.computes, self.constructs = stage.computes, stage.constructs
+        self.asks, self.one = stage.asks, stage.any_will_do
+
+    cdef int begin(self) noexcept:
+        """Begin an instant."""
+        self.count = self.label_count = 0
+        return 0
+
+    cdef int add(self) except -1:
+        """Add the match at which the core's walk is."""
+        cdef Walk walk = self.core.transitions.walk
+        cdef GatheredPath* path
+        if self.count == self.path_room:
+            self.path_room = 2 * self.path_room + 16
+            self.paths = <GatheredPath*>mem_grow(
+                self.paths, self.path_room, sizeof(GatheredPath), ALLOCATED_FOR
+            )
+        if self.label_count + walk.length > self.label_room:
+            self.label_room = 2 * (self.label_count + walk.length)
+            self.labels = <Label**>mem_grow(
+                self.labels, self.label_room, sizeof(Label*), ALLOCATED_FOR
+            )
+        path = &self.paths[self.count]
+        path.start, path.first, path.length = walk.start, self.label_count, walk.length
+        memcpy(self.labels + path.first, walk.path, path.length * sizeof(Label*))
+        self.label_count += path.length
+        self.count += 1
+        return 0
+
+    cdef int position_walk(self, uint32_t number) except -1:
+        """Position the core's walk at a match."""
+        cdef Walk walk = self.core.transitions.walk
+        cdef const GatheredPath* path = &self.paths[number]
+        while walk.path_room < path.length:
+            walk._grow_path()
+        memcpy(walk.path, self.labels + path.first, path.length * sizeof(Label*))
+        walk.length, walk.start = path.length, path.start
+        walk.stop()
+        return 0
+
+    cdef int64_t last_time(self) noexcept:
+        """The time of the last event of a match; all of them end at one instant."""
+        return self.labels[self.paths[0].first].micros
+
+    cdef list arranged(self, list steps, int64_t now):
+        """The numbers of the matches that are retained, in their order.
+
+        Args:
+            steps: per match, its steps.
+            now: the time at which they come out.
+        """
+        cdef uint32_t number
+        cdef list listed, order = list(range(self.count))
+        self.values = [
+            self._computed(<tuple>steps[number]) if self.computes else None for number in order
+        ]
+        if self.sorts and self.count > 1:
+            order = self._sorted(steps)
+        if self.retains:
+            listed = [
+                (
+                    number,
+                    self.solving.solution(<tuple>steps[number], self.values[number]),
+                    self.ordering.solution(<tuple>steps[number], None),
+                ) if self.compares else (number, (), ())
+                for number in order
+            ]
+            order = self.stage.retained(listed, now)
+        self.graphs = [None] * self.count
+        if self.constructs:
+            for number in order:
+                self.graphs[number] = self.stage.graph_of(
+                    self.solving.solution(<tuple>steps[number], None)
+                )
+        return order
+
+    cdef list _sorted(self, list steps):
+        """The numbers of the matches in the order of results (`spaseq.engine.output`)."""
+        cdef uint32_t i, first, after, number
+        cdef const GatheredPath* path
+        cdef list keys = [], order, ties
+        for number in range(self.count):
+            path = &self.paths[number]
+            first = path.first
+            after = first + path.length
+            keys.append((
+                [self.labels[after - 1 - i].instant for i in range(path.length)],
+                [self.labels[after - 1 - i].stream for i in range(path.length)],
+            ))
+        order = sorted(range(self.count), key=keys.__getitem__)
+        first = 0
+        while first < self.count:
+            after = first + 1
+            while after < self.count and keys[order[first]] == keys[order[after]]:
+                after += 1
+            if after > first + 1:
+                ties = [
+                    (self.ordering.sort_key(<tuple>steps[number], self.values[number]), number)
+                    for number in order[first:after]
+                ]
+                ties.sort()
+                order[first:after] = [number for _, number in ties]
+            first = after
+        return order
+
+    cdef DecodedStep _computed(self, tuple steps):
+        """The computed columns of a match, as the row of an event without a time and a name."""
+        cdef DecodedStep values = DecodedStep.__new__(DecodedStep)
+        cdef tuple found = self.stage.computed([
+            self.ordering.event_of(<DecodedStep>step) for step in steps
+        ])
+        cdef list texts = [b"" if term is None else text_of(term) for term in found]
+        cdef uint32_t i
+        values.count = <uint32_t>len(texts) + 2
+        cdef bytes sizes = PyBytes_FromStringAndSize(NULL, values.count * sizeof(uint32_t))
+        cdef uint32_t* size = <uint32_t*>PyBytes_AS_STRING(sizes)
+        size[0] = size[1] = 0
+        for i in range(<uint32_t>len(texts)):
+            size[i + 2] = <uint32_t>len(<bytes>texts[i])
+        values.texts = sizes + b"".join(texts)
+        values.terms = [None, None, *found]
+        return values

@@ -1,0 +1,105 @@
+"""What the core makes the matches of a query of, without listing them in Python.
+
+The columns of a `SELECT` are registers, which matches read from the rows of their events, or
+expressions, which the output stage computes. If results depend on each other, or need more than
+registers, the matches of an instant are gathered first (`spaseq.engine.native._gathered`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaseq.engine.compiled import CompiledQuery, shared_selection
+from spaseq.nfa.automaton import Automaton
+from spaseq.nfa.native import tables
+from spaseq.nfa.registers import RegisterFile
+from spaseq.parser import ast
+from spaseq.plan.logical import Condition, QueryPlan
+from spaseq.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What a match of a query is made of."""
+
+    columns: Sequence[tuple[str, int | None]]
+    """The columns of a SELECT, each with its register; None: it is computed."""
+    template: Sequence[tuple[str, int]]
+    """The variables of the template of a CONSTRUCT, each with its register."""
+    gathers: bool
+    """Whether the matches of an instant are gathered before one is made."""
+
+    @property
+    def computed(self) -> list[int]:
+        """The places of the columns that are computed."""
+        return [place for place, (_, register) in enumerate(self.columns) if register is None]
+
+    def registers(self, first: int) -> list[tuple[str, int]]:
+        """The columns with their registers; those that are computed have numbers from `first`."""
+        numbers = iter(range(first, first + len(self.columns)))
+        return [(name, next(numbers) if r is None else r) for name, r in self.columns]
+
+
+def projection(compiled: CompiledQuery, registers: RegisterFile) -> Projection | None:
+    """What the matches of a query are made of; None if Python lists them.
+
+    That is so if results are grouped or registered, if duplicates can occur, and if `EMIT` or
+    `AFTER MATCH` selects among matches in a way that the core does not know.
+    """
+    plan, automaton, output = compiled.plan, compiled.automaton, compiled.plan.output
+    if output.grouping is not None or plan.registers_stream is not None or automaton.ambiguous:
+        return None
+    if not _selects(compiled) or _repeats_deadlines(automaton):
+        return None
+    columns = [(column.name, _register(plan, registers, column.value)) for column in output.columns]
+    template = [(name, registers.number[register]) for name, register in output.template_registers]
+    limited = output.limit is not None and (
+        plan.skip_past_last or shared_selection(compiled) != "LIMIT"
+    )
+    computes = any(register is None for _, register in columns)
+    gathers = limited or computes or output.distinct or output.form != "select"
+    return Projection(columns, template, gathers)
+
+
+def projected_registers(
+    compiled: CompiledQuery, registers: RegisterFile
+) -> list[tuple[str, int]] | None:
+    """The columns of a SELECT with their registers, if matches are made one by one.
+
+    None if results depend on each other (except by `LIMIT` and `EMIT`), columns are computed, or
+    duplicates can occur.
+    """
+    found = projection(compiled, registers)
+    return None if found is None or found.gathers else found.registers(0)
+
+
+def _selects(compiled: CompiledQuery) -> bool:
+    """Whether the core selects the matches of `EMIT` and `AFTER MATCH`."""
+    plan, automaton = compiled.plan, compiled.automaton
+    if plan.emit != "ALL" and not (
+        shared_selection(compiled) == plan.emit or tables.joins_strictly(plan, automaton)
+    ):
+        return False
+    skips = plan.skip_past_last or plan.skip_to is not None
+    return not (skips and (automaton.waits or automaton.expires))
+
+
+def _repeats_deadlines(automaton: Automaton) -> bool:
+    """Whether a deadline begins an iteration, which is no event of the match."""
+    return any(
+        edge.actions
+        for number, place in enumerate(automaton.places)
+        if automaton.deadline(number) is not None
+        for edge in place.edges
+    )
+
+
+def _register(plan: QueryPlan, registers: RegisterFile, value: Condition) -> int | None:
+    """The register that holds a column; None if it is computed."""
+    expression = value.expression
+    if not isinstance(expression, ast.Var) or expression.name in registers.views:
+        return None
+    number = registers.number.get(expression.name)
+    if number is None or plan.registers[number].kind not in ("value", "last"):
+        return None
+    return number
