@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Protocol, TypeVar
 
-import pyoxigraph as ox
-
 from spaseq.engine.compiled import CompiledQuery
+from spaseq.engine.construction import Construction
 from spaseq.engine.native_groups import native_groups
 from spaseq.engine.projection import projection
 from spaseq.engine.result_groups import Grouped, GroupSolution, ResultGroups
 from spaseq.engine.result_limit import Key, ResultLimit
 from spaseq.gpm.named_graphs import CurrentGraphs
-from spaseq.gpm.program import constant
 from spaseq.gpm.python.aggregates import order_key, value_key
 from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.entry import Scope, compile_expression
@@ -31,8 +29,7 @@ from spaseq.nfa.selection import Contiguous, choose
 from spaseq.nfa.window import LAST_MOMENT, WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Output, Projected
-from spaseq.rdf.event import Fact, Term, Timestamp, depth_of, triple_of
-from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
+from spaseq.rdf.event import Fact, Term, Timestamp, triple_of
 from spaseq.records import dataclass
 from spaseq.results import Match, Witness
 
@@ -137,6 +134,8 @@ class OutputStage:
         self._remembers = automaton.waits or (automaton.expires and automaton.ambiguous)
         """Whether a match can recur when its window closes or at a deadline."""
         self._ambiguous = automaton.ambiguous
+        variables = [name for name, _ in plan.output.template_registers]
+        self._construction = Construction(plan.output.template, variables)
         self.constructed = 0
         output = plan.output
         self._bindings_only = all(register.kind == "value" for register in plan.registers) and (
@@ -287,10 +286,10 @@ class OutputStage:
             env.append(column(env))
         return tuple([env[first + place] for place in self._computed_columns])
 
-    def graph_of(self, solution: Solution) -> tuple[ox.Triple, ...]:
+    def graph_of(self, solution: Solution) -> tuple[Fact, ...]:
         """The graph of the next match of a CONSTRUCT; `solution` has the template's variables."""
         self.constructed += 1
-        return tuple(map(triple_of, self._graph(solution, self.constructed)))
+        return self._construction.graph(solution, self.constructed)
 
     # ------------------------------------------------------------------ groups of results
 
@@ -390,12 +389,7 @@ class OutputStage:
             return bound
         if self._plan.output.form != "construct":
             return solution
-        return tuple(sorted(map(str, self._graph(solution, 0))))
-
-    def _graph(self, solution: Solution, number: int) -> tuple[Fact, ...]:
-        names = (name for name, _ in self._plan.output.template_registers)
-        values = dict(zip(names, solution, strict=True))
-        return _instantiate(self._plan.output.template, values, number)
+        return tuple(sorted(map(str, self._construction.graph(solution, 0))))
 
     def _remember(self, found: Mapping[Identity, _Result], now: int, clock: WindowTimes) -> None:
         if len(self.complete) > self._purge_at:
@@ -510,7 +504,7 @@ class OutputStage:
         graph = boolean = None
         bindings: Mapping[str, Term] = {}
         if self._plan.output.form == "construct":
-            graph = self.graph_of(solution)
+            graph = tuple(map(triple_of, self.graph_of(solution)))
         elif self._plan.output.form == "ask":
             boolean = True
         else:
@@ -558,38 +552,3 @@ def _mapping(occurrence: LinkedOccurrence, witness: Witnessed) -> dict[str, Term
         for name, value in zip(occurrence.variables, witness.row, strict=True)
         if value is not None
     }
-
-
-def _instantiate(
-    template: tuple[ast.Triple, ...], values: Mapping[str, Term | None], number: int
-) -> tuple[Fact, ...]:
-    """The template's triples under a solution, without those that are not valid RDF triples."""
-    wholes = {triple.of.label for triple in template if triple.of is not None}
-    nodes = (node.label for node in ast.walk(template) if isinstance(node, ast.BlankNode))
-    labels = dict.fromkeys(label for label in nodes if label not in wholes)
-    known: dict[str, Term] = {}
-    known |= {label: ox.BlankNode(f"m{number}n{n}") for n, label in enumerate(labels)}
-
-    def term(node: object) -> Term | None:
-        if isinstance(node, ast.Var):
-            return values.get(node.name)
-        if isinstance(node, ast.BlankNode):
-            return known.get(node.label)
-        assert isinstance(node, ast.Constant)
-        return constant(node)
-
-    facts: dict[Fact, None] = {}
-    for triple in template:
-        subject, predicate, object_ = map(term, (triple.subject, triple.predicate, triple.object))
-        if (
-            subject is not None
-            and object_ is not None
-            and not isinstance(subject, ox.Literal | ox.Triple)
-            and isinstance(predicate, ox.NamedNode)
-        ):
-            if triple.of is None:
-                facts[(subject, predicate, object_)] = None
-            elif depth_of(object_) < MAX_NESTED_TRIPLES:
-                # A triple term precedes the triples that contain it.
-                known[triple.of.label] = ox.Triple(subject, predicate, object_)
-    return tuple(facts)

@@ -13,8 +13,15 @@ import pyoxigraph as ox
 from spaseq.io import time_column
 from spaseq.io.time_column import TimeKind
 from spaseq.rdf.event import Term, Timestamp, n_triples
-from spaseq.results import Witness
-from spaseq.results.identity import MINTED, event_digest, new_labels, place_of, renamed
+from spaseq.results import Match, Witness
+from spaseq.results.identity import (
+    MINTED,
+    event_digest,
+    new_labels,
+    place_of,
+    relabelled,
+    renamed,
+)
 
 Shown: TypeAlias = tuple[str, str, Any, int, "str | None", Iterable[str], Iterable[str]]
 """A witness in a row: GPM, stream, time, ordinal, name, variables, texts of their terms."""
@@ -54,6 +61,19 @@ def decoded(witness: Witness) -> tuple[Shown, str, Mapping[str, str], Mapping[st
     bound = renamed(witness.bindings, nodes)
     texts = {name: n_triples(term) for name, term in bound.items()}
     return shown, place, texts, {name: plain(term) for name, term in bound.items()}
+
+
+def solution_shown(match: Match) -> Mapping[str, tuple[bytes, bytes]]:
+    """For compiled code: the solution of a match, in N-Triples and without delimiters."""
+    parts, nodes = [], dict[Term, Term]()
+    for witness in match.events:
+        _, part, own = witness_shown(witness, "timestamp")
+        parts.append(part)
+        nodes |= own
+    bindings = relabelled(match, parts, nodes).bindings
+    return {
+        name: (n_triples(term).encode(), plain(term).encode()) for name, term in bindings.items()
+    }
 
 
 def _name(witness: Witness) -> str | None:

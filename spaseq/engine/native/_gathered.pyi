@@ -1,13 +1,11 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-import pyoxigraph as ox
-
 from spaseq.engine.native._decode import MatchDecoder
 from spaseq.nfa.match_path import Row
 from spaseq.nfa.native._automaton import AutomatonCore
 from spaseq.nfa.native._selection import Selection
-from spaseq.rdf.event import Term
+from spaseq.rdf.event import Fact, Term
 
 class _Stage(Protocol):
     @property
@@ -32,7 +30,7 @@ class _Stage(Protocol):
         now: int,
         /,
     ) -> list[int]: ...
-    def graph_of(self, solution: tuple[Term | None, ...], /) -> tuple[ox.Triple, ...]: ...
+    def graph_of(self, solution: tuple[Term | None, ...], /) -> tuple[Fact, ...]: ...
 
 class Gathering:
     def __init__(

@@ -1,11 +1,12 @@
 """The maker of matches; see _matches.pyx."""
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.engine.native._decode cimport DecodedStep, Ending, MatchDecoder
 from spaseq.engine.native._driver cimport NativeStep
 from spaseq.engine.native._gathered cimport Gathering
+from spaseq.engine.native._start_marks cimport StartMarks
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._complete cimport Closing
 from spaseq.nfa.native._selection cimport Selection
@@ -13,7 +14,7 @@ from spaseq.nfa.native._tecs cimport Label, instant_t
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._numerals cimport Numeral
-from spaseq.rdf._terms cimport TermRecord, term_t
+from spaseq.rdf._terms cimport TermRecord
 from spaseq.results._match cimport Match
 
 # A label and its `DecodedStep`, or NULL. The instant and the stream identify the label, since its
@@ -49,27 +50,13 @@ cdef class MatchMaker:
     cdef readonly uint64_t closed_by_end    # matches whose window the end of input has closed
     cdef readonly uint64_t made
     cdef Numeral numeral        # the numeral spelt last
-    cdef object ended           # the `EndedStarts` of AFTER MATCH SKIP TO, or None
-    cdef object taken           # the occurrences whose events decide which starts end, or None
-    cdef bint last              # the last such event decides, not the first
-    # Which of the starts before `over_end` have ended: a ring of `over_room`, a power of two.
-    cdef uint8_t* over
-    cdef instant_t over_room, over_end
-    cdef dict over_keys         # with partitions: the keys whose start has ended, by start; or None
-    cdef list newly_over        # (key, start, end) of the matches of this instant
-    cdef Py_ssize_t over_keys_due # the number of starts at which old ones are removed
-    cdef Py_ssize_t unsettled   # matches since `ended` was settled
-    cdef instant_t restored_end # `ended` has intervals of a saved state before this instant
+    cdef StartMarks marks       # of AFTER MATCH SKIP TO, or None
 
     cdef Match match(self, object version)
     cdef tuple steps(self)
     cdef int position_walk(self, uint32_t number) except -1
     cdef const TermRecord* computed_record(self, uint32_t place) noexcept
     cdef bint pauses(self) noexcept
-    cdef bint passes_over(self) except -1
-    cdef object _term(self, term_t number)
-    cdef int settle(self) except -1
-    cdef int _mark(self, instant_t start, instant_t until) except -1
     cdef list in_order(self, object version)
     cdef DecodedStep step_of_label(self, Label* label)
     cdef int forget(self) noexcept

@@ -31,7 +31,6 @@ def divided_by_thresholds(
 
 class MatchMaker:
     forms: ClassVar[frozenset[str]]
-    computes: ClassVar[bool]
     def __init__(
         self,
         step: NativeStep,

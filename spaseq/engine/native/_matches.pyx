@@ -14,12 +14,13 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from spaseq.engine.native._decode cimport DecodedStep, Ending, MatchDecoder
 from spaseq.engine.native._driver cimport NativeStep
 from spaseq.engine.native._gathered cimport Gathering
+from spaseq.engine.native._start_marks cimport StartMarks
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._complete cimport Closing
 from spaseq.nfa.native._selection cimport Selection
@@ -33,6 +34,7 @@ from spaseq.rdf._numerals cimport is_numeral, spell
 from spaseq.rdf._terms cimport WINDOWED, TermRecord, record_shape, term_t
 from spaseq.results._match cimport Match
 
+from spaseq.rdf.event import triple_of
 from spaseq.rdf.limits import LimitReached
 
 # The sizes of a maker's cache of decoded labels, as powers of two. It grows with use, since a run
@@ -40,7 +42,6 @@ from spaseq.rdf.limits import LimitReached
 cdef enum:
     FEWEST_RECENT = 4
     MOST_RECENT = 12
-    OVER_MIN_KEYS = 256         # starts that have ended, below which none is removed
 
 
 cdef inline size_t slot_of(const Label* label, uint32_t bits) noexcept nogil:
@@ -256,11 +257,9 @@ cdef class MatchMaker:
 
     Attributes:
         forms: the forms of queries whose matches the class makes.
-        computes: whether it makes matches with computed columns.
     """
 
     forms = frozenset(("select", "construct", "ask"))
-    computes = True
 
     def __cinit__(
         self, NativeStep step not None, Dictionary dictionary not None,
@@ -280,7 +279,6 @@ cdef class MatchMaker:
         if self.recent != NULL:
             self.forget()
         mem_free(self.recent)
-        mem_free(self.over)
 
     def take(self, bint skip, int kb_version):
         """An iterator over the matches that were completed since the last call.
@@ -337,7 +335,9 @@ cdef class MatchMaker:
         match.reading = self.reading
         match.steps = self.steps()
         match.variables = self.reading.names
-        match.computed, match.graph = self.computed, self.triples
+        match.computed = self.computed
+        if self.triples is not None:
+            match.graph = tuple(map(triple_of, self.triples))
         if self.gathering is not None and self.gathering.asks:
             match.boolean = True
         match.ending = self.ending
@@ -378,105 +378,8 @@ cdef class MatchMaker:
         return True
 
     def end_starts(self, ended):
-        """Drop matches of starts that have ended; see `spaseq.nfa.ended_starts`.
-
-        Without partitions, a ring holds which starts have ended. With them, there are the keys of
-        the partitions by start, as numbers of terms, which are valid inside the window.
-        """
-        self.ended, self.taken = ended, ended.skip.occurrences or None
-        self.last = ended.skip.target == "last"
-        ended.watched = True
-        if self.core.partitions is None:
-            self.over_room = 64
-            self.over = <uint8_t*>mem_calloc(64, 1)
-        else:
-            self.over_keys, self.newly_over = {}, []
-
-    cdef bint passes_over(self) except -1:
-        """Whether the start of the current match has ended; else note which ones it ends."""
-        cdef uint32_t i, occurrence
-        cdef const Label* label
-        cdef instant_t start = self.core.transitions.walk.start, until = -1
-        cdef tuple key = ()
-        cdef object numbers = None
-        if self.over_keys is not None:
-            label = self.core.transitions.walk.path[0]
-            numbers = self.core.partitions.number_key(label)
-            over = self.over_keys.get(start)
-            if over is not None and numbers in over:
-                return True
-            key = tuple([self._term(number) for number in self.core.partitions.key_at(label)])
-            if start < self.restored_end and self.ended.has(key, start):
-                return True
-        elif start < self.over_end and self.over[start & (self.over_room - 1)]:
-            return True
-        if self.taken is not None:
-            for i in range(self.core.transitions.walk.length):
-                label = self.core.transitions.walk.path[i]
-                occurrence = self.reading.parts[self.reading.part_of(label)].occurrence
-                # The path has the last event first.
-                if occurrence in self.taken:
-                    until = label.instant
-                    if self.last:
-                        break
-        self.ended.later(key, start, until)
-        if self.over_keys is not None:
-            self.newly_over.append((numbers, start, max(until, start + 1)))
-        return False
-
-    cdef object _term(self, term_t number):
-        """The term with a number that a label holds."""
-        if number & WINDOWED:
-            return self.core.event.terms.term(number)
-        return self.dictionary.term(number)
-
-    cdef int settle(self) except -1:
-        """Begin an instant: starts that the last matches have ended have no further matches."""
-        cdef instant_t i
-        if self.over_keys is None:
-            self.ended.settle(self.core.window.bound)
-            for _, start, until in self.ended.fresh:
-                self._mark(start, until)
-            self.ended.fresh.clear()
-            return 0
-        if self.ended.watched:
-            for _, _, until in self.ended.fresh:    # of a saved state
-                self.restored_end = max(self.restored_end, until)
-            self.ended.fresh.clear()
-            self.ended.watched = False
-        self.unsettled += len(self.newly_over)
-        if self.unsettled > OVER_MIN_KEYS:
-            # A saved state is the only reader of `ended`.
-            self.ended.settle(self.core.window.bound)
-            self.unsettled = 0
-        for numbers, start, until in self.newly_over:
-            for i in range(start, until):
-                self.over_keys.setdefault(i, set()).add(numbers)
-        self.newly_over.clear()
-        if len(self.over_keys) > self.over_keys_due:
-            for instant in [each for each in self.over_keys if each < self.core.window.bound]:
-                del self.over_keys[instant]
-            self.over_keys_due = 2 * len(self.over_keys) + OVER_MIN_KEYS
-        return 0
-
-    cdef int _mark(self, instant_t start, instant_t until) except -1:
-        """Mark starts as ended."""
-        cdef instant_t i, first = min(self.core.window.bound, start), room = self.over_room
-        cdef uint8_t* wider
-        while max(until, self.over_end) - first > room:
-            room *= 2
-        if room > self.over_room:
-            wider = <uint8_t*>mem_calloc(room, 1)
-            for i in range(max(first, self.over_end - self.over_room), self.over_end):
-                wider[i & (room - 1)] = self.over[i & (self.over_room - 1)]
-            mem_free(self.over)
-            self.over, self.over_room = wider, room
-        for i in range(max(self.over_end, until - room), until):
-            self.over[i & (room - 1)] = False
-        self.over_end = max(self.over_end, until)
-        for i in range(start, until):
-            self.over[i & (room - 1)] = True
-        return 0
+        """Drop matches of starts that have ended; see `spaseq.nfa.ended_starts`."""
+        self.marks = StartMarks(self.core, self.dictionary, self.reading, ended)
 
     cdef list in_order(self, object version):
         """The numbers of the matches that `LIMIT` retains, for matches with the same instants."""
@@ -593,8 +496,8 @@ cdef class Matches:
         cdef Selection selection = self.maker.selection
         cdef uint32_t i
         self.ready = None
-        if self.maker.ended is not None:
-            self.maker.settle()
+        if self.maker.marks is not None:
+            self.maker.marks.settle()
         if self.maker.gathering is not None:
             return self._gather()
         if selection is not None:
@@ -670,7 +573,7 @@ cdef class Matches:
                 left -= 1
                 if not left & 0xFFF:
                     check_signals()
-                if maker.ended is None or not maker.passes_over():
+                if maker.marks is None or not maker.marks.passes_over():
                     maker.gathering.add()
                     if maker.gathering.one:
                         break
@@ -796,7 +699,9 @@ cdef class Matches:
                     if self.picks is not None:
                         over = self._passes()
                     else:
-                        over = self.maker.ended is not None and self.maker.passes_over()
+                        over = (
+                            self.maker.marks is not None and self.maker.marks.passes_over()
+                        )
                     match = None if over else self._made()
                     if self.picks is not None and self._leaves():
                         pass    # the walk has left the node

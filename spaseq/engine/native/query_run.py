@@ -379,17 +379,11 @@ class NativeRun:
             name: The name of the query in the matches, if it is not the plan's.
             columns: Those of this query's columns that it selects; None for all.
         """
-        if self._projected is None or not self._is_made_by(kind):
+        if self._projected is None or self._plan.output.form not in kind.forms:
             return None
         selected = self._projected if columns is None else self._selected(columns)
         shown = self._plan.shown if name is None else name
         return self._maker(kind, selected, shown, self.gathering)
-
-    def _is_made_by(self, kind: type[MatchMaker]) -> bool:
-        """Whether a class of makers can make what the query has as matches."""
-        form = self._plan.output.form
-        assert self._projection is not None
-        return form in kind.forms and (kind.computes or not self._projection.computed)
 
     def _gathering(self) -> Gathering | None:
         if self._projection is None or not self._projection.gathers:

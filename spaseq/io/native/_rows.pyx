@@ -35,7 +35,6 @@ cdef class RowMaker(MatchMaker):
     """Builds the rows of the matches of one run that belong to one task."""
 
     forms = frozenset(("select",))
-    computes = False            # labels of blank nodes in columns are derived from their events
 
     cdef readonly Strings ids, queries, keys, items, gpms, streams, names, event_keys, event_items
     cdef readonly Numbers starts, ends, begins, event_begins, times, ordinals, event_key_begins
@@ -265,21 +264,34 @@ cdef class RowMaker(MatchMaker):
     # ---------------------------------------------------------------- the solution
 
     cdef int _add_binding(self, Walk walk, uint32_t number) except -1:
-        """Add the binding of a projected variable."""
-        cdef Origin* origin = &self.reading.origins[self.reading.registers[number]]
+        """Add the value of a column."""
+        cdef uint32_t register = self.reading.registers[number]
+        cdef Origin* origin = NULL
         cdef Strings column = <Strings>self.values[number]
         cdef NativeValues natives = None
         cdef bint shown = self.shown[number]
         cdef bytes text, plain
-        cdef const TermRecord* record
+        cdef const TermRecord* record = NULL
         cdef Label* label
+        cdef tuple relabelled = None
         if shown and self.natives is not None:
             natives = <NativeValues>self.natives[number]
-        if not origin.step:
+        if register >= self.reading.cells:
+            record = self.computed_record(register - <uint32_t>self.reading.cells)
+            if record != NULL and has_blank(record.text, record.size):
+                relabelled = self._relabelled(number)
+        else:
+            origin = &self.reading.origins[register]
+            if origin.step:
+                label = walk.path[walk.length - origin.step]
+                record = self.record(label, origin.column + 2)
+                if self.renamed and origin.step - 1 in self.renamed:
+                    _, names = self.reading.steps[self.reading.part_of(label)]
+                    relabelled = self.renamed[origin.step - 1][names[origin.column]]
+        if record == NULL:
             if natives is not None:
                 natives.skip()
             return column.skip() if shown else 0
-        label = walk.path[walk.length - origin.step]
         if self.bound:
             text = <bytes>self.variables[number]
             self.keys.add(text, len(text))
@@ -287,9 +299,8 @@ cdef class RowMaker(MatchMaker):
             put(&self.digest, b"\n", 1)
             put_bytes(&self.digest, <bytes>self.variables[number])
             put(&self.digest, b" ", 1)
-        if self.renamed and origin.step - 1 in self.renamed:
-            _, names = self.reading.steps[self.reading.part_of(label)]
-            text, plain = self.renamed[origin.step - 1][names[origin.column]]
+        if relabelled is not None:
+            text, plain = relabelled
             if self.bound:
                 self.items.add(text, len(text))
             if self.identified:
@@ -297,9 +308,8 @@ cdef class RowMaker(MatchMaker):
             if shown:
                 column.add(plain, len(plain))
             if natives is not None:
-                natives.add(self.record(label, origin.column + 2))
+                natives.add(record)
             return 0
-        record = self.record(label, origin.column + 2)
         if self.bound:
             put_n_triples(&self.items.text, record)
             self.items.close()
@@ -313,6 +323,14 @@ cdef class RowMaker(MatchMaker):
         elif shown:
             column.add(record.text + 1, record.lexical)
         return 0
+
+    cdef tuple _relabelled(self, uint32_t number):
+        """The value of a computed column with a blank node, in N-Triples and without delimiters."""
+        from spaseq.io.identity import solution_shown
+
+        match = MatchMaker.match(self, 1)
+        self.made -= 1
+        return solution_shown(match)[self.reading.names[number]]
 
     cdef int _add_digest(self) except -1:
         cdef bytes digest = blake2b(
