@@ -1,11 +1,11 @@
-"""URLs of brokers and channels: their options, their secrets, and their clients.
+"""URLs of brokers and channels: their options, secrets and clients.
 
-A URL may hold a password. `redacted` removes it, and everything that names a URL in a message, a
-log or the state uses the result. A password may also be in an environment variable, which the
-option `password-env` names.
+A URL may contain a password. `redacted` removes it, and its result is used wherever a URL occurs in
+a message, a log or the state. A password may also be in an environment variable, which the option
+`password-env` names.
 
 The options of brokers and databases are in the query of the URL. The query of an HTTP or WebSocket
-URL belongs to its server, so options of those are in the fragment, which is never sent.
+URL belongs to its server, so the options of such a URL are in the fragment, which is never sent.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _SECRET = re.compile(
 
 
 def redacted(text: str, placeholder: str = "") -> str:
-    """The URLs in a text without passwords and the values of parameters that name secrets.
+    """A text whose URLs have no passwords and no values of parameters that name secrets.
 
     Args:
         text: A URL, or a text with URLs.
-        placeholder: How the names of variables begin, which stay; empty: there are none.
+        placeholder: The prefix of the names of variables, which remain; empty: there are none.
     """
 
     def stays(value: str) -> bool:
@@ -82,7 +82,7 @@ class Address:
         """The value of an option that is a number.
 
         Raises:
-            SpaseqError: if it is no number, or less than `least`.
+            SpaseqError: if it is not a number, or is less than `least`.
         """
         text = self.options.get(name)
         if text is None:

@@ -1,6 +1,6 @@
 """`arun`: the pipeline for asyncio. Sources may be asynchronous iterables.
 
-The pipeline of `spaseq.run` works in a thread of its own, which the event loop never waits for. An
+The pipeline of `spaseq.run` works in a separate thread, for which the event loop never waits. An
 asynchronous source is an iterator to that thread; each of its items is fetched in the event loop.
 Cost: two hand-overs between threads per event of such a source and per match, about 0.1 ms.
 """
@@ -159,7 +159,7 @@ class AsyncResult:
         return self._steps
 
     async def _stepping(self, take: Callable[[Result], Iterator[Any]]) -> AsyncGenerator[Any, None]:
-        """What `take` makes of the result, step by step, in a thread of its own."""
+        """The steps that `take` makes of the result, computed in a separate thread."""
         loop = asyncio.get_running_loop()
         bridges: list[_Bridge] = []
         given: dict[str, Any] = {}
@@ -183,7 +183,7 @@ class AsyncResult:
             for bridge in bridges:
                 bridge.stop()
             if result is not None:
-                # The thread ends what it does first, which `stop` has cut short.
+                # The thread first completes its current work, which `stop` has cut short.
                 await asyncio.shield(loop.run_in_executor(executor, result.close))
             executor.shutdown(wait=False)
             for bridge in bridges:
@@ -235,7 +235,7 @@ def arun(
 
 
 class _Stopped(Exception):
-    """The consumer has gone."""
+    """The consumer has stopped reading."""
 
 
 class _Bridge:

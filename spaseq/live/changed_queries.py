@@ -1,8 +1,8 @@
-"""What becomes of the queries of a checkpoint when a run continues with others: `--state-policy`.
+"""The queries of a checkpoint when a run continues with different queries: `--state-policy`.
 
-Queries that have not changed keep their state. A changed one is refused, keeps the partial matches
-of its old version, lets that version drain beside it, or begins anew. A query that drains is in the
-checkpoint under a name of its own, with its text, so the next run finds it there.
+Queries that have not changed keep their state. A changed query is refused, keeps the partial
+matches of its old version, lets that version drain beside it, or begins anew. A query that drains
+is stored in the checkpoint under a separate name, with its text, so the next run finds it there.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class StoredQueries:
     """The queries of a checkpoint."""
 
     digests: Sequence[Sequence[str]]
-    """(name, digest) in their order."""
+    """The (name, digest) pairs in order."""
     texts: Mapping[str, str]
     """By name."""
     draining: Mapping[str, str]
-    """Of those that drain: the name, and the name in matches."""
+    """The queries that drain: the name → the name in matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """What a run continues of a checkpoint."""
+    """The parts of a checkpoint that a run continues."""
 
     program: Program
     """The queries of the run, then those that drain."""
@@ -48,14 +48,14 @@ class Continued:
 
 
 def listed_fingerprints(program: CompiledQueries) -> list[list[str]]:
-    """The fingerprints of a program as they are read again from JSON."""
+    """The fingerprints of a program in the form in which JSON returns them."""
     return [list(pair) for pair in fingerprints(program)]
 
 
 def continued(
     program: Program, stored: StoredQueries, policy: Callable[[str], StatePolicy]
 ) -> Continued:
-    """What the run of a program continues of the queries of a checkpoint.
+    """The queries of a checkpoint that the run of a program continues.
 
     Raises:
         StateError: if the state of a query does not fit.
@@ -86,7 +86,7 @@ def continued(
 
 
 def apart(blob: bytes, stored: StoredQueries, kb: Any) -> bytes:
-    """A saved state in which each query has a state of its own.
+    """A saved state in which each query has a separate state.
 
     Args:
         blob: The saved state, in which queries may be evaluated as one.

@@ -1,4 +1,4 @@
-"""When checkpoints are made, and in which order their parts become durable.
+"""When checkpoints are made, and the order in which their parts become durable.
 
 1. The sink flushes its output, and the positions of the sources are read.
 2. A copy of the process (`spaseq.live.process_copy`) syncs the output, encodes the state of the run
@@ -6,8 +6,9 @@
 3. The written file becomes the checkpoint.
 4. The sink commits its number, and the sources learn that they need not repeat what came before.
 
-A sink that can discard output behind a checkpoint writes on during step 2. For other sinks, such as
-transactions, matches are held back until step 4, up to `MAX_HELD_MATCHES`; then the run waits.
+A sink that can discard output after a checkpoint continues to write during step 2. For other sinks,
+such as transactions, matches are held back until step 4, up to `MAX_HELD_MATCHES`; then the run
+waits.
 
 If the file cannot be written, for example because the disk is full, the run reports that,
 continues, and tries again. Only the last checkpoint of a run has to succeed.
@@ -27,7 +28,7 @@ from spaseq.live.state import StateFolder
 from spaseq.results import Match
 
 MAX_HELD_MATCHES = 10_000
-"""Matches held back while a checkpoint is written, before the run waits for it."""
+"""The most matches that are held back while a checkpoint is written; then the run waits for it."""
 
 
 class _Pending(threading.Thread):
@@ -53,15 +54,15 @@ class Checkpoints:
     """Makes the checkpoints of one run. All calls come from the thread of the coordinator.
 
     Args:
-        folder: Where they are stored.
+        folder: The folder in which they are stored.
         sink: The sink of the run.
         save: Returns the saved state of the run.
         positions: Returns the positions of the sources.
-        header: Returns what else the header says.
+        header: Returns the other fields of the header.
         acknowledge: Called with the positions of a checkpoint that is complete.
-        number: The number of the last one; 0: there is none.
-        interval: The seconds between two.
-        log: Reports those that could not be written.
+        number: The number of the last checkpoint; 0 if there is none.
+        interval: The seconds between two checkpoints.
+        log: Reports checkpoints that could not be written.
         in_copy: Whether a copy of the process writes them.
     """
 
@@ -93,15 +94,16 @@ class Checkpoints:
         self._held: list[Match | None] = []
         self.number = number
         self.made_at: float | None = None
-        """When the state of the last complete one was taken, on the monotonic clock."""
+        """The time at which the state of the last complete checkpoint was taken, on the monotonic
+        clock."""
         self.failed = 0
-        """How many could not be written."""
+        """The number of checkpoints that could not be written."""
         self.pause = self.longest_pause = 0.0
-        """Seconds for which the last one, and the slowest one, stopped the run."""
+        """The seconds for which the last checkpoint, and the slowest one, stopped the run."""
 
     @property
     def size(self) -> int:
-        """The size of the last one in bytes."""
+        """The size of the last checkpoint in bytes."""
         return self._folder.size
 
     @property
@@ -111,21 +113,21 @@ class Checkpoints:
 
     @property
     def is_pending(self) -> bool:
-        """Whether one is being written."""
+        """Whether a checkpoint is being written."""
         return self._pending is not None
 
     def request(self) -> None:
-        """Let the next one be due now."""
+        """Make the next checkpoint due now."""
         self._due = time.monotonic()
 
     def hold(self, match: Match | None) -> bool:
-        """Hold a match back (None: the sink has to write a block); returns whether to continue so.
+        """Hold back a match (None: the sink has a block to write); returns whether to go on so.
 
         May wait until the pending checkpoint is complete, which releases all matches.
         """
         self._held.append(match)
         if match is None or len(self._held) >= MAX_HELD_MATCHES:
-            # Compiled code has formatted the matches of a block, so the sink has them already.
+            # Compiled code has formatted the matches of a block, so the sink already has them.
             self._complete(wait=True)
         return self.holds
 
@@ -145,14 +147,14 @@ class Checkpoints:
             self._count_pause(begun)
 
     def make_last(self) -> None:
-        """End the pending one, unless it is written, and make the last one of the run.
+        """End the pending checkpoint, unless it is written, and make the last one of the run.
 
         Raises:
             SpaseqError: if it cannot be written; the earlier ones are intact.
         """
         pending, self._pending = self._pending, None
         if pending is not None:
-            # The state has changed since, so what the copy would write is not needed.
+            # The state has changed since, so the copy's output is not needed.
             pending.copy.cancel()
             pending.join()
             if pending.failure is None:
@@ -207,7 +209,7 @@ class Checkpoints:
             raise failure
 
     def _make(self, must: bool) -> None:
-        """Make a checkpoint here and now; `must`: an error ends the run."""
+        """Make a checkpoint in this process now; `must`: an error ends the run."""
         begun = time.monotonic()
         token = self._sink.prepare()
         positions = self._positions()

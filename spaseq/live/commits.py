@@ -1,4 +1,4 @@
-"""What the sinks share that commit the number of a checkpoint with their output."""
+"""Code shared by the sinks that commit the number of a checkpoint with their output."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""The loop of a live run: it owns time, checkpoints and shutdown.
+"""The loop of a live run, which controls time, checkpoints and shutdown.
 
 Each turn takes the chunks that have arrived, decodes them, releases the events up to the least
 frontier of the streams, runs the queries over them and writes the matches. Checkpoints are made
-between two turns, so a checkpoint never divides a batch. All of this is one thread; sources read in
-threads of their own. A copy of the process writes the checkpoint (`spaseq.live.checkpoints`).
+between two turns, so a checkpoint never divides a batch. All of this happens in one thread; each
+source reads in a separate thread. A copy of the process writes the checkpoint
+(`spaseq.live.checkpoints`).
 
-A stream that is quiet for longer than `idle` no longer holds the others back. When it continues,
+A stream that is quiet for longer than `idle` no longer holds back the others. When it continues,
 its events before the time that the run has reached are late. With `clock`, the time of a quiet
 stream follows the clock of the machine.
 
@@ -37,11 +38,11 @@ from spaseq.results import Match
 from spaseq.runs import Run
 
 MAX_PENDING_EVENTS = 1 << 16
-"""Events of a stream that may wait for other streams before its source has to wait."""
+"""The most events of a stream that may wait for other streams; then its source has to wait."""
 MOST_WAIT = 0.05
-"""Seconds after which the loop looks at signals, quiet sources and checkpoints."""
+"""Seconds after which the loop checks signals, quiet sources and checkpoints."""
 HELD_BACK_SECONDS = 10.0
-"""Seconds after which a stream that holds the others back is reported."""
+"""Seconds after which a stream that holds back the others is reported."""
 
 
 @dataclass(slots=True)
@@ -49,11 +50,12 @@ class Timing:
     """Durations in seconds.
 
     Args:
-        quiet: After so long without bytes, the open event is complete; None: never.
-        idle: After so long without an event, a stream no longer holds the others back; None: never.
+        quiet: After this time without bytes, the open event is complete; None: never.
+        idle: After this time without an event, a stream no longer holds back the others; None:
+        never.
         checkpoint: Between two checkpoints.
-        clock: The time of a stream that has been quiet for so long is that of the clock, less this
-            and less the lateness; None: only events advance the time.
+        clock: A stream that has been quiet for this time follows the clock, less this time and less
+            the lateness; None: only events advance the time.
     """
 
     quiet: float | None = 0.2
@@ -82,8 +84,8 @@ class Coordinator:
         sink: The sink, which has been resumed.
         timing: When things happen.
         state: The state folder; None: no checkpoints.
-        number: The number of the checkpoint that was resumed; 0 without one.
-        header: What the header of a checkpoint says beside the positions.
+        number: The number of the checkpoint that was resumed; 0 if there was none.
+        header: The fields of a checkpoint's header besides the positions.
         limit: The number of matches after which the run stops.
         log: Reports idle streams.
         close: Whether the end of all sources closes every window, as for `Run.finish`.
@@ -107,10 +109,10 @@ class Coordinator:
         self.inputs = list(inputs)
         self._sink = sink
         self.output = sink.waiting if isinstance(sink, WaitingSink) else None
-        """What keeps the output from being written; None if it never waits."""
+        """Knows why the output cannot be written; None if it never waits."""
         self._timing = timing
         self.checkpoints: Checkpoints | None = None
-        """What makes checkpoints; None without a state folder."""
+        """Makes the checkpoints; None without a state folder."""
         if state is not None:
             self.checkpoints = Checkpoints(
                 state, sink, run.save, self._positions, header, self._acknowledge, number,
@@ -125,7 +127,7 @@ class Coordinator:
         self._stopping = False
 
     def stop(self) -> None:
-        """Take no more events, finish the batch and make a checkpoint. A signal may call this."""
+        """Accept no more events, finish the batch and make a checkpoint. A signal may call this."""
         self._stopping = True
 
     @property
@@ -169,7 +171,7 @@ class Coordinator:
                 feeder.join(2.0)
 
     def _loop(self, taker: StatusTaker | None) -> bool:
-        """Process events. Returns whether all sources have ended."""
+        """Process events; returns whether all sources have ended."""
         shown = 0.0
         while not self._stopping:
             self._take()
@@ -194,7 +196,7 @@ class Coordinator:
     # ------------------------------------------------------------ taking
 
     def _take(self) -> None:
-        """Decode what has arrived."""
+        """Decode the chunks that have arrived."""
         inbox, now = self.inbox, time.monotonic()
         for number, one in enumerate(self.inputs):
             stream = one.stream
@@ -220,7 +222,7 @@ class Coordinator:
                 self._notice_silence(stream, inbox.silence(number, now))
 
     def _is_ahead(self, stream: Stream) -> bool:
-        """Whether a stream has to wait for others before more of it is read."""
+        """Whether a stream must wait for others before more of it is read."""
         if stream.pending < MAX_PENDING_EVENTS:
             return False
         frontier = self._frontier(stream)
@@ -236,7 +238,7 @@ class Coordinator:
         )
 
     def _frontier(self, stream: Stream) -> int | None:
-        """The time before which a stream has no further event; None: not known."""
+        """The time before which a stream has no further events; None: not known."""
         frontier, delay = stream.frontier, self._timing.clock
         if delay is None or not stream.has_read_again:
             return frontier
@@ -283,7 +285,7 @@ class Coordinator:
             return None, True
         speaking = [stream for stream in active if not stream.is_idle]
         if not speaking:
-            # No stream holds another one back. Late events may still come.
+            # No stream holds back another one. Late events may still arrive.
             known = [f for s in active if (f := self._frontier(s)) is not None]
             return max(known, default=0), bool(known)
         least: int | None = None
@@ -295,7 +297,7 @@ class Coordinator:
         return least, True
 
     def holder(self) -> Stream | None:
-        """The stream that holds the others back, if one does."""
+        """The stream that holds back the others, if one does."""
         speaking = [s for one in self.inputs if not (s := one.stream).ended and not s.is_idle]
         if len(speaking) < 2 or not any(one.stream.pending for one in self.inputs):
             return None
@@ -304,7 +306,7 @@ class Coordinator:
         return silent[0] if silent else min(frontiers, key=lambda pair: pair[0] or 0)[1]
 
     def _report_holder(self, now: float) -> None:
-        """Report once that a stream has held the others back for a while."""
+        """Report once that a stream has held back the others for a while."""
         if self._timing.idle is not None or len(self.inputs) < 2:
             return
         for number, one in enumerate(self.inputs):
@@ -386,7 +388,7 @@ class Coordinator:
         return self._limit is not None and self._sink.written >= self._limit
 
     def _pass_watermark(self, bound: int | None) -> None:
-        """Close the time before the bound, if no event has come to it."""
+        """Close the time before the bound, if no event has reached it."""
         clock = self.run.clock
         if (
             bound is None
@@ -401,7 +403,7 @@ class Coordinator:
         return any(one.stream.lateness for one in self.inputs)
 
     def _finish(self) -> None:
-        """The end of all streams."""
+        """Process the end of all streams."""
         self._write(self.run.finish(self._close))
 
     def _raise_failure(self) -> None:

@@ -46,11 +46,11 @@ class DocumentDecoder:
                 yield batch
 
     def end(self) -> EventBatch | None:
-        """The source has ended."""
+        """Handle the end of the source."""
         return self._pushed.end()
 
     def quiet(self) -> EventBatch | None:
-        """The source is quiet: the open event, if it is whole."""
+        """The open event of a quiet source, if it is complete."""
         return self._pushed.quiet()
 
     def open(self, point: Mapping[str, Any]) -> None:
@@ -60,7 +60,7 @@ class DocumentDecoder:
         self._pushed.open(*self._document, point["reader"])
 
     def restart(self) -> dict[str, Any] | None:
-        """The restart point, with the position of the source; None: not here."""
+        """The restart point, with the position of the source; None if there is none here."""
         reader = self._pushed.restart()
         if reader is None:
             return None
@@ -84,7 +84,7 @@ class MessageDecoder:
         return self._pushed.failure
 
     def begin(self, chunk: Chunk) -> None:
-        """Messages are no documents."""
+        """Messages are not documents."""
 
     def take(self, chunk: Chunk) -> Iterator[EventBatch]:
         """The events of a message."""

@@ -16,17 +16,17 @@ from spaseq.live.protocols import Chunk, Position, Source
 MAX_QUEUED_BYTES = 1 << 23
 MAX_QUEUED_CHUNKS = 4096
 MAX_TAKEN_BYTES = 1 << 18
-"""Bytes decoded at once: between two such turns, the run looks at signals and checkpoints."""
+"""Bytes decoded at once; between two such turns, the run checks signals and checkpoints."""
 POLL_SECONDS = 0.05
 """The longest wait of a source before it notices that the run stops."""
 
 
 class Inbox:
-    """The queues of all sources, and one condition to wait for any of them.
+    """The queues of all sources, with one condition to wait for any of them.
 
     Args:
         count: The number of sources.
-        changed: The condition, if its owner waits for something else too.
+        changed: The condition, if its owner also waits for other changes.
     """
 
     def __init__(self, count: int, changed: threading.Condition | None = None):
@@ -55,7 +55,7 @@ class Inbox:
                 self._changed.notify_all()
 
     def leave(self, number: int) -> None:
-        """Nothing more of a source is wanted: let its thread end."""
+        """Let the thread of a source end, since no more of the source is needed."""
         with self._changed:
             self._left[number] = True
             self._chunks[number].clear()
@@ -63,16 +63,16 @@ class Inbox:
             self._changed.notify_all()
 
     def is_wanted(self, number: int) -> bool:
-        """Whether the thread of a source has to continue."""
+        """Whether the thread of a source should continue."""
         return not self.stopped and not self._left[number]
 
     def hear(self, number: int, since: float | None) -> None:
-        """A source has had nothing since a moment of the monotonic clock; None: it has bytes."""
+        """Record the monotonic time since which a source has had no bytes; None: it has bytes."""
         if since is None or self._silent[number] is None:
             self._silent[number] = since
 
     def has_opened(self, number: int) -> None:
-        """A source has been opened."""
+        """Record that a source has been opened."""
         self._open[number] = True
 
     def is_open(self, number: int) -> bool:
@@ -80,12 +80,12 @@ class Inbox:
         return self._open[number]
 
     def silence(self, number: int, now: float) -> float:
-        """For how many seconds a source has had nothing."""
+        """The seconds for which a source has had no bytes."""
         since = self._silent[number]
         return 0.0 if since is None or self._chunks[number] else now - since
 
     def end(self, number: int, failure: BaseException | None) -> None:
-        """A source has ended, possibly by a failure."""
+        """Record that a source has ended, possibly with a failure."""
         with self._changed:
             self._ended[number] = True
             self._failures[number] = failure
@@ -113,7 +113,7 @@ class Inbox:
         return self._ended[number] and not self._chunks[number]
 
     def failure(self, number: int) -> BaseException | None:
-        """What ended a source."""
+        """The error that ended a source."""
         return self._failures[number]
 
     def wait(self, wanted: Sequence[int], timeout: float) -> None:

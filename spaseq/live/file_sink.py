@@ -1,8 +1,9 @@
 """Matches → a file or standard output.
 
-A checkpoint knows the length of the file. At the start the file is cut back to it, so every match
-is in the file exactly once. Formats whose next match depends on the matches before cannot be
-continued. Standard output cannot be cut back: matches after the last checkpoint are written again.
+A checkpoint records the length of the file. At the start, the file is truncated to this length, so
+every match is in the file exactly once. Formats in which a match depends on earlier matches cannot
+be continued. Standard output cannot be truncated, so matches after the last checkpoint are written
+again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from spaseq.results import Match
 from spaseq.runs import Run
 
 CONTINUED = ("jsonl", "csv", "tsv")
-"""The formats of files that can be cut back and continued."""
+"""The formats of files that can be truncated and continued."""
 
 
 class FileSink:
@@ -82,7 +83,7 @@ class FileSink:
         )
 
     def _open_at(self, length: int) -> None:
-        """Cut the file back and continue it, without the header that its beginning has."""
+        """Truncate the file and continue it, without a second header."""
         assert self._path is not None
         try:
             # `_Continued` must be a binary file for the text layer.

@@ -1,11 +1,12 @@
 """Files that grow, folders that fill, and pipes.
 
-A followed file is known by its identity: device, inode and first bytes. So a file that was renamed
-is read to its end before the new file of its name (rotation), and a file that became shorter, or
-begins with other bytes, is read from its beginning (truncation). After a restart the file is sought
-by its identity, in its folder too, together with the files that were rotated in the meantime.
+A followed file is identified by its device, inode and first bytes. A file that was renamed is
+therefore read to its end before the new file with its name (rotation), and a file that became
+shorter, or begins with other bytes, is read from its beginning (truncation). After a restart, the
+file is searched for by its identity, also elsewhere in its folder, together with the files that
+were rotated in the meantime.
 
-In a folder, files are read in the order of their names. The last file may still grow; it ends when
+In a folder, files are read in the order of their names. The last file may still grow, and ends when
 a file with a later name appears.
 """
 
@@ -28,27 +29,27 @@ READ_BYTES = 3 << 19
 HEAD_BYTES = 256
 """The first bytes that are part of a file's identity."""
 LEAST_PAUSE, MOST_PAUSE = 0.002, 0.02
-"""Seconds between two looks at a file without new bytes."""
+"""Seconds between two checks of a file without new bytes."""
 CHECK_SECONDS = 0.1
-"""Seconds between two looks at the name of a file without new bytes."""
+"""Seconds between two checks of the name of a file without new bytes."""
 IGNORED_ENDINGS = ("~", ".tmp", ".part", ".swp", ".crdownload")
 
 
 class Names(Protocol):
-    """The files of a source in their order."""
+    """The files of a source, in order."""
 
     rotates: bool
-    """Whether another file may take the name of the last one."""
+    """Whether another file may get the name of the last one."""
 
     def first(self) -> str | None:
         """The first file; None if there is none yet."""
 
     def after(self, path: str) -> str | None:
-        """The file after one; None if there is none yet."""
+        """The file after another one; None if there is none yet."""
 
 
 class Listed:
-    """Files named one by one; the last one grows."""
+    """Files that are named individually; the last one grows."""
 
     rotates = True
 
@@ -96,7 +97,7 @@ class FollowedFiles:
     Args:
         names: The files.
         log: Reports what happens to the files.
-        follows: Whether to wait for more; else the source ends with the last file.
+        follows: Whether to wait for more; otherwise the source ends with the last file.
     """
 
     messages = False
@@ -108,14 +109,14 @@ class FollowedFiles:
         self._follows = follows
         self._path: str | None = None
         self._name = ""
-        """The file as messages name it: a rotated file has another path."""
+        """The name of the file in messages; a rotated file has another path."""
         self._file = -1
         self._offset = 0
         self._head = b""
         self._status: os.stat_result | None = None
         self._begins = False
         self._older: list[str] = []
-        """Rotated files that are read before the file of the name."""
+        """Rotated files that are read before the file with the name."""
         self._pause = LEAST_PAUSE
         self._checked = 0.0
         self._waiting = False
@@ -140,7 +141,7 @@ class FollowedFiles:
         self._begins = False
 
     def _sought(self, position: Position) -> str | None:
-        """The path of the file of a position, and in `_older` the files rotated after it."""
+        """The path of the file of a position; sets `_older` to the files rotated after it."""
         path = str(position["path"])
         if _is_file_of(path, position):
             return path
@@ -239,7 +240,7 @@ class FollowedFiles:
         return Chunk(data, self._position(), document, self._path or "-", ends)
 
     def _at_end(self) -> Chunk | None:
-        """After the last byte: the end of the file, if another one follows it."""
+        """Called after the last byte: the end of the file, if another file follows it."""
         now = time.monotonic()
         if self._follows and now - self._checked < CHECK_SECONDS:
             return None
@@ -279,7 +280,7 @@ class FollowedFiles:
         return True
 
     def acknowledge(self, position: Position) -> None:
-        """Files are not changed."""
+        """Do nothing, since files are not changed."""
 
     def _close(self) -> None:
         if self._file >= 0:
@@ -329,7 +330,7 @@ def _newer(path: str, own: str) -> list[str]:
 
 
 class Pipe:
-    """A source of what another process writes: standard input, or a named pipe."""
+    """A source of bytes that another process writes: standard input, or a named pipe."""
 
     messages = False
     replays = False
@@ -376,7 +377,7 @@ class Pipe:
         return "<stdin>" if self._path == "-" else self._path
 
     def acknowledge(self, position: Position) -> None:
-        """A pipe keeps nothing."""
+        """Do nothing, since a pipe keeps nothing."""
 
     def close(self) -> None:
         if self._path != "-" and self._file >= 0:

@@ -1,4 +1,4 @@
-"""Kafka: what the source and the sink share, and the options of their URLs.
+"""Kafka: code that the source and the sink share, and the options of their URLs.
 
 `kafka://[user:password@]host:port[,host:port]/topic`. The client is librdkafka, which reconnects
 automatically.
@@ -15,9 +15,9 @@ from spaseq.live.addresses import Address, address, client
 from spaseq.live.tls import AUTHORITY, trusted
 
 CONNECT_SECONDS = 30.0
-"""How long a broker may take to answer at the start."""
+"""Seconds that a broker may take to answer at the start."""
 _FIRST_WAIT = 0.5
-"""Seconds of the first attempt to reach a broker; each later one may take twice as long."""
+"""Seconds for the first attempt to reach a broker; each later attempt may take twice as long."""
 SHARED_OPTIONS = ("security", "mechanism", "ca")
 
 
@@ -66,8 +66,8 @@ def configuration(found: Address, trouble: Callable[[Any], None]) -> dict[str, A
         "allow.auto.create.topics": False,
         "socket.timeout.ms": 30_000,
         "reconnect.backoff.max.ms": 2_000,
-        # Rebootstrapping forgets the brokers that cannot be reached. In librdkafka 2.16 the
-        # coordinator of a group may be among them, and the next transaction never ends.
+        # Rebootstrapping forgets unreachable brokers. In librdkafka 2.16, the coordinator of a
+        # group may be among them, and then the next transaction never ends.
         "metadata.recovery.strategy": "none",
     }
     if found.user is not None:
@@ -80,7 +80,7 @@ def configuration(found: Address, trouble: Callable[[Any], None]) -> dict[str, A
 
 
 def final(error: Any) -> str | None:
-    """The message for an error after which trying again is useless; None for other errors."""
+    """The message for an error after which a retry is useless; None for other errors."""
     codes = kafka_client().KafkaError
     if error.code() == codes._SSL and "certificate verify failed" in error.str():
         return f"the certificate of the server is not trusted ({AUTHORITY})"
@@ -93,8 +93,8 @@ def wait_for_broker(made: Any, has_failed: Callable[[], bool]) -> None:
 
     Args:
         made: A consumer or a producer.
-        has_failed: Whether the client has reported an error that is `final`. It does so within
-            `poll` only, so this asks the broker several times.
+        has_failed: Whether the client has reported an error that is `final`. It does so only within
+            `poll`, so this function asks the broker several times.
 
     Raises:
         KafkaException: if none answers within `CONNECT_SECONDS`, or after a final error.

@@ -4,12 +4,13 @@ Each record is the match as JSON, with the headers `content-type` and `spaseq-id
 match's partition (the values of the variables of `PARTITION BY`, if the query projects them), or
 the variables that the option `key` names.
 
-With state, the records of a checkpoint are one transaction. The transaction also holds the number
-of the checkpoint, as the committed offset of a consumer group named after the state folder. At the
-start the client ends a transaction that a killed process has left open. So consumers that read only
-committed records see each match exactly once, after the checkpoint. A checkpoint without records
-needs no transaction: its token has the number of the last one. Brokers forget the offsets of unused
-groups after `offsets.retention.minutes` (a week), so the number is written again each hour.
+With state, the records of a checkpoint are one transaction. The transaction also contains the
+number of the checkpoint, as the committed offset of a consumer group named after the state folder.
+At the start, the client ends any transaction that a killed process has left open. Consumers that
+read only committed records therefore see each match exactly once, after the checkpoint. A
+checkpoint without records needs no transaction: its token has the number of the last one. Brokers
+forget the offsets of unused groups after `offsets.retention.minutes` (a week), so the number is
+written again each hour.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from spaseq.results import Match
 from spaseq.runs import Run
 
 TRANSACTION_SECONDS = 300.0
-"""How long a transaction may be open before the broker ends it."""
+"""Seconds that a transaction may be open before the broker ends it."""
 REFRESH_SECONDS = 3600.0
-"""How often the number of the last transaction is written again."""
+"""Seconds after which the number of the last transaction is written again."""
 
 
 class KafkaSink:
@@ -107,7 +108,7 @@ class KafkaSink:
         """Find the variables of the keys."""
         for query in run.program.queries:
             own = tuple(query.plan.partition)
-            # The old version of a query that drains comes behind the new one.
+            # The old version of a query that drains comes after the new one.
             self._keys.setdefault(query.plan.shown, own if self._key is None else self._key)
 
     def write(self, match: Match) -> None:
@@ -165,7 +166,7 @@ class KafkaSink:
         self._due = time.monotonic() + REFRESH_SECONDS
 
     def _again(self, call: Any) -> None:
-        """Repeat a call that the client says to repeat."""
+        """Make a call, and repeat it as long as the client asks for it."""
         until = time.monotonic() + 4 * CONNECT_SECONDS
         while True:
             try:

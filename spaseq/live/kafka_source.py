@@ -4,13 +4,13 @@ The source assigns all partitions to itself and belongs to no consumer group: th
 state. Only committed messages are read.
 
 **Order.** Kafka orders the messages of one partition only. The source merges the partitions by the
-times of their records: it waits until each partition has a message or is read to its end, for at
-most `MOST_WAIT` seconds. When the topic has several partitions, events may still be out of order,
+times of their records: it waits until each partition has a message or has been read to its end, for
+at most `MOST_WAIT` seconds. If the topic has several partitions, events may still be out of order,
 so a run needs a lateness.
 
-**Replay.** After a restart the messages have to come in the same order again, because a checkpoint
-counts them. So the source remembers the partition of each message since the last checkpoint, and
-`order_after` adds that to a position. Memory: a few bytes for each such message.
+**Replay.** After a restart, the messages must arrive in the same order again, because a checkpoint
+counts them. The source therefore remembers the partition of each message since the last checkpoint,
+and `order_after` adds these to a position. Memory: a few bytes for each such message.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from spaseq.live.protocols import Chunk, Message, Position
 AT_ONCE = 1000
 """Messages taken from the client at once."""
 MOST_HELD = 10_000
-"""Messages of a partition that wait for other partitions before it is paused."""
+"""The most messages of a partition that wait for other partitions; then it is paused."""
 MOST_WAIT = 1.0
-"""Seconds that a partition without an answer may hold the others back."""
+"""Seconds for which a partition without an answer may hold back the others."""
 LOOK_SECONDS = 30.0
-"""Seconds between two looks for new partitions."""
+"""Seconds between two searches for new partitions."""
 _TYPE_HEADERS = ("content-type", "rdf-message-content-type")
 
 
@@ -50,7 +50,7 @@ class KafkaSource:
     Args:
         url: `kafka://HOST:PORT/TOPIC`, with the options `start` (`earliest` or `latest`, for a run
             without a saved position), `group` (a consumer group whose offsets show the checkpoints
-            to Kafka's tools; nothing is read from it), `security`, `mechanism` and `ca`.
+            to Kafka's tools; they are never read), `security`, `mechanism` and `ca`.
         log: Reports what happens to the connection.
 
     Raises:
@@ -71,14 +71,14 @@ class KafkaSource:
         self._failure: str | None = None
         self._is_down = False
         self._to_commit: dict[str, int] | None = None
-        """The offsets of a checkpoint that the group has not got yet."""
+        """The offsets of a checkpoint that have not been written to the group yet."""
         self._offsets: dict[str, int] = {}
         """Partition → the offset after its last message that was passed on."""
         self._held: dict[int, deque[Any]] = {}
         self._at_end: set[int] = set()
         self._paused: set[int] = set()
         self._since = 0.0
-        """When the last message was passed on, or the partitions were all read."""
+        """The time when the last message was passed on, or all partitions had been read."""
         self._looked = 0.0
         self._fresh = False
         self._is_open = False
@@ -199,14 +199,14 @@ class KafkaSource:
             return [Chunk(b"", self._position(), together=found)] if found else ()
 
     def _received(self, timeout: float) -> list[Any]:
-        """The messages that have come: one with a wait, then those that are there."""
+        """The messages that have arrived: waits for the first, then takes those available."""
         first = self._consumer.poll(timeout)
         return [] if first is None else [first, *self._consumer.consume(AT_ONCE, timeout=0)]
 
     def _all_of_one(self, messages: Sequence[Any]) -> list[Message]:
         """The messages of the only partition, as they are to be passed on.
 
-        As `_keep` and `_pass_on` do it, without a queue and without a call for each message.
+        Equals `_keep` and `_pass_on`, without a queue and without a call for each message.
         """
         found: list[Message] = []
         append, last, count = found.append, None, 0
@@ -217,7 +217,7 @@ class KafkaSource:
             last, count = message, count + 1
             value = message.value()
             if value is None:
-                continue  # what compacted topics have for a deleted key
+                continue  # the marker of a deleted key in a compacted topic
             kind, millis = message.timestamp()
             headers = message.headers()
             append(
@@ -232,10 +232,10 @@ class KafkaSource:
         return found
 
     def _receive(self, timeout: float) -> None:
-        """Take messages from the client: one with a wait, then those that are there."""
+        """Take messages from the client: waits for the first, then takes those available."""
         first = self._consumer.poll(0.0 if any(self._held.values()) else timeout)
         if first is None:
-            # Messages that wait for another partition: wait with them, but not idly.
+            # Some messages wait for another partition, so poll only briefly.
             if any(self._held.values()):
                 first = self._consumer.poll(min(timeout, 0.005))
             if first is None:
@@ -279,7 +279,7 @@ class KafkaSource:
         try:
             partitions = self._partitions(1.0)
         except self._kafka.KafkaException:
-            return  # the next look may succeed
+            return  # the next attempt may succeed
         added = [partition for partition in partitions if partition not in self._held]
         if added:
             self._log(f"{self._address.shown}: the topic has {len(added)} more partitions")
@@ -300,7 +300,7 @@ class KafkaSource:
         return found
 
     def _check_replay(self, partition: int) -> None:
-        """Messages to be passed on again must still be there."""
+        """Check that the messages to be passed on again still exist."""
         if partition in self._at_end:
             raise StateError(
                 f"{self._address.shown}: messages of partition {partition} that the saved state "
@@ -333,7 +333,7 @@ class KafkaSource:
         self._passed.append(partition if len(self._held) > 1 else None)
         value = message.value()
         if value is None:
-            return  # what compacted topics have for a deleted key
+            return  # the marker of a deleted key in a compacted topic
         kind, millis = message.timestamp()
         time = None if kind == self._kafka.TIMESTAMP_NOT_AVAILABLE else millis * 1000
         headers = message.headers()
@@ -368,7 +368,7 @@ class KafkaSource:
     def _commit_to_group(self) -> None:
         """Write the offsets of the last checkpoint to the group.
 
-        By the thread of the source: a call beside one of `poll` can wait without end.
+        The thread of the source does this, since a call concurrent with `poll` can block forever.
         """
         wanted, self._to_commit = self._to_commit, None
         if wanted is None:

@@ -15,9 +15,8 @@ class LateLines:
 
     Its keys are `stream`, `time`, `reason` (`lateness`: behind the watermark of its stream; `idle`:
     behind the time that the run reached while its stream was idle; `clock`: behind the clock),
-    `watermark`, `lateness` in
-    seconds behind the watermark, `graph` (the name, if there is one), `triples` (N-Triples, of what
-    the queries use), `file` and `line`.
+    `watermark`, `lateness` in seconds behind the watermark, `graph` (the name, if there is one),
+    `triples` (the triples that the queries use, as N-Triples), `file` and `line`.
 
     Raises:
         SpaseqError: if the file cannot be opened.

@@ -1,8 +1,8 @@
 """A page of a Linked Data Event Stream → its members, and its relations to other pages.
 
-A member is what the page says about the object of `tree:member`: its statements, those of blank
-nodes that they lead to, and the named graph of its name. The bounds of a relation over the path of
-timestamps say which times the members of another page can have.
+A member consists of the page's statements about the object of `tree:member`, those about blank
+nodes that they lead to, and the named graph with its name. The bounds of a relation over the path
+of timestamps restrict the times of another page's members.
 
 Source: TREE hypermedia specification and Linked Data Event Streams, SEMIC and TREE community group.
 """
@@ -47,12 +47,12 @@ class Relation:
 
 @dataclass(slots=True)
 class Page:
-    """What a page says."""
+    """The content of a page."""
 
     members: list[Member] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
     views: list[str] = field(default_factory=list)
-    """The pages at which a collection begins."""
+    """The first pages of a collection."""
     timestamp_path: str | None = None
 
 
@@ -145,7 +145,7 @@ def _member(index: _Index, name: object, known: set[object], path: str | None, u
 
 
 def _times(value: object) -> Iterator[int]:
-    """The time that a term is, in microseconds."""
+    """The time that a term denotes, in microseconds."""
     if isinstance(value, ox.Literal):
         try:
             yield from_literal(value).micros
@@ -175,7 +175,7 @@ def _relations(index: _Index, relation: object, path: str | None) -> Iterator[Re
 
 
 def merged(relations: Sequence[Relation]) -> Mapping[str, Relation]:
-    """The links of a page by URL, without fragments; several bounds of one hold together."""
+    """The links of a page by URL, without fragments; all bounds of a link apply."""
     found: dict[str, Relation] = {}
     for each in relations:
         url = each.url.partition("#")[0]

@@ -1,11 +1,12 @@
-"""A Linked Data Event Stream → messages: one member, one message, in ascending order of time.
+"""A Linked Data Event Stream → messages, one per member, in ascending time order.
 
-The source follows the relations between pages. A member is passed on when, by the relations over
-the path of timestamps, no unread page can have an earlier one. Pages that the
-server calls immutable are read once; the others are read again and again.
+The source follows the relations between pages. A member is passed on when, according to the
+relations over the path of timestamps, no unread page can have an earlier one. Pages that the server
+declares immutable are read once; the others are read repeatedly.
 
-The position is the time of the last member, with the members of that time and of the pages that may
-change. After a restart, pages whose relations say that they end before it are not read again.
+The position is the time of the last member, together with the members of that time and of the pages
+that may change. After a restart, pages whose relations say that they end before it are not read
+again.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class LdesSource:
     Args:
         url: `ldes+https:` or `ldes+http:` and the URL of the stream or of its first page, with the
             options `refresh` (seconds between two reads of a page that may change; 10, unless the
-            server says a longer time), `token-env` and `ca` in the fragment.
+            server asks for a longer time), `token-env` and `ca` in the fragment.
         log: Reports what happens to the connection.
 
     Raises:
@@ -64,11 +65,11 @@ class LdesSource:
         self._last = LEAST
         """The time of the last member that was passed on."""
         self._passed: set[str] = set()
-        """The members passed on of that time, and of pages that may change."""
+        """The members of that time, and of pages that may change, that have been passed on."""
         self._queue: list[tuple[int, float, str]] = []
         """A heap of pages to read: (least time of a member, when, URL)."""
         self._known: set[str] = set()
-        """The pages that have been read or will be."""
+        """The pages that have been or will be read."""
         self._changing: dict[str, tuple[str | None, frozenset[str]]] = {}
         """Page that may change → its ETag, and its members."""
         self._waiting: dict[str, Member] = {}
@@ -102,7 +103,7 @@ class LdesSource:
 
     @property
     def problem(self) -> str | None:
-        """What keeps it from reading; None: nothing."""
+        """The problem that prevents reading, or None."""
         return "there is no connection" if self._is_down else None
 
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
@@ -191,7 +192,7 @@ class LdesSource:
             name = member.identifier
             if name in self._passed or name in before:
                 continue
-            # Of a finished page, members before the position have been passed on.
+            # The members of a finished page before the position have been passed on.
             if name in repeated or not immutable or member.micros >= self._last:
                 self._waiting[name] = member
         if immutable:
@@ -245,7 +246,7 @@ class LdesSource:
         return [Chunk(b"", position, together=messages)]
 
     def _repeated(self) -> list[Member]:
-        """The members of an earlier run's order that have been read."""
+        """The next members in the order of an earlier run, as far as they have been read."""
         chosen: list[Member] = []
         while self._repeat and self._repeat[0] in self._waiting:
             chosen.append(self._waiting.pop(self._repeat.popleft()))
@@ -257,7 +258,7 @@ class LdesSource:
         return chosen
 
     def _forget(self) -> None:
-        """Time has passed: forget the members before it that are on no page that may change."""
+        """Advance the time, and forget earlier members that are on no page that may change."""
         changing: set[str] = set()
         for _, names in self._changing.values():
             changing |= names
@@ -266,7 +267,7 @@ class LdesSource:
     # ------------------------------------------------------------ positions
 
     def order_after(self, position: Position) -> Position:
-        """A position with the members that were passed on after it, in their order."""
+        """A position with the members that were passed on after it, in order."""
         if not self._is_open:
             return position
         with self._order.lock:

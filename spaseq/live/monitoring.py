@@ -1,8 +1,8 @@
 """HTTP for monitors: `/metrics` (Prometheus), `/healthz` and `/readyz` of one live run.
 
 A thread answers from the last `Status`, so a request never waits for the run. `/readyz` has status
-200 or 503, and JSON: `ready`, `not_ready` (what is missing, as texts), `idle` (the streams that no
-longer hold others back) and `age` (of the answer, in seconds).
+200 or 503, and JSON: `ready`, `not_ready` (the reasons, as texts), `idle` (the streams that no
+longer hold back others) and `age` (of the answer, in seconds).
 
 The client library is imported when the first `Monitor` is made.
 """
@@ -21,7 +21,7 @@ from spaseq.live.status import Status, StreamStatus
 
 LOOPBACK = "127.0.0.1"
 STALE_SECONDS = 30.0
-"""After so long without a status, the run hangs in one batch and is not ready."""
+"""Seconds without a status after which the run counts as hanging in one batch, and is not ready."""
 _TIMEOUT = 5.0
 
 
@@ -45,7 +45,7 @@ class Monitor:
     """Serves the status of one run.
 
     Args:
-        host: The address to listen at.
+        host: The address to listen on.
         port: The port; 0: any free one, see `url`.
 
     Raises:
@@ -82,7 +82,7 @@ class Monitor:
 
     @property
     def url(self) -> str:
-        """The address that monitors ask."""
+        """The URL that monitors request."""
         host, port = self._server.server_address[:2]
         shown = f"[{host!s}]" if ":" in str(host) else str(host)
         return f"http://{shown}:{port}"
@@ -93,7 +93,7 @@ class Monitor:
         return self._status
 
     def show(self, status: Status) -> None:
-        """Answer from this status from now on."""
+        """Use this status for answers from now on."""
         self._status = status
 
     def ready(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Requests of monitors are not logged."""
+        """Do not log the requests of monitors."""
 
 
 class _Families:
@@ -174,7 +174,7 @@ class _Families:
         self._monitor = monitor
 
     def describe(self) -> list[Any]:
-        """None are known before the run starts."""
+        """No metrics are known before the run starts."""
         return []
 
     def collect(self) -> Iterator[Any]:

@@ -1,8 +1,8 @@
-"""MQTT 5: what the source and the sink share.
+"""MQTT 5: code that the source and the sink share.
 
 `mqtt://[user:password@]host[:port]/topic`; a topic may have the wildcards `+` and `#`. The client
-is paho-mqtt, which reconnects automatically and keeps the session. It can be made to wait
-while the queries are slow; clients with queues of their own drop messages then.
+is paho-mqtt, which reconnects automatically and keeps the session. It can be made to wait while the
+queries are slow, when clients with their own queues drop messages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spaseq.live.tls import trusted
 KEEPALIVE_SECONDS = 30
 REFUSED = ("Bad user name or password", "Not authorized", "Banned", "Client identifier not valid",
            "Unsupported protocol version", "Bad authentication method")  # fmt: skip
-"""Answers of a broker after which connecting again is useless."""
+"""Answers of a broker after which reconnecting is useless."""
 
 
 def mqtt_address(url: str, options: tuple[str, ...]) -> Address:
@@ -61,7 +61,7 @@ def host_and_port(found: Address) -> tuple[str, int]:
     """Where to connect to.
 
     Raises:
-        SpaseqError: for a port that is no number.
+        SpaseqError: for a port that is not a number.
     """
     host, colon, port = found.hosts.rpartition(":")
     if not colon or port.endswith("]"):

@@ -1,13 +1,13 @@
 """A client of paho-mqtt that reads many packets with one system call.
 
-paho-mqtt reads the first byte of a packet, its length and the rest one after the other, and waits
+paho-mqtt reads the first byte of a packet, its length and the rest with separate calls, and waits
 with `select` before each packet. Each of these calls releases the interpreter's lock, so at 10,000
-messages/s the client falls behind while the run decodes and matches. `BufferedSocket` reads what
-has arrived, and serves the packets from there.
+messages/s the client falls behind while the run decodes and matches. `BufferedSocket` reads all
+available bytes at once, and serves the packets from its buffer.
 
 Nagle's algorithm holds small packets back until the peer has acknowledged earlier ones, and Linux
-delays acknowledgements by up to 40 ms. Mosquitto uses Nagle's algorithm by default. So the socket
-acknowledges at once after each read, and turns the algorithm off for what it sends.
+delays acknowledgements by up to 40 ms. Mosquitto uses Nagle's algorithm by default. The socket
+therefore acknowledges immediately after each read, and turns the algorithm off for its own packets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class BufferedSocket:
     """A socket that reads ahead.
 
     Args:
-        plain: The socket of a connection, which may use TLS. All other methods are its own.
+        plain: The socket of a connection, which may use TLS. All other methods are those of this
+        socket.
     """
 
     def __init__(self, plain: Any):
@@ -43,7 +44,7 @@ class BufferedSocket:
         if at == len(self._read):
             self._read, self._at, at = self._plain.recv(READ_BYTES), 0, 0
             if _QUICK_ACKNOWLEDGEMENT is not None:
-                # Linux resets the option. A connection that has just ended may refuse it.
+                # Linux resets this option. A connection that has just ended may refuse it.
                 with suppress(OSError):
                     self._plain.setsockopt(socket.IPPROTO_TCP, _QUICK_ACKNOWLEDGEMENT, 1)
         self._at = min(at + size, len(self._read))

@@ -1,9 +1,9 @@
 """Matches → an MQTT topic.
 
 Each match is a message of QoS 1 with its JSON, the content type `application/json` and the user
-property `spaseq-id`. The client sends again what the broker has not acknowledged, also after the
-connection was broken. A checkpoint waits for all acknowledgements, so each match is delivered at
-least once, with the same id.
+property `spaseq-id`. The client resends messages that the broker has not acknowledged, even after a
+broken connection. A checkpoint waits for all acknowledgements, so each match is delivered at least
+once, with the same id.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spaseq.runs import Run
 
 MAX_IN_FLIGHT = 1000
 SILENCE_SECONDS = 60.0
-"""How long the broker may acknowledge nothing."""
+"""Seconds for which the broker may acknowledge nothing."""
 
 
 class MqttSink:
@@ -72,7 +72,7 @@ class MqttSink:
         return max(tokens, default=0)
 
     def attach(self, run: Run) -> None:
-        """Messages are made of matches that are objects."""
+        """Do nothing, since messages are made from match objects."""
 
     def write(self, match: Match) -> None:
         properties = client("paho.mqtt.properties", "paho-mqtt", "mqtt", "mqtt")
@@ -98,7 +98,7 @@ class MqttSink:
         return {}
 
     def commit(self, number: int) -> None:
-        """The broker has everything."""
+        """Do nothing, since the broker already has all messages."""
 
     def close(self) -> None:
         try:

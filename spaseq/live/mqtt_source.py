@@ -1,10 +1,10 @@
 """MQTT topics → messages.
 
-The broker keeps the session while the connection is broken, and then sends what is missing: with
-QoS 2, which is the default, once. With QoS 1 it may send a message twice; one with the flag DUP
-that was received already is dropped. A message is acknowledged when it is received, because brokers
-keep few messages that are not (20 for Mosquitto). So the source cannot read again: after a crash,
-messages since the last checkpoint are missing.
+The broker keeps the session while the connection is broken, and then sends the missing messages:
+exactly once with QoS 2, the default. With QoS 1 it may send a message twice; a message with the
+flag DUP that was already received is dropped. A message is acknowledged when it is received,
+because brokers keep few unacknowledged messages (20 for Mosquitto). The source therefore cannot
+read messages again: after a crash, those since the last checkpoint are missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spaseq.live.receiving import Background
 
 SESSION_SECONDS = 3600.0
 REMEMBERED = 4096
-"""Messages of QoS 1 that are known again."""
+"""The number of messages of QoS 1 that are remembered, to recognise repetitions."""
 
 
 class MqttSource:
@@ -76,7 +76,7 @@ class MqttSource:
         self._background = Background(self._receive, "mqtt")
 
     def _receive(self, background: Background) -> None:
-        """The loop of the client; it connects again and again."""
+        """The loop of the client, which reconnects whenever necessary."""
         self._client.loop_forever(retry_first_connection=True)
         if self._failure is not None:
             raise InputError(self._failure, self._address.shown)
@@ -99,7 +99,7 @@ class MqttSource:
         if not flags.session_present:
             self._seen.clear()
         options = client("paho.mqtt.subscribeoptions", "paho-mqtt", "mqtt", "mqtt")
-        # Retained messages come with a new subscription only.
+        # Retained messages arrive only with a new subscription.
         wanted = options.SubscribeOptions(qos=self._qos, retainHandling=1)
         made.subscribe(self._topic, options=wanted)
 
@@ -134,7 +134,7 @@ class MqttSource:
         background.emit(Chunk(message.payload, {"count": self._count}, media_type=kind))
 
     def _is_repeated(self, message: Any) -> bool:
-        """Whether a message has been received before the connection broke."""
+        """Whether a message was already received before the connection broke."""
         digest = blake2b(message.payload, digest_size=16, key=b"mqtt")
         digest.update(message.topic.encode())
         before = self._seen.pop(message.mid, None)
@@ -156,7 +156,7 @@ class MqttSource:
 
     @property
     def problem(self) -> str | None:
-        """What keeps it from reading; None: nothing."""
+        """The problem that prevents reading, or None."""
         return "there is no connection" if self._is_down else None
 
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
@@ -164,7 +164,7 @@ class MqttSource:
         return self._background.take(timeout)
 
     def acknowledge(self, position: Position) -> None:
-        """Messages are acknowledged when they are received."""
+        """Do nothing, since messages are acknowledged when they are received."""
 
     def close(self) -> None:
         if self._background is not None:

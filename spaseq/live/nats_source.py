@@ -1,9 +1,9 @@
 """A subject of a NATS JetStream → messages.
 
-The source makes a pull consumer that begins after the position in the state, so the server sends
-each message once, in the order of the stream. After a checkpoint it acknowledges the messages up to
-the position, which removes them from streams of the kinds work queue and interest. A consumer that
-the server has lost is made again after the last message received.
+The source creates a pull consumer that begins after the position in the state, so the server sends
+each message once, in stream order. After a checkpoint, it acknowledges the messages up to the
+position, which removes them from streams with work-queue or interest retention. If the server has
+lost the consumer, the source creates a new one that begins after the last message received.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from spaseq.live.tls import trusted, untrusted
 AT_ONCE = 500
 FETCH_SECONDS = 1.0
 CHECK_SECONDS = 3.0
-"""After so long without a message, whether the server still has the consumer."""
+"""Seconds without a message after which the source checks that the server still has the
+consumer."""
 ACK_SECONDS = 24 * 3600.0
-"""How long the server waits for an acknowledgement, which comes with a checkpoint."""
+"""Seconds that the server waits for an acknowledgement, which comes with a checkpoint."""
 INACTIVE_SECONDS = 300.0
-"""How long the server keeps a consumer without a name that nothing uses."""
+"""Seconds for which the server keeps an unused consumer without a name."""
 
 
 class NatsSource:
@@ -69,14 +70,14 @@ class NatsSource:
         self._api = client("nats.js.api", "nats-py", "nats", "nats")
         self._log = log
         self._saves = False
-        """Whether checkpoints acknowledge messages; without, they are acknowledged at once."""
+        """Whether checkpoints acknowledge messages; otherwise they are acknowledged immediately."""
         self._background: Background | None = None
         self._last: int | None = None
         """The number in the stream of the last message received."""
         self._replies: deque[tuple[int, str]] = deque()
         """(number, address of its acknowledgement) of messages, or of the last of each chunk."""
         self._acks_each = False
-        """Whether each message is acknowledged, and not all up to one."""
+        """Whether each message is acknowledged individually, and not all up to one of them."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connection: Any = None
@@ -136,8 +137,8 @@ class NatsSource:
         refused: ssl.SSLError | None = None
 
         async def note(error: Exception) -> None:
-            """Errors of the connection are seen by what uses it, but for those of TLS, after which
-            the client waits without end."""
+            """The users of the connection see its errors, except those of TLS, after which the
+            client would wait forever."""
             nonlocal refused
             if isinstance(error, ssl.SSLError):
                 refused = error
@@ -212,12 +213,12 @@ class NatsSource:
             inactive_threshold=None if self._durable else INACTIVE_SECONDS,
         )
         if described.config.retention == api.RetentionPolicy.WORK_QUEUE:
-            # A work queue has what was not acknowledged, and is read from its beginning. Each
-            # message has to be acknowledged.
+            # A work queue holds the unacknowledged messages, and is read from its beginning. Each
+            # message must be acknowledged.
             wanted.deliver_policy, wanted.opt_start_seq = api.DeliverPolicy.ALL, None
             wanted.ack_policy, self._acks_each = api.AckPolicy.EXPLICIT, True
         with self._lock:
-            self._replies.clear()  # they belong to the consumer before
+            self._replies.clear()  # they belong to the previous consumer
         made = await jetstream.add_consumer(stream, wanted)
         return await jetstream.pull_subscribe_bind(made.name, stream)
 
@@ -278,7 +279,7 @@ class NatsSource:
 
     @property
     def problem(self) -> str | None:
-        """What keeps it from reading; None: nothing."""
+        """The problem that prevents reading, or None."""
         return "there is no connection" if self._is_down else None
 
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
@@ -294,7 +295,8 @@ class NatsSource:
             while self._replies and self._replies[0][0] <= position["sequence"]:
                 replies.append(self._replies.popleft()[1])
         if replies and self._loop is not None and not self._loop.is_closed():
-            # The last one acknowledges all messages before it, too, unless each has to be.
+            # The last one also acknowledges all messages before it, unless each must be
+            # acknowledged.
             some = replies if self._acks_each else replies[-1:]
             asyncio.run_coroutine_threadsafe(self._acknowledged(some), self._loop)
 

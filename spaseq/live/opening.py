@@ -21,7 +21,7 @@ def opened_source(
 
     Args:
         stream: The stream, for messages.
-        urls: Its paths or URLs; only files can be several.
+        urls: Its paths or URLs; several are possible for files only.
         log: Reports what happens to the source.
         follows: Whether files and folders may grow.
 

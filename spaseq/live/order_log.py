@@ -1,7 +1,8 @@
-"""What a source that merges several queues has passed on since the last checkpoint, in order.
+"""The order in which a source that merges several queues has passed on its messages.
 
-After a restart its messages have to come in the same order again, because a checkpoint counts them.
-The thread of the source appends; that of the coordinator asks for the order and forgets.
+After a restart its messages must arrive in the same order again, because a checkpoint counts them.
+The thread of the source appends messages; the thread of the coordinator reads the order since the
+last checkpoint and drops older messages.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ class OrderLog(Generic[T]):
         self._items: deque[T] = deque()
 
     def append(self, item: T | None) -> None:
-        """A message is passed on; None: nothing has to be remembered of it."""
+        """Record that a message is passed on; None: nothing about it needs to be remembered."""
         self.count += 1
         if item is not None:
             self._items.append(item)
 
     def after(self, count: int) -> tuple[int, list[T]]:
-        """What was passed on after a number of messages: how many without an item, and the items
+        """The messages passed on after a number of messages: how many have no item, and the items
         of the others, which follow them.
         """
         wanted = self.count - count
@@ -37,7 +38,7 @@ class OrderLog(Generic[T]):
         return max(0, wanted - known), list(self._items)[max(0, known - wanted) :]
 
     def forget(self, count: int) -> None:
-        """A checkpoint has this number of messages."""
+        """Record that a checkpoint covers this number of messages."""
         with self.lock:
             while len(self._items) > self.count - count:
                 self._items.popleft()

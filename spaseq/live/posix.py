@@ -1,4 +1,4 @@
-"""What live runs need of the operating system, and the error where it is missing."""
+"""The features of the operating system that live runs need, and the error if they are missing."""
 
 from __future__ import annotations
 

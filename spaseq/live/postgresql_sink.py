@@ -3,8 +3,8 @@
 The table `matches` (or the one that `table` names) has one row per match, with the columns of
 `spaseq.live.sqlite_sink`. With state, the rows of a checkpoint are one transaction, which also
 stores the number of the checkpoint in the table `spaseq_checkpoints`. The rows wait in memory until
-then, so a transaction that a broken connection has ended is made again; after a commit without an
-answer, the number says whether it counted. Memory: the matches between two checkpoints.
+then, so a transaction that was ended by a broken connection is repeated. After a commit without an
+answer, the stored number shows whether it succeeded. Memory: the matches between two checkpoints.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from spaseq.results import Match
 from spaseq.runs import Run
 
 WAIT_SECONDS = 60.0
-"""How long to try to reach the server again."""
+"""Seconds for which to try to reach the server again."""
 _UNTRUSTED = "certificate verify failed"
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
@@ -39,7 +39,7 @@ class PostgresqlSink:
     Args:
         url: `postgresql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE`, with the options `table` and
             `password-env`, and those of libpq, such as `sslmode`.
-        keeps: Whether there will be checkpoints; without, each batch is committed.
+        keeps: Whether there will be checkpoints; otherwise each batch is committed.
 
     Raises:
         SpaseqError: for a wrong URL, or without the client.
@@ -72,7 +72,7 @@ class PostgresqlSink:
         )
 
     def _again(self, work: Callable[[Any], None]) -> None:
-        """Do some work in one transaction; again, if the connection breaks meanwhile."""
+        """Do some work in one transaction, and repeat it if the connection breaks meanwhile."""
         pauses, until = Pauses(), time.monotonic() + WAIT_SECONDS
         while True:
             try:
@@ -110,7 +110,7 @@ class PostgresqlSink:
         return agreed(self._shown, self._number(), tokens)
 
     def _create(self, db: Any) -> None:
-        """Make the tables. A lock keeps two runs from making them at the same time."""
+        """Create the tables. A lock prevents two runs from creating them at the same time."""
         db.execute("SELECT pg_advisory_xact_lock(7267712)")
         db.execute(
             f"CREATE TABLE IF NOT EXISTS {self._table} (id text NOT NULL, query text NOT NULL, "
@@ -136,7 +136,7 @@ class PostgresqlSink:
         return found
 
     def attach(self, run: Run) -> None:
-        """Rows are made of matches that are objects."""
+        """Do nothing, since rows are made from match objects."""
 
     def write(self, match: Match) -> None:
         bindings = {name: plain(term) for name, term in match.bindings.items()}
@@ -196,12 +196,12 @@ class PostgresqlSink:
 
 
 def _json(text: str) -> str:
-    """JSON that PostgreSQL takes: its texts cannot have the character U+0000."""
+    """JSON that PostgreSQL accepts: its texts cannot contain the character U+0000."""
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
 
 def _is_refused(error: Any) -> bool:
-    """Whether trying again is useless: the server answered, and refuses the user or database."""
+    """Whether a retry is useless, because the server answered and refuses the user or database."""
     said = str(error)
     return any(
         text in said

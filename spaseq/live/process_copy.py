@@ -3,10 +3,10 @@
 The process forks: the copy shares the memory, page by page, until one of the two changes it. So the
 run pauses for the copy of the page tables (a few milliseconds for each 100 MB), however long it
 takes to encode, write and sync the state. The copy writes a file under another name; this process
-gives it the name of a checkpoint, so a copy that has lost its parent changes nothing.
+gives it the name of a checkpoint, so a copy that has lost its parent has no effect.
 
 The copy has no other threads. It only reads the state, writes the file and exits, without running
-any code that is registered for the end of a process.
+any code that is registered for the exit of a process.
 
 Only Linux is known to support that safely. Elsewhere the run makes its checkpoints itself.
 """
@@ -108,14 +108,14 @@ class Copy:
         os.close(self._report)
         try:
             return os.waitpid(pid, 0)[1]
-        except ChildProcessError:  # the program that embeds us reaps all of its processes
+        except ChildProcessError:  # the embedding program reaps all of its child processes
             return 0
 
 
 def _write_and_exit(
     write: Callable[[], Written], report: int, parent: int, control: Any
 ) -> NoReturn:
-    """The life of the copy."""
+    """The work of the copy."""
     try:
         gc.disable()
         # The terminal and service managers send signals to all processes; the parent decides.

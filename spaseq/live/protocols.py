@@ -1,7 +1,7 @@
-"""What a source and a sink of a live run are.
+"""The protocols of sources and sinks of live runs.
 
 A third-party package adds one by an entry point (`spaseq.live.registry`). Both protocols are small,
-because the coordinator owns time, checkpoints and shutdown.
+because the coordinator controls time, checkpoints and shutdown.
 
 Positions and tokens are data of JSON: mappings, lists, strings, numbers, None. They are stored in
 checkpoints and passed back, possibly to another process.
@@ -45,11 +45,11 @@ class Chunk:
     ends: bool = False
     """Whether the document ends with these bytes."""
     media_type: str | None = None
-    """The media type of a message; None if the channel does not say it."""
+    """The media type of a message; None if the channel does not give it."""
     time: int | None = None
     """The time of a message according to the channel, in microseconds since 1970."""
     mark: bool = False
-    """Whether this is no message, only a position: the next message is read from there."""
+    """Whether this is only a position, from which the next message is read, and not a message."""
     together: Sequence[Message] = ()
     """Several messages, instead of `data`, `media_type` and `time`: they cost less together."""
     size: int = field(default=0, init=False)
@@ -74,10 +74,10 @@ class Source(Protocol):
         """Connect, and continue at a position of an earlier run; None: at the beginning."""
 
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
-        """The next chunks: none after `timeout` seconds without any, None at the end."""
+        """The next chunks: none after `timeout` seconds without any; None at the end."""
 
     def acknowledge(self, position: Position) -> None:
-        """A checkpoint has this position, so nothing before it will be asked for again."""
+        """Handle a checkpoint with this position: nothing before it will be requested again."""
 
     def close(self) -> None:
         """Release what `open` acquired."""
@@ -99,7 +99,7 @@ class AcknowledgingSource(Protocol):
     """A source whose server keeps messages until they are acknowledged."""
 
     def expect_checkpoints(self) -> None:
-        """There will be checkpoints; without, messages are acknowledged when they are received.
+        """Prepare for checkpoints; otherwise messages are acknowledged when they are received.
 
         Called before `open`.
         """
@@ -111,14 +111,14 @@ class ReportingSource(Protocol):
 
     @property
     def problem(self) -> str | None:
-        """What keeps it from reading, for `/readyz`; None: nothing. Any thread may ask."""
+        """The problem that prevents reading, for `/readyz`, or None. Any thread may call it."""
 
 
 class Sink(Protocol):
     """Writes matches. All calls come from the thread of the coordinator.
 
     A checkpoint is made in this order: `prepare`, storage of the token in a file, `commit`.
-    So a sink can be one checkpoint behind the newest one, but never ahead of it. No match is
+    A sink can therefore be one checkpoint behind the newest one, but never ahead of it. No match is
     written between `prepare` and `commit`.
     """
 
@@ -134,7 +134,7 @@ class Sink(Protocol):
             tokens: What `prepare` returned for the checkpoints that can be resumed, by number.
 
         Returns:
-            The number of the checkpoint that the output agrees with; 0 for none.
+            The number of the checkpoint with which the output agrees; 0 for none.
 
         Raises:
             StateError: if the output agrees with no checkpoint.
@@ -150,28 +150,28 @@ class Sink(Protocol):
         """Write matches that compiled code has formatted; called after each batch of events."""
 
     def prepare(self) -> Any:
-        """Make all output durable, or ready to be committed. Returns the token for `resume`."""
+        """Make all output durable, or ready to be committed; returns the token for `resume`."""
 
     def commit(self, number: int) -> None:
         """Checkpoint `number` is stored."""
 
     def close(self) -> None:
-        """Write the rest; without `commit` it counts only in a run without state."""
+        """Write the rest; in a run with state, this output is not valid without `commit`."""
 
 
 @runtime_checkable
 class WaitingSink(Sink, Protocol):
-    """A sink that tries again while its server cannot be reached, and says so."""
+    """A sink that retries while its server cannot be reached, and reports this."""
 
     waiting: Waiting
 
 
 @runtime_checkable
 class ContinuousSink(Sink, Protocol):
-    """A sink that writes on while a checkpoint is stored, since `resume` discards what follows."""
+    """A sink that writes on while a checkpoint is stored: `resume` discards later output."""
 
     def mark(self) -> Any:
-        """As `prepare`, but nothing has to be durable yet."""
+        """Like `prepare`, but nothing needs to be durable yet."""
 
     def sync(self) -> None:
         """Make the output up to the last `mark` durable. A copy of the process may call it."""

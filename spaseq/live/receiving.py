@@ -1,7 +1,7 @@
-"""What the sources of channels share: a thread that receives, and pauses between connections.
+"""Code that the sources of channels share: a receiving thread, and pauses between connections.
 
-The thread of a source puts messages into a bounded queue, and waits while it is full. So a slow
-query slows the channel down, and connections are kept alive meanwhile.
+The thread of a source puts messages into a bounded queue, and waits while it is full. A slow query
+therefore slows the channel down, and connections are kept alive meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from spaseq.live.protocols import Chunk
 
 MAX_QUEUED = 10_000
-"""Messages that wait to be taken."""
+"""The most messages that wait to be taken."""
 MAX_TOGETHER = 1 << 18
 """Bytes of the messages that are passed on together."""
 LEAST_PAUSE, MOST_PAUSE = 0.2, 30.0
@@ -23,7 +23,7 @@ LEAST_PAUSE, MOST_PAUSE = 0.2, 30.0
 
 
 class Pauses:
-    """Pauses between attempts: each twice as long as the one before, with a random part."""
+    """Pauses between attempts: each twice as long as the previous one, with a random part."""
 
     def __init__(self, least: float = LEAST_PAUSE, most: float = MOST_PAUSE):
         self.least = least
@@ -31,7 +31,7 @@ class Pauses:
         self._next = least
 
     def reset(self) -> None:
-        """An attempt was successful."""
+        """Reset the pauses after a successful attempt."""
         self._next = self.least
 
     def following(self) -> float:
@@ -42,7 +42,7 @@ class Pauses:
 
 
 def together(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Chunks of one message each, as chunks of several; marks and documents as they are."""
+    """Combine chunks of one message into chunks of several; marks and documents are unchanged."""
     found: list[Chunk] = []
     some: list[Chunk] = []
     size = 0
@@ -117,7 +117,7 @@ class Background:
         """The messages that have arrived, as `Source.poll`.
 
         Raises:
-            Exception: what ended the thread, after the messages before it.
+            Exception: the error that ended the thread, after the messages before it.
         """
         until = time.monotonic() + timeout
         found: list[Chunk] = []

@@ -5,9 +5,9 @@
 entry's identifier.
 
 Without a group the source reads all entries, and the state has the identifier of the last one. With
-a group, several runs share the entries. Redis keeps those that a run has received until they are
-acknowledged, which is after the checkpoint; after a restart the run receives them again, and leaves
-out what the checkpoint has.
+a group, several runs share the entries. Redis keeps the entries that a run has received until they
+are acknowledged, which happens after the checkpoint. After a restart, the run receives them again,
+and skips those that the checkpoint covers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from spaseq.runs import Run
 
 AT_ONCE = 1000
 WAIT_SECONDS = 60.0
-"""How long the sink tries to reach the server."""
+"""Seconds for which the sink tries to reach the server."""
 
 
 def _address(url: str, options: tuple[str, ...]) -> tuple[Address, int, str]:
@@ -49,8 +49,8 @@ def _client(found: Address, database: int) -> Any:
     if not port.isdigit():
         raise SpaseqError(f"{found.shown}: the port is not a number")
     trusted(found)  # the client reads the file itself
-    # Sources and sinks try again themselves, and report it. The client repeats a call once, for
-    # connections that the server has closed because they were idle.
+    # Sources and sinks retry themselves, and report it. The client repeats a call once, in case the
+    # server has closed an idle connection.
     again = client("redis.retry", "redis", "redis", "redis").Retry(
         client("redis.backoff", "redis", "redis", "redis").NoBackoff(), 1
     )
@@ -69,7 +69,7 @@ def _client(found: Address, database: int) -> Any:
 
 
 def _order(identifier: str) -> tuple[int, int]:
-    """The order of an identifier."""
+    """The sort key of an identifier."""
     millis, _, number = identifier.partition("-")
     return int(millis), int(number or 0)
 
@@ -108,7 +108,7 @@ class RedisSource:
         """While entries that the group has not acknowledged are read: the last one read."""
         self._is_open = False
         self._saves = False
-        """Whether checkpoints acknowledge entries; without, they are acknowledged at once."""
+        """Whether checkpoints acknowledge entries; otherwise they are acknowledged immediately."""
         self._is_down = False
         self._pauses = Pauses()
         self._next = 0.0
@@ -136,7 +136,7 @@ class RedisSource:
 
     @property
     def problem(self) -> str | None:
-        """What keeps it from reading; None: nothing."""
+        """The problem that prevents reading, or None."""
         return "there is no connection" if self._is_down else None
 
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
@@ -170,7 +170,7 @@ class RedisSource:
     def _lost(self, said: str) -> None:
         self._next = time.monotonic() + self._pauses.following()
         if self._group is not None and self._is_open:
-            # What was sent without reaching this run is pending.
+            # Entries that were sent but did not reach this run are pending.
             self._pending = "0-0"
         if not self._is_down:
             self._is_down = True
@@ -191,7 +191,7 @@ class RedisSource:
         )
         entries = _only(found)
         self._pending = entries[-1][0].decode() if entries else None
-        # An entry that was passed on already: the checkpoint has it, or will have it.
+        # The entry was already passed on: the checkpoint covers it, or will cover it.
         return [each for each in entries if _order(each[0].decode()) > _order(self._last)]
 
     def _passed(self, entries: Sequence[tuple[bytes, Mapping[bytes, bytes]]]) -> Sequence[Chunk]:
@@ -234,7 +234,7 @@ class RedisSource:
                 own = [each["message_id"] for each in pending]
                 self._client.xack(self._stream, self._group, *own)
         except self._redis.RedisError as error:
-            # The next checkpoint acknowledges them; a restart leaves them out.
+            # The next checkpoint acknowledges them; a restart skips them.
             self._log(f"{self._address.shown}: the group {self._group} is not updated: {error}")
 
     def close(self) -> None:
@@ -255,7 +255,8 @@ def _only(found: Any) -> Sequence[tuple[bytes, Mapping[bytes, bytes]]]:
 class RedisSink:
     """Appends entries with the fields `data` (the match as JSON), `content-type` and `id`.
 
-    A checkpoint waits until the server has all entries, so each match is there at least once.
+    A checkpoint waits until the server has all entries, so each match is in the stream at least
+    once.
 
     Args:
         url: `redis:` or `rediss:`, with the options `maxlen` (about how many entries the stream
@@ -282,7 +283,7 @@ class RedisSink:
         return max(tokens, default=0)
 
     def attach(self, run: Run) -> None:
-        """Entries are made of matches that are objects."""
+        """Do nothing, since entries are made from match objects."""
 
     def write(self, match: Match) -> None:
         self._entries.append(
@@ -302,7 +303,7 @@ class RedisSink:
             self._again(lambda: self._append(entries))
 
     def _append(self, entries: Sequence[dict[str, str]]) -> None:
-        """Append entries in one transaction, so that a repetition does not double a part."""
+        """Append entries in one transaction, so that a retry does not duplicate a part of them."""
         pipeline = self._client.pipeline(transaction=True)
         for entry in entries:
             pipeline.xadd(self._stream, entry, maxlen=self._most, approximate=True)
@@ -334,7 +335,7 @@ class RedisSink:
         return {}
 
     def commit(self, number: int) -> None:
-        """The server has everything."""
+        """Do nothing, since the server already has all entries."""
 
     def close(self) -> None:
         try:

@@ -60,7 +60,8 @@ def scheme_of(url: str) -> str | None:
 
 def is_url(text: str, group: str) -> bool:
     """Whether a text is a URL, not a path: its scheme is of the group `sources` or `sinks`, or `//`
-    follows (then opening it says which schemes are known). URLs of finished files are paths.
+    follows (then opening it raises an error that lists the known schemes). URLs of finished files
+    are paths.
     """
     scheme = scheme_of(text)
     if scheme is None:

@@ -1,7 +1,7 @@
 """A finished file by URL in a live run: read once, and from its position after a restart.
 
-In a run without `--follow` and `--state` the readers of finished files read it, which know all
-syntaxes and compressions (`spaseq.io.remote_files`).
+In a run without `--follow` and `--state`, the readers of finished files, which support all syntaxes
+and compressions, read it (`spaseq.io.remote_files`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RemoteFile:
         self._file = open_remote(self._url)
         if position is not None:
             self._begun = True
-            # Not every file system can begin in the middle.
+            # Not every file system can start reading in the middle of a file.
             while self._read < position["offset"]:
                 wanted = min(_AT_ONCE, position["offset"] - self._read)
                 if not self._next(wanted):
@@ -60,7 +60,7 @@ class RemoteFile:
         return [Chunk(data, {"offset": self._read}, document, path)]
 
     def acknowledge(self, position: Position) -> None:
-        """The file remains."""
+        """Do nothing, since the file remains."""
 
     def close(self) -> None:
         if self._file is not None:

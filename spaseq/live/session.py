@@ -1,8 +1,8 @@
-"""What a live run is made of: opens sources, sink and state, and resumes.
+"""Opens the parts of a live run (sources, sink and state), and resumes it.
 
 The state belongs to the queries, the sources, the output and the options that determine the events.
-If one of them differs from the stored one, the run is refused with the difference, because its
-positions and partial matches would mean something else.
+If one of them differs from the stored one, the run is refused with a message about the difference,
+because its positions and partial matches would have another meaning.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class LiveOptions:
         terminal: Whether the output is a terminal.
         limit: The number of matches after which the run stops.
         timing: Durations.
-        close: Whether the end of all sources closes every window; if not, what waits is in the
-            state, and a later run continues.
-        leading: The columns of tables in front of those of the solution.
+        close: Whether the end of all sources closes every window; if not, waiting matches are
+            stored in the state, and a later run continues.
+        leading: The columns of tables before those of the solution.
     """
 
     follow: bool = False
@@ -133,7 +133,7 @@ class Session:
         self._late: LateLines | None = None
         self._sink: Sink | None = None
         self.is_finished = False
-        """Whether the state says that the run came to its end before."""
+        """Whether the state says that the run had already reached its end."""
         self.sources: list[Reader] = []
         """The counters of the streams."""
         try:
@@ -153,7 +153,7 @@ class Session:
             for one in stored.values():
                 self._check_stored(one)
         continued = {number: self._continued(one) for number, one in stored.items()}
-        # A mistake in a source is found before the output is opened and cut back.
+        # Errors in sources are found before the output is opened and truncated.
         sources = {
             iri: opened_source(iri, urls, self._log, options.follow)
             for iri, urls in self._streams.items()
@@ -207,7 +207,7 @@ class Session:
         program = continued.program
         if checkpoint.header["queries"] == listed_fingerprints(program):
             return program.resume(checkpoint.run, kb, **limits)
-        # Each query that is kept needs a state of its own.
+        # Each query that is kept needs a separate state.
         run = program.start(kb=kb, entail=entail, share=not continued.kept, **limits)
         if continued.kept:
             blob = apart(checkpoint.run, _stored(checkpoint), run.kb.current)
@@ -221,7 +221,7 @@ class Session:
         return self._options.policies.get(name, self._options.policy)
 
     def _continued(self, checkpoint: Checkpoint) -> Continued:
-        """What becomes of the queries of a checkpoint."""
+        """The treatment of the queries of a checkpoint."""
         try:
             return continued(self._program, _stored(checkpoint), self._policy)
         except StateError as error:
@@ -320,7 +320,7 @@ class Session:
     # ------------------------------------------------------------ state
 
     def _belongings(self) -> dict[str, Any]:
-        """What determines the events and the output, for comparison."""
+        """The settings that determine the events and the output, for comparison."""
         reading = asdict(self._reading)
         for name in ("clock", "max_memory", "on_error"):
             del reading[name]
@@ -330,7 +330,7 @@ class Session:
             "format": self._options.format,
             "reading": reading,
         }
-        return dict(json.loads(json.dumps(found)))  # as it is read again
+        return dict(json.loads(json.dumps(found)))  # in the form that JSON returns
 
     def _header(self) -> dict[str, Any]:
         program = self.run.program
@@ -372,7 +372,7 @@ class Session:
             )
 
     def _difference(self, stored: Sequence[Sequence[str]]) -> str:
-        """What differs and is refused; empty: nothing."""
+        """The differences that are refused; empty if there are none."""
         before = {name: digest for name, digest in stored}  # noqa: C416 (of lists, not pairs)
         now = dict(fingerprints(self._program))
         parts = [f"the query {name} is missing" for name in before if name not in now]
@@ -396,7 +396,7 @@ class Session:
         return 0 if self._sink is None else self._sink.written
 
     def stop(self) -> None:
-        """Take no more events, finish the batch and make a checkpoint. A signal may call this."""
+        """Accept no more events, finish the batch and make a checkpoint. A signal may call this."""
         self.coordinator.stop()
 
     def go(

@@ -26,9 +26,9 @@ from spaseq.runs import Run
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 WAIT_SECONDS = 30.0
-"""How long to wait for another process that has the database locked."""
+"""Seconds to wait for another process that has locked the database."""
 ATTEMPT_MILLIS = 1000
-"""How long one attempt waits."""
+"""Seconds for which one attempt waits."""
 
 
 class SqliteSink:
@@ -36,7 +36,7 @@ class SqliteSink:
 
     Args:
         url: `sqlite:PATH`, `sqlite:///PATH` or either with `?table=NAME`.
-        keeps: Whether there will be checkpoints; without, each batch is committed.
+        keeps: Whether there will be checkpoints; otherwise each batch is committed.
 
     Raises:
         SpaseqError: if the database cannot be opened.
@@ -84,7 +84,7 @@ class SqliteSink:
         return agreed(self._url, number, tokens)
 
     def attach(self, run: Run) -> None:
-        """Rows are made of matches that are objects."""
+        """Do nothing, since rows are made from match objects."""
 
     def write(self, match: Match) -> None:
         start = None if match.start is None else json_value(match.start)
@@ -133,7 +133,7 @@ class SqliteSink:
             raise SpaseqError(f"{self._url}: cannot be written: {error}") from error
 
     def _again(self, statement: str) -> None:
-        """Execute a statement; again, while another process has the database locked."""
+        """Execute a statement, and repeat it while another process has locked the database."""
         until = time.monotonic() + WAIT_SECONDS
         while True:
             try:

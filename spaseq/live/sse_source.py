@@ -1,8 +1,8 @@
 """Server-Sent Events → messages.
 
-When the connection ends, the source connects again after the pause that the server asks for, with
-the header `Last-Event-ID`, so that the server sends what is missing. The id of the last event is
-the position. A server that gives no ids cannot send events again, which is reported once.
+When the connection ends, the source reconnects after the pause that the server asks for, with the
+header `Last-Event-ID`, so that the server sends the missing events. The position is the id of the
+last event. A server that gives no ids cannot repeat events, which is reported once.
 
 Source: WHATWG HTML, section 9.2, Server-sent events.
 """
@@ -19,7 +19,7 @@ from spaseq.live.tls import untrusted
 from spaseq.live.web import http_client, opened, refusal, web_address
 
 SILENCE_SECONDS = 120.0
-"""After so long without a byte, the connection counts as broken."""
+"""Seconds without a byte after which the connection counts as broken."""
 MAX_EVENT_BYTES = 1 << 24
 
 
@@ -29,7 +29,7 @@ class EventParser:
 
     last_id: str = ""
     retry: float | None = None
-    """Seconds that the server wants to have between connections."""
+    """Seconds between connections, as the server requests."""
     _rest: bytes = b""
     _begun: bool = False
     _after_cr: bool = False
@@ -39,7 +39,7 @@ class EventParser:
     _size: int = 0
 
     def restart(self) -> None:
-        """A new connection: what was incomplete is dropped."""
+        """Begin a new connection, and drop any incomplete event."""
         self._rest, self._begun, self._after_cr = b"", False, False
         self._kind, self._id, self._data, self._size = "", self.last_id, [], 0
 
@@ -52,7 +52,7 @@ class EventParser:
         if not data:
             return
         if self._after_cr:
-            # The line feed of a CRLF that is divided.
+            # The line feed of a CRLF that was split.
             data = data.removeprefix(b"\n")
             self._after_cr = False
         if len(self._rest) + self._size > MAX_EVENT_BYTES:
@@ -123,7 +123,7 @@ class SseSource:
         self._background = Background(self._receive, "sse")
 
     def _receive(self, background: Background) -> None:
-        """Connect again and again."""
+        """Connect, and reconnect whenever the connection ends."""
         import httpx
 
         pauses, shown = Pauses(), self._address.shown
@@ -138,7 +138,7 @@ class SseSource:
                     authorization = self._address.headers
                     with opened(http, self._address.url, headers, authorization) as (response, _):
                         if response.status_code == 204:
-                            return  # the server says that there will be no more
+                            return  # the server says that there will be no more events
                         error = refusal(response, shown)
                         if error is not None:
                             raise error
@@ -194,7 +194,7 @@ class SseSource:
 
     @property
     def problem(self) -> str | None:
-        """What keeps it from reading; None: nothing."""
+        """The problem that prevents reading, or None."""
         return "there is no connection" if self._is_down else None
 
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
@@ -202,7 +202,7 @@ class SseSource:
         return self._background.take(timeout)
 
     def acknowledge(self, position: Position) -> None:
-        """The server keeps what it wants to."""
+        """Do nothing, since the server decides which events it keeps."""
 
     def close(self) -> None:
         if self._background is not None:

@@ -3,11 +3,12 @@
 A checkpoint is a file: `MAGIC`; the version of the format (2 bytes, big-endian, as all numbers
 here); the size of the header (8); the header, which is JSON; the saved state of the run
 (`spaseq.engine.envelope`); BLAKE2b-128 of all that (16). It is written under another name, synced
-and renamed, so a checkpoint exists as a whole or not at all. The process that writes it may be a
-copy (`spaseq.live.process_copy`); the one that holds the lock renames it. The last two are kept,
-because a sink may be one behind. A damaged checkpoint is reported, and the one before it is used.
+and renamed, so a checkpoint exists as a whole or not at all. A copy of the process may write it
+(`spaseq.live.process_copy`); the process that holds the lock renames it. The last two checkpoints
+are kept, because a sink may be one behind. A damaged checkpoint is reported, and the previous one
+is used.
 
-The header says what the checkpoint belongs to: the queries, the sources and the options that
+The header describes what the checkpoint belongs to: the queries, the sources and the options that
 determine the events.
 """
 
@@ -30,11 +31,11 @@ from spaseq.records import dataclass
 MAGIC = b"spaseq-checkpoint\0"
 VERSION = 1
 KEPT = 2
-"""How many checkpoints are kept."""
+"""The number of checkpoints that are kept."""
 _DIGEST = 16
 _LOCK_ATTEMPTS = 10
 _ASIDE = ".new"
-"""How the names of unfinished files end."""
+"""The suffix of the names of unfinished files."""
 _HEAD = len(MAGIC) + 2 + 8
 _NAME = re.compile(r"checkpoint-([0-9]{1,18})")
 
@@ -46,7 +47,7 @@ class Checkpoint:
     number: int
     header: Mapping[str, Any]
     run: bytes
-    """What `Run.save` returned."""
+    """The state that `Run.save` returned."""
 
 
 class StateFolder:
@@ -81,7 +82,7 @@ class StateFolder:
         import fcntl
 
         lock = open(os.path.join(self.path, "lock"), "a+", encoding="utf-8")  # noqa: SIM115
-        # A copy of a process that was just killed may have the lock for some milliseconds.
+        # A copy of a process that was just killed may hold the lock for some milliseconds.
         for attempt in range(_LOCK_ATTEMPTS):
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -177,7 +178,7 @@ class StateFolder:
         return SpaseqError(f"--state {self.path}: checkpoint {number} cannot be written: {reason}")
 
     def write_aside(self, number: int, header: Mapping[str, Any], run: bytes) -> Written:
-        """Write and sync the file of a checkpoint under a name of its own.
+        """Write and sync the file of a checkpoint under a temporary name.
 
         Raises:
             OSError: if it cannot be written; nothing remains.
@@ -214,7 +215,7 @@ class StateFolder:
             self._remove(other)
 
     def leave_lock(self) -> None:
-        """In a copy of the process: do not hold the lock when the other process has ended."""
+        """In a copy of the process: release the lock, so that it ends with the other process."""
         os.close(self._lock.fileno())
 
     def discard_after(self, number: int) -> None:
@@ -240,7 +241,7 @@ class StateFolder:
             os.close(folder)
 
     def _clear(self) -> None:
-        """Remove what processes that were killed have not finished."""
+        """Remove unfinished files of processes that were killed."""
         for name in os.listdir(self.path):
             if name.endswith(_ASIDE):
                 os.unlink(os.path.join(self.path, name))

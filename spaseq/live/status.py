@@ -1,7 +1,7 @@
-"""What a live run is doing, as numbers: taken by the coordinator, read by any thread.
+"""The status of a live run in numbers, taken by the coordinator and read by any thread.
 
 A `Status` is immutable. The coordinator takes one between two batches, at most every
-`INTERVAL_SECONDS`, so that reading one never waits for the run nor disturbs it. Cost: linear in the
+`INTERVAL_SECONDS`, so reading one never waits for the run or disturbs it. Cost: linear in the
 places of the queries and the streams, not in the state.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 INTERVAL_SECONDS = 0.5
 """The least time between two statuses."""
 OVERDUE_INTERVALS = 3
-"""After so many intervals without a checkpoint, the run is not ready."""
+"""The number of intervals without a checkpoint after which the run is not ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,20 @@ class StreamStatus:
     Args:
         iri: The stream.
         events: Events read.
-        late: Those that were too late.
+        late: Events that were too late.
         rejected: Errors that were skipped.
-        watermark: The time before which no further event comes, in seconds (since 1970, if times
+        watermark: The time before which no further events come, in seconds (since 1970, if times
             are dates); None if it is not known.
-        shown: The watermark as it is written in the data.
+        shown: The watermark in the notation of the data.
         lag: Seconds of the watermark behind the clock; None if times are not dates.
         waiting: Events that wait for other streams or for late events.
         queued: Bytes in the queue between the source and the run.
-        silent: Seconds since the source had something.
+        silent: Seconds since the source last had bytes.
         is_open: Whether the source has been opened.
-        is_idle: Whether it no longer holds the others back.
+        is_idle: Whether it no longer holds back the others.
         has_ended: Whether the source has ended.
         holds_back: Whether other streams wait for it.
-        problem: What keeps the source from reading, if it says so.
+        problem: The problem that prevents the source from reading, if it reports one.
     """
 
     iri: str
@@ -72,7 +72,7 @@ class StreamStatus:
 
 @dataclass(frozen=True, slots=True)
 class QueryStatus:
-    """One query: matches found, groups dropped by a limit, and groups by the title of the place."""
+    """One query: matches found, groups dropped by a limit, and groups by title of their place."""
 
     name: str
     matches: int
@@ -84,8 +84,9 @@ class QueryStatus:
 class CheckpointStatus:
     """The checkpoints: number, size in bytes and age in seconds of the last complete one.
 
-    `age` counts from the start of this process while it has made none. `pause` and `longest_pause`
-    are the seconds for which one stopped the run; `failed` counts those that were not written.
+    `age` counts from the start of this process until it has made one. `pause` and `longest_pause`
+    are the seconds for which the last and the slowest one stopped the run; `failed` counts those
+    that were not written.
     """
 
     number: int
@@ -110,7 +111,7 @@ class Status:
     kb: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The counters of requests (`spaseq.kb.client.Counters`), by graph or service."""
     output: Waiting | None = None
-    """The trouble of the output when it is asked: the run takes no status while it waits."""
+    """Returns the current problem of the output, since the run takes no status while it waits."""
 
     @property
     def groups(self) -> int:
@@ -118,7 +119,7 @@ class Status:
         return sum(sum(query.groups.values()) for query in self.queries)
 
     def obstacles(self) -> list[str]:
-        """What is not ready, as texts."""
+        """The reasons why the run is not ready, as texts."""
         found = []
         for stream in self.streams:
             if stream.has_ended:
@@ -147,7 +148,7 @@ class StatusTaker:
         self._queries: Sequence[QueryRun] = ()
         self._places: Sequence[tuple[str, int, QueryRun, Sequence[tuple[int, str]]]] = ()
         """The name, the number, the state and the places of each query. Equal queries may share a
-        state; of those that are evaluated as one for another reason, the first has the places.
+        state. Of queries that are evaluated as one for another reason, the first has the places.
         """
         self._begun = time.monotonic()
 

@@ -4,13 +4,13 @@ The frontier is the time before which the stream has no further events: the time
 or its greatest time less the lateness. The coordinator releases the events up to the least frontier
 of all streams that are not idle.
 
-The position is that of the events that the run has processed. It consists of a restart point of
-the reader (`spaseq.io.pushed`) at or before the first unprocessed event, and of the events after it
-that were processed: they are read again, and skipped. Under `lateness` an event may be processed
-before an earlier one, so the numbers of the unprocessed ones are listed.
+The position is that of the events that the run has processed. It consists of a restart point of the
+reader (`spaseq.io.pushed`) at or before the first unprocessed event, and of the processed events
+after this point, which are read again and skipped. Under `lateness`, an event may be processed
+before an earlier one, so the numbers of the unprocessed events are listed.
 
-Cost: without lateness, constant per chunk. With lateness, logarithmic in the events waiting, in
-Python; memory is those events.
+Cost: without lateness, constant per chunk. With lateness, logarithmic in the waiting events, in
+Python. Memory: the waiting events.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Stream:
         source: The options, the counters and the log of the stream.
         relevance: The triples that the queries can use.
         decode: Makes the decoder, from (source, relevance, minter or None).
-        late: Takes each event that is too late.
-        keeps: Whether `position` will be asked for.
+        late: Receives each event that is too late.
+        keeps: Whether `position` will be called.
     """
 
     def __init__(
@@ -77,18 +77,19 @@ class Stream:
         self._late = late
         self._keeps = keeps
         self.floor: int | None = None
-        """No event before this time can be processed any more."""
+        """Events before this time can no longer be processed."""
         self.overtaken = "idle"
         """The reason of events before `floor`: `idle`, or `clock` if time follows the clock."""
         self.greatest: int | None = None
         """The greatest time of an event."""
         self.domain: str | None = None
         self._read = 0
-        """The number of events read, those that are read again included."""
+        """The number of events read, including those that are read again."""
         self._released = 0
         """Without lateness, the number of events processed."""
         self._again: set[int] | None = None
-        """Of the events read again, the numbers of those to process; None: from `_released` on."""
+        """The numbers of the events read again that must be processed; None: from `_released`
+        on."""
         self._until = 0
         """The number of the first event that is not read again."""
         self._batches: deque[EventBatch] = deque()
@@ -107,12 +108,12 @@ class Stream:
 
     @property
     def reorders(self) -> bool:
-        """Whether the events are put in order here."""
+        """Whether this object puts the events in order."""
         return self.lateness is not None
 
     @property
     def frontier(self) -> int | None:
-        """The time before which no further event comes; None: not known."""
+        """The time before which no further events come; None: not known."""
         if self.greatest is None or not self.has_read_again:
             return None
         return self.greatest - (self.lateness or 0)
@@ -140,7 +141,7 @@ class Stream:
         self._keep()
 
     def quiet(self) -> None:
-        """Nothing has arrived for a while: the open event is complete."""
+        """Complete the open event, since nothing has arrived for a while."""
         self.was_quiet = True
         batch = self.decoder.quiet()
         if batch is not None:
@@ -148,7 +149,7 @@ class Stream:
             self._keep()
 
     def end(self) -> None:
-        """The source has ended."""
+        """Handle the end of the source."""
         batch = self.decoder.end()
         if batch is not None:
             self._add(batch)
@@ -247,7 +248,7 @@ class Stream:
         return (self._batches[0], self._first) if self._batches else (None, 0)
 
     def advance(self, index: int) -> None:
-        """The events of the first batch before `index` are processed."""
+        """Record that the events of the first batch before `index` are processed."""
         self._released += index - self._first
         self._first = index
         if index == len(self._batches[0]):
@@ -257,7 +258,7 @@ class Stream:
     # ------------------------------------------------------------ positions
 
     def position(self) -> dict[str, Any] | None:
-        """Where to continue after the events processed so far; None: at the beginning."""
+        """The position at which to continue after the processed events; None: at the beginning."""
         numbers = sorted(number for _, number, _, _ in self._waiting)
         if self.reorders:
             next_number = numbers[0] if numbers else self._read
@@ -273,7 +274,7 @@ class Stream:
         saved: dict[str, Any] = {"point": point, "greatest": self.greatest, "domain": self.domain}
         if self.reorders:
             if self._until > self._read:
-                # Some events that have to be read again have not been.
+                # Some events that must be read again have not been read yet.
                 unread = [n for n in self._again or () if n >= self._read]
                 numbers += sorted(unread)
             saved["minter"] = self._minter.state()
@@ -284,10 +285,10 @@ class Stream:
         return saved
 
     def go_on(self, saved: Mapping[str, Any]) -> Any:
-        """Continue after a checkpoint without reading again. Returns the position of the source.
+        """Continue after a checkpoint without reading again; returns the position of the source.
 
-        Events of the source that were read and not processed are lost. The numbers of those that
-        were processed, from which the labels of their blank nodes are made, are not given again.
+        Events of the source that were read and not processed are lost. The numbers of processed
+        events, from which the labels of their blank nodes are made, are not used again.
         """
         point = saved["point"]
         self.decoder.open(point)
@@ -300,7 +301,7 @@ class Stream:
         return point["source"]
 
     def resume(self, saved: Mapping[str, Any]) -> Any:
-        """Continue at a position. Returns the position of the source."""
+        """Continue at a position; returns the position of the source."""
         point = saved["point"]
         self.decoder.open(point)
         self._points.append((0, dict(point)))

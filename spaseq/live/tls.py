@@ -1,8 +1,8 @@
 """TLS: the authorities that a connection trusts, and the message for an untrusted certificate.
 
-The option `ca` of a URL names a file with the certificates of the authorities. Without it, those of
-the client library count, which are usually those of the system. A certificate that is not trusted
-ends the run, because connecting again would not help.
+The option `ca` of a URL names a file with the certificates of the authorities. Without it, the
+client library's authorities are used, which are usually those of the system. A certificate that is
+not trusted ends the run, because reconnecting would not help.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SECURE_SCHEMES = ("https", "wss", "mqtts", "rediss", "nats", "kafka")
 """Schemes that take `ca`; NATS and Kafka have one scheme for connections with and without TLS."""
 AUTHORITY = "the option ca=FILE names the authority that has signed it"
 _NOT_THE_AUTHORITY = (9, 10, 62, 64)
-"""OpenSSL's codes for a certificate of another time, host name or address."""
+"""OpenSSL's codes for a certificate with another validity period, host name or address."""
 
 
 def trusted(found: Address) -> ssl.SSLContext | None:
@@ -34,7 +34,7 @@ def trusted(found: Address) -> ssl.SSLContext | None:
         )
     try:
         return ssl.create_default_context(cafile=path)
-    except OSError as error:  # that of TLS is one, too
+    except OSError as error:  # errors of TLS are of this class, too
         said = "it has no certificates" if isinstance(error, ssl.SSLError) else error.strerror
         raise SpaseqError(f"{found.shown}: ca={path} cannot be read: {said}") from error
 

@@ -1,4 +1,4 @@
-"""What keeps a sink from writing while it tries again: for the log, at once, and for `/readyz`."""
+"""The problem of a sink that retries, for the log (immediately) and for `/readyz`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Waiting:
-    """The present trouble of one sink. Any thread may call it.
+    """The current problem of one sink. Any thread may call it.
 
     Args:
         shown: The URL of the sink, without secrets.
@@ -15,18 +15,18 @@ class Waiting:
     def __init__(self, shown: str):
         self._shown = shown
         self.log: Callable[[str], None] = lambda text: None
-        """Reports when trouble begins and ends."""
+        """Reports the beginning and the end of a problem."""
         self.problem: str | None = None
-        """What keeps the sink from writing; None: nothing."""
+        """The problem that prevents the sink from writing, or None."""
 
     def begin(self, said: object) -> None:
-        """An attempt has failed, and another one follows."""
+        """Record that an attempt has failed, and that another one follows."""
         is_new, self.problem = self.problem is None, " ".join(str(said).split()) or "no answer"
         if is_new:
             self.log(f"{self._shown}: cannot be written ({self.problem}); trying again")
 
     def end(self) -> None:
-        """An attempt has succeeded."""
+        """Record that an attempt has succeeded."""
         if self.problem is not None:
             self.problem = None
             self.log(f"{self._shown}: written again")

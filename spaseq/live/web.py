@@ -1,8 +1,8 @@
 """HTTP for sources: addresses, authorization and redirections.
 
 A redirection is followed only to the same host, or to a host whose addresses are all public: a
-server must not make the run read what only this machine can reach. Credentials are sent to the host
-of the URL alone.
+server must not make the run read data that only this machine can reach. Credentials are sent only
+to the host of the URL.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WebAddress:
     headers: Mapping[str, str]
     """The authorization, if there is one."""
     trusted: ssl.SSLContext | None
-    """Trusts the authorities of the option `ca`; None without it."""
+    """A context that trusts the authorities of the option `ca`; None without it."""
 
     @property
     def shown(self) -> str:
@@ -97,7 +97,7 @@ def opened(
         http: The client.
         url: The URL.
         headers: Headers for every host.
-        authorization: Headers for the host of the URL alone.
+        authorization: Headers for the host of the URL only.
         linked: The URL of the page that led to this one; it is treated as a redirection from there.
 
     Raises:
@@ -128,9 +128,9 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _request(http: Any, url: str, place: str | None, headers: Mapping[str, str]) -> httpx.Request:
-    """A GET of a URL, of the server at an address if there is one.
+    """A GET of a URL, sent to an address if one is given.
 
-    The name of the host is that of the URL, also for the certificate of the server.
+    The host name is that of the URL, also when the server's certificate is checked.
     """
     parts = urlsplit(url)
     if place is None or parts.hostname is None:
@@ -146,7 +146,7 @@ def _request(http: Any, url: str, place: str | None, headers: Mapping[str, str])
 
 
 def refusal(response: Any, shown: str) -> InputError | None:
-    """The error of a response after which trying again is useless."""
+    """The error of a response after which a retry is useless."""
     status = response.status_code
     if status < 400 or status >= 500 or status in RETRIED:
         return None

@@ -1,12 +1,12 @@
 """Matches → HTTP requests.
 
-Each match is one POST of its JSON. With a secret, requests are signed as Standard Webhooks 1.0
-says: `webhook-id` (the id of the match, the same whenever it is sent), `webhook-timestamp` and
-`webhook-signature`, an HMAC-SHA256 of both and the body. A thread sends them in order.
+Each match is one POST of its JSON. With a secret, requests are signed according to Standard
+Webhooks 1.0: `webhook-id` (the id of the match, the same for every attempt), `webhook-timestamp`
+and `webhook-signature`, an HMAC-SHA256 of both and the body. A thread sends them in order.
 
-A request that fails is repeated with growing pauses. One that fails for good is written to the
-dead-letter file; without such a file it ends the run. A checkpoint waits until all matches before
-it are sent or written there, so each is delivered at least once.
+A request that fails is repeated with growing pauses. A request that fails permanently is written to
+the dead-letter file; without such a file it ends the run. A checkpoint waits until all matches
+before it are sent or written to this file, so each is delivered at least once.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class WebhookSink:
         return max(tokens, default=0)
 
     def attach(self, run: Run) -> None:
-        """Requests are made of matches that are objects."""
+        """Do nothing, since requests are made from match objects."""
 
     def write(self, match: Match) -> None:
         item = match.id, match.to_json().encode()
@@ -109,7 +109,7 @@ class WebhookSink:
         return {}
 
     def commit(self, number: int) -> None:
-        """Everything has been sent."""
+        """Do nothing, since all matches have been sent."""
 
     def close(self) -> None:
         try:
@@ -154,7 +154,7 @@ class WebhookSink:
             self._queue.task_done()
 
     def _send(self, identifier: str, body: bytes) -> None:
-        """Send a match, again and again if it has to be."""
+        """Send a match, and retry as often as necessary."""
         pauses = Pauses(most=MOST_PAUSE)
         for attempt in range(self._retries + 1):
             said, again, wait = self._attempt(identifier, body)
@@ -176,7 +176,7 @@ class WebhookSink:
         self._dead.flush()
 
     def _attempt(self, identifier: str, body: bytes) -> tuple[str | None, bool, float]:
-        """Send a match once: what failed, whether to repeat it, and after how many seconds."""
+        """Send a match once; returns the failure, whether to retry, and after how many seconds."""
         import httpx
 
         seconds = int(time.time())

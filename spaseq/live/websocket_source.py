@@ -1,7 +1,7 @@
 """A WebSocket → messages: each message of the server is one.
 
-A broken connection is made again. WebSockets do not send messages again, so those that are sent
-meanwhile are missing, which is reported.
+A broken connection is re-established. WebSockets do not repeat messages, so those that were sent in
+the meantime are missing, which is reported.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class WebSocketSource:
         self._count = 0 if position is None else position["count"]
 
     def _connect(self) -> None:
-        """Connect; a failure is reported once, and tried again later."""
+        """Connect; a failure is reported once, and the attempt is repeated later."""
         shown, parts = self._address.shown, urlsplit(self._address.url)
         port = parts.port or (443 if parts.scheme == "wss" else 80)
         try:
-            # With a socket of its own the client follows no redirection.
+            # With a socket that is passed in, the client follows no redirections.
             plain = socket.create_connection((parts.hostname or "", port), CONNECT_SECONDS)
             try:
                 connected = self._websockets.connect(
@@ -92,7 +92,8 @@ class WebSocketSource:
                     f"it answered {status} {error.response.reason_phrase}", shown
                 ) from error
             self._lost(f"it answered {status}")
-        except OSError as error:  # before ValueError, which an untrusted certificate is as well
+        except OSError as error:  # before ValueError, which is also a base of the error for an
+            # untrusted certificate
             refused = untrusted(error)
             if refused is not None:
                 raise InputError(refused, shown) from error
@@ -121,7 +122,7 @@ class WebSocketSource:
 
     @property
     def problem(self) -> str | None:
-        """What keeps it from reading; None: nothing."""
+        """The problem that prevents reading, or None."""
         return "there is no connection" if self._is_down else None
 
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
@@ -151,7 +152,7 @@ class WebSocketSource:
         return together(found)
 
     def acknowledge(self, position: Position) -> None:
-        """A WebSocket keeps nothing."""
+        """Do nothing, since a WebSocket keeps nothing."""
 
     def close(self) -> None:
         with contextlib.suppress(OSError, self._exceptions.WebSocketException):
