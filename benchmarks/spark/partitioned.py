@@ -49,6 +49,7 @@ from spaseq.spark.shipping import shared
 from spaseq.spark.slices import Slices, cut, sliced
 from spaseq.spark.source import EventOptions
 from spaseq.spark.tasks import Dividing, Job, collecting_between, rows_of
+from spaseq.spark.types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -267,7 +268,7 @@ def on_spark(
         starting = Cost(time.perf_counter() - begin, processors() - before, 0)
         df = spark.read.parquet(str(folder / "events.parquet"))
         program = spaseq.compile(query)
-        prepared = events.prepared(df, program)
+        prepared = events.prepared(df, df.schema, program)
         division = Division(("sensor",), ((),) * 3 * cores)
         (columns,) = select_columns([columns_of(program, "timestamp")], wanted)
         job = Job(program, open_kb({}), columns, division)
@@ -280,7 +281,7 @@ def on_spark(
             "match, from Parquet": lambda: count(df),
             "  of it: rows to Python": prepared.mapInArrow(_nothing, "n long").count,
             "  of it: that, and dividing": prepared.mapInArrow(
-                dividing.__call__, chunks.CHUNKS
+                dividing.__call__, spark_schema(chunks.CHUNKS)
             ).count,
         }
         yield works, {"beside it: starting Spark": starting, "  the first, from N-Quads": first}

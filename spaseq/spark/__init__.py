@@ -8,6 +8,7 @@
 - `late_events` are those of a result of `match_stream`.
 - `condition` tells what an exception of Spark says about this package.
 - `typed` casts columns of text by the datatypes of their literals.
+- `with_schema` declares the schema of a DataFrame in a declarative pipeline.
 
 The names below are imported at their first use, so importing this package does not need Spark.
 """
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from spaseq.spark.driver import register as register
     from spaseq.spark.driver import session as session
     from spaseq.spark.mapped_rows import from_rows as from_rows
+    from spaseq.spark.schemas import with_schema as with_schema
     from spaseq.spark.shapes import from_kafka as from_kafka
     from spaseq.spark.shapes import from_quads as from_quads
     from spaseq.spark.shapes import quads as quads
@@ -48,6 +50,7 @@ _MODULES = {
     "register": "driver",
     "session": "driver",
     "typed": "types",
+    "with_schema": "schemas",
 }
 
 __all__ = [
@@ -63,6 +66,7 @@ __all__ = [
     "register",
     "session",
     "typed",
+    "with_schema",
 ]
 
 

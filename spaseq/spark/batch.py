@@ -15,8 +15,10 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 
+from spaseq.errors import SpaseqError
 from spaseq.io.arrow_columns import columns_of, select_columns
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import format_query
@@ -26,6 +28,7 @@ from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
 from spaseq.spark.malformed import CORRUPT, mode_of
+from spaseq.spark.schemas import is_refusal, schema_of, with_schema
 from spaseq.spark.shipping import parallelism, shared
 from spaseq.spark.slices import MIN_LOOKBACKS_PER_SLICE, Slices, Slicing, is_one_file, slices
 from spaseq.spark.tasks import (
@@ -40,8 +43,10 @@ from spaseq.spark.tasks import (
 from spaseq.spark.types import Types, spark_schema, typed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
+    from pyspark.sql.types import StructType
 
+_CHUNKS = spark_schema(chunks.CHUNKS)
 _TASKS_PER_CORE = 3
 _HOT_SHARE = 2
 """A part is hot if its events exceed its equal share by this factor."""
@@ -93,7 +98,8 @@ def match(
     """
     program = compiled(query, bind)
     background = open_kb(kb or {})
-    programs, kind = _apart(program), events.time_kind(df)
+    schema = schema_of(df)
+    programs, kind = _apart(program), events.time_kind(schema)
     made = select_columns([columns_of(one, kind) for one in programs], columns)
     treatment = mode_of(mode)
     results = []
@@ -110,12 +116,24 @@ def match(
             mode=treatment,
             reported=tuple(stream for stream in one.streams if stream not in earlier),
         )
-        results.append(_matched(df, job, partitions, balance))
+        results.append(_matched(df, schema, job, partitions, balance))
     found = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), results)
     if columns is not None and len(results) > 1:
         corrupt = [CORRUPT] if treatment == "PERMISSIVE" else []
         found = found.select(*dict.fromkeys([*columns, *corrupt]))
     return found if types is None else typed(found, types)
+
+
+def _collected(df: DataFrame, what: str) -> list[Row]:
+    try:
+        return df.collect()
+    except PySparkException as error:
+        if not is_refusal(error):
+            raise
+        raise SpaseqError(
+            f"match needs {what} to divide the work of this query, and a query function of a "
+            "pipeline must not run a DataFrame: pass partitions=1"
+        ) from None
 
 
 def compiled(
@@ -139,7 +157,9 @@ def _apart(program: Program) -> list[Program]:
     ]
 
 
-def _matched(df: DataFrame, whole: Job, partitions: int | None, balance: bool) -> DataFrame:
+def _matched(
+    df: DataFrame, given: StructType, whole: Job, partitions: int | None, balance: bool
+) -> DataFrame:
     spark, program, schema = df.sparkSession, whole.program, spark_schema(whole.schema)
     slots = partitions or parallelism(spark)
     tasks = partitions or _TASKS_PER_CORE * slots
@@ -149,23 +169,21 @@ def _matched(df: DataFrame, whole: Job, partitions: int | None, balance: bool) -
         numbers = spark.range(0, found.count, 1, found.count)
         slicing = Slicing(shared(spark, whole), found)
         return numbers.mapInArrow(slicing.__call__, schema)
-    prepared = events.prepared(df, program)
-    division = _divided(prepared, whole, tasks, balance)
+    prepared = events.prepared(df, given, program)
+    division = _divided(prepared, given, whole, tasks, balance)
     job = shared(spark, replace(whole, division=division, buckets=tasks))
     if is_one_file(df):
-        divided = prepared.mapInArrow(Dividing(job).__call__, chunks.CHUNKS)
+        divided = prepared.mapInArrow(Dividing(job).__call__, _CHUNKS)
     else:
-        divided = (
-            prepared.mapInArrow(Gathering(job).__call__, chunks.CHUNKS)
-            .repartitionById(tasks, f.col("part"))
-            .sortWithinPartitions("part", "first")
-            .mapInArrow(Numbering(job).__call__, chunks.CHUNKS)
-        )
-    return (
-        divided.repartitionById(division.tasks, f.col("part"))
-        .sortWithinPartitions("part", "first")
-        .mapInArrow(Evaluating(job).__call__, schema)
-    )
+        gathered = prepared.mapInArrow(Gathering(job).__call__, _CHUNKS)
+        divided = _by_part(gathered, tasks).mapInArrow(Numbering(job).__call__, _CHUNKS)
+    return _by_part(divided, division.tasks).mapInArrow(Evaluating(job).__call__, schema)
+
+
+def _by_part(made: DataFrame, tasks: int) -> DataFrame:
+    """Chunks, each at the task of its part, in order of time."""
+    sent = made.repartitionById(tasks, f.col("part"))
+    return with_schema(sent.sortWithinPartitions("part", "first"), _CHUNKS)
 
 
 def _is_enough(found: Slices, program: Program, wanted: int) -> bool:
@@ -173,18 +191,19 @@ def _is_enough(found: Slices, program: Program, wanted: int) -> bool:
     return found.count >= wanted or not isinstance(distribution(program), ByKey)
 
 
-def _divided(prepared: DataFrame, job: Job, wanted: int, balance: bool) -> Division:
+def _divided(
+    prepared: DataFrame, given: StructType, job: Job, wanted: int, balance: bool
+) -> Division:
     match distribution(job.program):
         case ByKey(variables):
             division = Division(variables, ((),) * wanted)
             return _balanced(prepared, job, division) if balance else division
         case ByTime(back):
             shares = [number / wanted for number in range(1, wanted)]
-            (times,) = prepared.select(
-                f.percentile_approx(events.micros(prepared), shares, 1000)
-                if shares
-                else f.lit(None)
-            ).collect()[0]
+            if not shares:
+                return Division((), ((),), back)
+            quantiles = f.percentile_approx(events.micros(given), shares, 1000)
+            (times,) = _collected(prepared.select(quantiles), "the times of the events")[0]
             return Division((), (spaced(times or (), MIN_LOOKBACKS_PER_SLICE * back),), back)
         case Single(reason):
             warnings.warn(f"one task does all the work: {reason}", SingleTaskWarning, stacklevel=4)

@@ -42,8 +42,7 @@ EVENTS = pa.schema(
 ARRIVED = EVENTS.set(1, pa.field("ordinal", pa.int64())).append(pa.field("source", pa.string()))
 """Events before spaseq/spark/numbering.py numbers them: `ordinal` counts within the source."""
 
-CHUNKS = "part int, first bigint, chunk binary"
-_ARROW_CHUNKS = pa.schema([("part", pa.int32()), ("first", pa.int64()), ("chunk", pa.binary())])
+CHUNKS = pa.schema([("part", pa.int32()), ("first", pa.int64()), ("chunk", pa.binary())])
 _ORDER = ("micros", "ordinal", "stream")
 _ORDER_ARRIVED = ("micros", "stream", "source", "ordinal", "name", "graph", "stamp")
 _MIN_INT64 = -(2**63)
@@ -137,7 +136,7 @@ class ChunkWriter:
 def row(part: int, first: int, chunk: bytes) -> pa.RecordBatch:
     """A row with a chunk; an empty one has no events."""
     columns = {"part": [part], "first": [first], "chunk": [chunk]}
-    return pa.RecordBatch.from_pydict(columns, schema=_ARROW_CHUNKS)
+    return pa.RecordBatch.from_pydict(columns, schema=CHUNKS)
 
 
 def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:

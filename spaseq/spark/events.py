@@ -20,6 +20,7 @@ from spaseq.errors import EventError
 from spaseq.io import time_column
 from spaseq.io.time_column import TimeKind
 from spaseq.spark import chunks
+from spaseq.spark.schemas import with_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -28,28 +29,12 @@ _NUMERIC = (t.IntegralType, t.FractionalType)
 _OPTIONAL = {"ordinal": pa.int64(), "name": pa.string(), "source": pa.string()}
 
 
-def time_kind(df: DataFrame) -> TimeKind:
-    """The kind of the times of a DataFrame.
+def time_kind(schema: t.StructType) -> TimeKind:
+    """The kind of the times of events with a schema.
 
     Raises:
         EventError: if there is no column `time`, or its type is not a type of times.
     """
-    return _kind(df.schema)
-
-
-def check_columns(schema: t.StructType, streams: tuple[str, ...]) -> TimeKind:
-    """Check that rows have the columns of events; returns the kind of the times.
-
-    Raises:
-        EventError: if a column is missing, or the column `time` has no type of times.
-    """
-    _require(schema.names, "graph")
-    if len(streams) > 1:
-        _require_streams(schema.names, streams)
-    return _kind(schema)
-
-
-def _kind(schema: t.StructType) -> TimeKind:
     _require(schema.names, "time")
     kind = schema["time"].dataType
     if isinstance(kind, t.TimestampType | t.TimestampNTZType | t.DateType):
@@ -64,29 +49,55 @@ def _kind(schema: t.StructType) -> TimeKind:
     )
 
 
-def prepared(df: DataFrame, program: CompiledQueries) -> DataFrame:
-    """The events of the streams that the queries read, with all columns of `chunks.ARRIVED`."""
-    _require(df.columns, "graph")
+def check_columns(schema: t.StructType, streams: tuple[str, ...]) -> TimeKind:
+    """Check that rows have the columns of events; returns the kind of the times.
+
+    Raises:
+        EventError: if a column is missing, or the column `time` has no type of times.
+    """
+    _require(schema.names, "graph")
+    if len(streams) > 1:
+        _require_streams(schema.names, streams)
+    return time_kind(schema)
+
+
+def prepared(df: DataFrame, schema: t.StructType, program: CompiledQueries) -> DataFrame:
+    """The events of the streams that the queries read, with all columns of `chunks.ARRIVED`.
+
+    Args:
+        df: the events.
+        schema: their schema; columns beside it are left out.
+        program: the queries.
+    """
+    _require(schema.names, "graph")
     streams = program.streams
     if len(streams) > 1:
-        _require_streams(df.columns, streams)
-    if "stream" in df.columns:
+        _require_streams(schema.names, streams)
+    if "stream" in schema.names:
         df = df.where(f.col("stream").isin(list(streams)))
-    else:
-        df = df.withColumn("stream", f.lit(streams[0]))
-    if "name" not in df.columns:
-        df = df.withColumn("name", f.lit(None).cast("string"))
-    for name, kind in (("ordinal", "bigint"), ("source", "string")):
-        if name not in df.columns:
-            df = df.withColumn(name, f.lit(None).cast(kind))
-    return df.select(
-        "stream",
+
+    def given(name: str, otherwise: str | None = None) -> Column:
+        return f.col(name) if name in schema.names else f.lit(otherwise)
+
+    # Not `withColumn`, which Spark Connect resolves at once: a pipeline that reads a table of its
+    # own would not wait for the table.
+    chosen = df.select(
+        given("stream", streams[0]).cast("string").alias("stream"),
         "time",
-        f.col("ordinal").cast("bigint"),
-        f.col("name").cast("string"),
+        given("ordinal").cast("bigint").alias("ordinal"),
+        given("name").cast("string").alias("name"),
         f.coalesce(f.col("graph").cast("binary"), f.lit(b"")).alias("graph"),
-        f.col("source").cast("string"),
+        given("source").cast("string").alias("source"),
     )
+    fields = [
+        t.StructField("stream", t.StringType()),
+        t.StructField("time", schema["time"].dataType),
+        t.StructField("ordinal", t.LongType()),
+        t.StructField("name", t.StringType()),
+        t.StructField("graph", t.BinaryType()),
+        t.StructField("source", t.StringType()),
+    ]
+    return with_schema(chosen, t.StructType(fields))
 
 
 def completed(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.RecordBatch:
@@ -103,12 +114,12 @@ def completed(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.RecordBatch
     return found.filter(pc.is_in(found.column("stream"), value_set=pa.array(streams, pa.string())))
 
 
-def micros(df: DataFrame) -> Column:
+def micros(schema: t.StructType) -> Column:
     """The column `time` in microseconds, close enough to divide a job by. A time without a zone is
     in UTC.
     """
-    kind, column = time_kind(df), f.col("time")
-    exact = df.schema["time"].dataType
+    kind, column = time_kind(schema), f.col("time")
+    exact = schema["time"].dataType
     if isinstance(exact, t.TimestampNTZType):
         return f.expr("timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', time)")
     if isinstance(exact, t.DateType):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 import pyarrow as pa
 
 from spaseq.errors import ArgumentError, SpaseqError
-from spaseq.io import time_column as times_
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.rows.mapping import ROW, MappingLike, RowMapping, read_mapping
 from spaseq.io.rows.source import RowSource
@@ -22,7 +21,9 @@ from spaseq.parser import ast
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.spark.conditions import with_conditions
-from spaseq.spark.source import event_arrays
+from spaseq.spark.schemas import schema_of
+from spaseq.spark.source import event_arrays, event_fields
+from spaseq.spark.types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,10 +69,8 @@ def from_rows(
         >>> events = sps.from_rows(trades, "http://example.org/trades", "trades.rq")
     """
     reader = RowReader(stream, checked(map), time_column, kind_of_times(times), row_mode(mode))
-    time = times_.sql_type(reader.kind)
-    return df.mapInArrow(
-        reader.__call__, f"stream string, time {time}, ordinal bigint, name string, graph string"
-    )
+    schema_of(df)  # `mapInArrow` needs it, and its own error does not say how to make it known
+    return df.mapInArrow(reader.__call__, spark_schema(pa.schema(event_fields(reader.kind))))
 
 
 def checked(map: MappingLike) -> RowMapping:
@@ -134,6 +133,7 @@ class RowReader:
             on_error="skip" if self._mode == "DROPMALFORMED" else "stop",
             workers=1,  # Spark counts one processor for a task
         )
+        schema = pa.schema(event_fields(self.kind))
         log = logging.getLogger("spaseq.spark").warning
         for batch in batches:
             if not len(batch):
@@ -151,6 +151,4 @@ class RowReader:
                     arrays = event_arrays(found, self._stream, self.kind)
                     # An ordinal would count the rows of one batch.
                     arrays[2] = pa.nulls(len(found), pa.int64())
-                    yield pa.RecordBatch.from_arrays(
-                        arrays, names=["stream", "time", "ordinal", "name", "graph"]
-                    )
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)

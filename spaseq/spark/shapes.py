@@ -16,12 +16,14 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyoxigraph as ox
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 from spaseq.errors import SpaseqError
 from spaseq.io.read_options import GENERATED_AT
 from spaseq.io.time_column import timestamp_of_text
 from spaseq.rdf.time import canonical_literal, from_value
 from spaseq.spark import events
+from spaseq.spark.schemas import is_batch, schema_of, with_schema
 from spaseq.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 _PARTITION_DIGITS = 10
 """The digits of the greatest partition number; texts padded to this length sort as numbers."""
+_MATCH = ("id", "query", "end", "graph")
+"""The columns of matches that `quads` reads."""
 QUADS = pa.schema([(name, pa.string()) for name in ("s", "p", "o", "g")])
 
 
@@ -55,7 +59,7 @@ def from_quads(
     Raises:
         SpaseqError: for a streaming DataFrame, or another type of times.
     """
-    if df.isStreaming:
+    if is_batch(df) is False:
         raise SpaseqError(
             "from_quads cannot read a streaming DataFrame, since further quads of a graph may "
             "arrive: put each event in one row (from_kafka), or read files (rdf-events)"
@@ -68,21 +72,25 @@ def from_quads(
     rows = df.where(_is_whole(named, g))
     text = f.concat_ws("", f.sort_array(f.collect_set(line))).alias("graph")
     grouped = rows.where(named).groupBy(g.alias("g"))
-    if "time" in df.columns:
-        instant = f.coalesce(events.micros(df).cast("string"), f.col("time").cast("string"))
+    given = schema_of(df)
+    if "time" in given.names:
+        instant = f.coalesce(events.micros(given).cast("string"), f.col("time").cast("string"))
         only = _single_time(f.min("time"), f.coalesce(instant, f.lit("null")), instant, g)
         found = grouped.agg(text, only.alias("time"))
+        time, graph = f.col("time"), f.col("graph")
     else:
         stamped = rows.where(~named & (p == f.lit(f"<{time_predicate}>")))
         instant = f.coalesce(events.micros_of_text(o).cast("string"), o)
         stamp = _single_time(f.min(o), instant, o, s)
         stamps = stamped.groupBy(s.alias("g")).agg(stamp.alias("stamp"))
         found = grouped.agg(text).join(stamps, "g", "full")
-        found = found.withColumn("time", _cast(f.col("stamp"), times))
-        found = found.withColumn("graph", f.coalesce("graph", f.lit("")))
+        time, graph = _cast(f.col("stamp"), times), f.coalesce("graph", f.lit(""))
     name = f.when(f.col("g").startswith("<"), f.expr("substring(g, 2, length(g) - 2)"))
     return found.select(
-        f.lit(stream).alias("stream"), "time", name.otherwise(f.col("g")).alias("name"), "graph"
+        f.lit(stream).alias("stream"),
+        time.alias("time"),
+        name.otherwise(f.col("g")).alias("name"),
+        graph.alias("graph"),
     )
 
 
@@ -103,6 +111,7 @@ def from_kafka(
         time_predicate: the predicate of a triple in the graph whose object is the time. By default
             the time is the row's `timestamp`.
     """
+    given = schema_of(df)
     text = f.col("value").cast("string")
     time = f.col("timestamp")
     if time_predicate is not None:
@@ -112,20 +121,26 @@ def from_kafka(
         several = f.size(f.array_distinct(found)) > 1
         time = f.when(several, f.raise_error(said)).otherwise(f.try_element_at(found, f.lit(1)))
     key = f.col("key").cast("string")
-    columns = [
-        (f.col("topic") if stream is None else f.lit(stream)).alias("stream"),
-        time.alias("time"),
-        f.when(key.rlike("^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>]+$"), key).alias("name"),
-        f.coalesce(f.col("value").cast("binary"), f.lit(b"")).alias("graph"),
-    ]
-    if "offset" in df.columns:
-        columns.append(f.col("offset").cast("bigint").alias("ordinal"))
-    source = [f.col("topic")] if "topic" in df.columns else []
-    if "partition" in df.columns:
+    own_time = "timestamp" in given.names and time_predicate is None
+    columns = {
+        "stream": (f.col("topic") if stream is None else f.lit(stream), t.StringType()),
+        "time": (time, given["timestamp"].dataType if own_time else t.TimestampType()),
+        "name": (
+            f.when(key.rlike("^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>]+$"), key),
+            t.StringType(),
+        ),
+        "graph": (f.coalesce(f.col("value").cast("binary"), f.lit(b"")), t.BinaryType()),
+    }
+    if "offset" in given.names:
+        columns["ordinal"] = f.col("offset").cast("bigint"), t.LongType()
+    source = [f.col("topic")] if "topic" in given.names else []
+    if "partition" in given.names:
         source.append(f.lpad(f.col("partition").cast("string"), _PARTITION_DIGITS, "0"))
     if source:
-        columns.append(f.concat_ws("/", *source).alias("source"))
-    return df.select(*columns)
+        columns["source"] = f.concat_ws("/", *source), t.StringType()
+    events_ = df.select(*(column.alias(name) for name, (column, _) in columns.items()))
+    fields = [t.StructField(name, kind) for name, (_, kind) in columns.items()]
+    return with_schema(events_, t.StructType(fields))
 
 
 def _timestamp(form: Column) -> Column:
@@ -176,10 +191,12 @@ def quads(matches: DataFrame) -> DataFrame:
     Raises:
         SpaseqError: if the matches have no graphs.
     """
-    if not {"id", "graph"} <= set(matches.columns):
+    given = schema_of(matches)
+    if not {"id", "graph"} <= set(given.names):
         raise SpaseqError("these matches have no graphs: quads needs matches of a CONSTRUCT query")
-    chosen = matches.where(f.col("graph").isNotNull()).select("id", "query", "end", "graph")
-    return chosen.mapInArrow(_quads, spark_schema(QUADS))
+    chosen = matches.where(f.col("graph").isNotNull()).select(*_MATCH)
+    known = with_schema(chosen, t.StructType([given[name] for name in _MATCH]))
+    return known.mapInArrow(_quads, spark_schema(QUADS))
 
 
 def _quads(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

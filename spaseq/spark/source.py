@@ -298,14 +298,7 @@ def rows(part: FileSplit, options: EventOptions) -> Iterator[pa.RecordBatch]:
 def _record_batch(
     batch: EventBatch | None, options: EventOptions, troubles: Sequence[str], path: str
 ) -> pa.RecordBatch:
-    fields = [
-        ("stream", pa.string()),
-        ("time", time_column.arrow_type(options.kind)),
-        ("ordinal", pa.int64()),
-        ("name", pa.string()),
-        ("graph", pa.string()),
-        ("source", pa.string()),
-    ]
+    fields = [*event_fields(options.kind), ("source", pa.string())]
     arrays = None
     if batch is not None and len(batch):
         arrays = event_arrays(batch, options.stream, options.kind)
@@ -325,8 +318,19 @@ def _record_batch(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def event_fields(kind: TimeKind) -> list[tuple[str, pa.DataType]]:
+    """The columns of events."""
+    return [
+        ("stream", pa.string()),
+        ("time", time_column.arrow_type(kind)),
+        ("ordinal", pa.int64()),
+        ("name", pa.string()),
+        ("graph", pa.string()),
+    ]
+
+
 def event_arrays(batch: EventBatch, stream: str, kind: TimeKind) -> list[pa.Array]:
-    """The events of a batch as columns: stream, time, ordinal, name and graph."""
+    """The events of a batch as the columns of `event_fields`."""
     count = len(batch)
     check_time(batch, 0, kind)  # all times of a source are of one kind: check the first
     numbers = pa.Array.from_buffers(pa.int64(), 2 * count, [None, pa.py_buffer(instants(batch))])

@@ -45,6 +45,7 @@ from spaseq.spark.distribution import Single, distribution
 from spaseq.spark.division import Division
 from spaseq.spark.driver import PROVIDER, ROCKSDB
 from spaseq.spark.malformed import CORRUPT_PART, mode_of
+from spaseq.spark.schemas import is_batch, schema_of, with_schema
 from spaseq.spark.shipping import Shared, shared
 from spaseq.spark.stateful import Saved, advance, check, header
 from spaseq.spark.tasks import MARK, Divider, Gathering, Job, shipped
@@ -61,8 +62,11 @@ if TYPE_CHECKING:
 
 Late: TypeAlias = Literal["log", "rows"]
 
-_DIVIDED = "part int, kind string, chunk binary"
-_OUT = "kind string, payload binary"
+_CHUNKS = spark_schema(chunks.CHUNKS)
+_DIVIDED = spark_schema(
+    pa.schema([("part", pa.int32()), ("kind", pa.string()), ("chunk", pa.binary())])
+)
+_OUT = spark_schema(pa.schema([("kind", pa.string()), ("payload", pa.binary())]))
 _PARTS_PER_TASK = 2
 
 
@@ -109,7 +113,7 @@ def match_stream(
             agree.
         ValueError: if `columns` names a column that does not exist.
     """
-    if not df.isStreaming:
+    if is_batch(df):
         raise SpaseqError("match_stream needs a streaming DataFrame; use match for any other")
     program = compiled(query, bind)
     background = open_kb(kb or {})
@@ -120,7 +124,8 @@ def match_stream(
             f'the state of match_stream needs RocksDB: spark.conf.set("{PROVIDER}", "{ROCKSDB}"), '
             "or create the session by spaseq.spark.session()"
         )
-    kind = events.time_kind(df)
+    given = schema_of(df)
+    kind = events.time_kind(given)
     wanted = parts or _PARTS_PER_TASK * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     (made,) = select_columns([columns_of(program, kind)], columns)
     whole = Job(
@@ -136,21 +141,25 @@ def match_stream(
         program.streams,
     )
     job = shared(spark, whole)
-    timed = df.withColumn("__event_time", f.timestamp_micros(events.micros(df)))
-    prepared = events.prepared(timed.withWatermark("__event_time", lateness), program)
+    timed = df.select("*", f.timestamp_micros(events.micros(given)).alias("__event_time"))
+    prepared = events.prepared(timed.withWatermark("__event_time", lateness), given, program)
     if observe is not None:
-        prepared = prepared.observe(f"{observe}_input", f.count("*").alias("events"))
-    gathered = prepared.mapInArrow(Gathering(job, marks=True).__call__, chunks.CHUNKS)
+        counted = prepared.observe(f"{observe}_input", f.count("*").alias("events"))
+        prepared = with_schema(counted, schema_of(prepared))
+    gathered = prepared.mapInArrow(Gathering(job, marks=True).__call__, _CHUNKS)
     divided = gathered.groupBy("part").transformWithState(
         BucketProcessor(job, late), _DIVIDED, "Append", "EventTime"
     )
-    out = divided.groupBy("part").transformWithState(
-        PartProcessor(job), _OUT, "Append", "EventTime"
+    out = (
+        with_schema(divided, _DIVIDED)
+        .groupBy("part")
+        .transformWithState(PartProcessor(job), _OUT, "Append", "EventTime")
     )
     schema = spark_schema(_schema(whole, late))
-    found = out.mapInArrow(Unpacking(job, late).__call__, schema)
+    found = with_schema(out, _OUT).mapInArrow(Unpacking(job, late).__call__, schema)
     if observe is not None:
-        found = found.observe(f"{observe}_output", *_counts(found.columns))
+        counted = found.observe(f"{observe}_output", *_counts(schema.names))
+        found = with_schema(counted, schema)
     return found if types is None else typed(found, types)
 
 

@@ -14,6 +14,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from spaseq.spark.schemas import schema_of
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -56,12 +58,17 @@ def typed(matches: DataFrame, types: Types) -> DataFrame:
     """
     if types == "infer":
         types = _inferred(matches)
-    absent = [name for name in types if name not in matches.columns]
+    names = schema_of(matches).names
+    absent = [name for name in types if name not in names]
     if absent:
-        raise ValueError(
-            f"types: there is no column {absent[0]}; there are {', '.join(matches.columns)}"
+        raise ValueError(f"types: there is no column {absent[0]}; there are {', '.join(names)}")
+    # Not `withColumns`, which Spark Connect resolves at once.
+    return matches.select(
+        *(
+            f.col(name).try_cast(types[name]).alias(name) if name in types else f.col(name)
+            for name in names
         )
-    return matches.withColumns({name: f.col(name).try_cast(to) for name, to in types.items()})
+    )
 
 
 def _inferred(matches: DataFrame) -> dict[str, str]:

@@ -189,7 +189,7 @@ def test_times_are_those_of_the_engine(spark: SparkSession, time: str, micros: i
     try:
         spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
         df = spark.sql(f"SELECT {time} AS time, '' AS graph")
-        near = df.select(near_micros(df)).first()
+        near = df.select(near_micros(df.schema)).first()
         (batch,) = df.select("time").toArrow().to_batches()
         exact, _, _ = time_column.read(batch.column(0))
     finally:

@@ -1,0 +1,4 @@
+CREATE MATERIALIZED VIEW worst AS
+SELECT store, count(*) AS warmings, max(high) AS celsius
+FROM all_warmings
+GROUP BY store
