@@ -102,6 +102,8 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "frames":
+        return import_module("spaseq.frames")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _MODULES[name]

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from spaseq.engine.limit_errors import OnLimit
 from spaseq.engine.stream_names import shown_streams, stream_iri, text_of_stream
-from spaseq.errors import ArgumentError, QueryWarning, SpaseqError, kind_of
+from spaseq.errors import ArgumentError, EventError, QueryWarning, SpaseqError, kind_of
 from spaseq.inputs import Stream, source_of
 from spaseq.io.python_words import python_words
 from spaseq.io.read_options import Framing, OnError, ReadOptions, TimeDomain
@@ -259,7 +259,10 @@ def _micros(name: str, duration: Duration) -> int:
     if isinstance(duration, timedelta):
         micros = duration // timedelta(microseconds=1)
     elif isinstance(duration, str):
-        micros = duration_micros(duration)
+        try:
+            micros = duration_micros(duration)
+        except EventError as error:
+            raise SpaseqError(f"{name}: {error}") from error
     elif isinstance(duration, int | float) and not isinstance(duration, bool):
         micros = builtins.round(duration * 1_000_000)
     else:

@@ -93,7 +93,7 @@ def source_of(
     if mapping is not None:
         raise SpaseqError(
             f"the stream <{iri}> has a mapping, but {kind_of(content)} is no "
-            "file, Arrow table or data frame"
+            f"file, Arrow table or data frame{_as_table(content)}"
         )
     if isinstance(content, Mapping | bytes) or not isinstance(content, Iterable):
         raise ArgumentError(
@@ -117,6 +117,15 @@ def source_of(
     if isinstance(content, list | tuple):
         return _pushed(iri, content, number, options)
     return _looked_at(iri, content, number, options, domain)
+
+
+def _as_table(content: object) -> str:
+    """How rows become a table, for messages."""
+    if hasattr(content, "collect"):
+        return ": its method collect() makes one"
+    if isinstance(content, list | tuple) and content and isinstance(content[0], Mapping):
+        return ": pyarrow.Table.from_pylist makes a table of dicts"
+    return ""
 
 
 def _shown(content: object) -> str:
@@ -388,9 +397,14 @@ def _parts(item: Any, scope: str, options: ReadOptions) -> _Parts:
     if isinstance(item, Event):
         return item.time, item.facts, item.name
     try:
+        if isinstance(item, Mapping):
+            raise TypeError
         timestamp, graph, *rest = item
     except (TypeError, ValueError):
-        raise EventError(f"{item!r} is not an event; use an Event or (timestamp, graph)") from None
+        rows = "; rows are a table with a mapping" if isinstance(item, Mapping) else ""
+        raise EventError(
+            f"{item!r} is not an event; use an Event or (timestamp, graph){rows}"
+        ) from None
     stamp = from_value(timestamp, options.unit, options.time_precision)
     return stamp, facts_of(graph, scope), name_of(rest[0] if rest else None)
 

@@ -132,8 +132,9 @@ def file_source(
         return RowSource(iri, files, options, number, domain, log, mapping=mapping)
     for file in files:
         if not isinstance(file, str) or _is_row_file(file, options):
-            shown = file if isinstance(file, str) else f"a {type(file).__name__}"
-            suggested = f"; spaseq map --suggest {file} writes one" if shown == file else ""
+            shown, suggested = f"a {type(file).__name__}", ""
+            if isinstance(file, str):
+                shown, suggested = file, f"; spaseq map --suggest {file} writes one"
             raise SpaseqError(
                 f"the stream <{iri}> has rows ({shown}), which need a mapping: "
                 f"--map NAME=MAPPING.rq (map= in Python){suggested}"

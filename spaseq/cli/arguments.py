@@ -347,6 +347,14 @@ def check_output(path: str, inputs: Iterable[str]) -> None:
             )
 
 
+def _example(argument: str, known: Collection[str]) -> str:
+    """What to write for an argument that is a file only, if there is one name to put before it."""
+    names = [name for name in known if ":" not in name]
+    if len(names) != 1 or "=" in argument:
+        return ""
+    return f", as in {names[0]}={argument}"
+
+
 def _pair(argument: str, known: Collection[str], option: str, form: str) -> tuple[str, str]:
     """The two sides of `IRI=FILE`, where both may contain `=` signs.
 
@@ -360,7 +368,9 @@ def _pair(argument: str, known: Collection[str], option: str, form: str) -> tupl
     ]  # fmt: skip
     cuts = [cut for cut in cuts if cut[0] and cut[1]]
     if not cuts:
-        raise click.UsageError(f"{option} {argument}: it must have the form {form}")
+        raise click.UsageError(
+            f"{option} {argument}: it must have the form {form}{_example(argument, known)}"
+        )
     for cut in cuts:
         if cut[0] in known:
             return cut

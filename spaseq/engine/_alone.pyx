@@ -28,6 +28,12 @@ cdef class Alone:
         """An iterator over matches that holds the lock during each step."""
         return Taking(self, iter(matches))
 
+    def __reduce__(self):
+        """Refuse copies: a run, which holds the lock, is not copied part by part."""
+        raise TypeError(
+            "a run can be neither copied nor pickled; its state can: program.resume(run.save())"
+        )
+
 
 cdef class Taking:
     """The iterator of `Alone.taking`."""

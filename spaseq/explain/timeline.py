@@ -96,9 +96,9 @@ def read_matches(lines: Iterable[str], name: str) -> Iterator[Mapping[str, Any]]
         try:
             match = json.loads(line)
         except ValueError as error:
-            raise InputError(f"{name}, line {number}: is not JSON: {error}") from error
+            raise InputError(f"{name}, line {number}: not JSON: {error}") from error
         if not isinstance(match, dict) or "query" not in match or "end" not in match:
-            raise InputError(f"{name}, line {number}: is not a match in the format jsonl")
+            raise InputError(f"{name}, line {number}: not a match in the format jsonl")
         yield match
 
 

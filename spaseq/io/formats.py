@@ -448,6 +448,10 @@ SINKS: Mapping[str, SinkFormat] = {
         ),
     )
 }
+_NOT_WRITTEN = frozenset(
+    ("avro", "db", "feather", "html", "nt", "orc", "rdf", "sqlite", "xls", "xlsx", "xml")
+)
+"""Extensions of other formats, which a file of JSON lines would contradict."""
 AUTO = "auto"
 """Stands for the format that fits the output."""
 
@@ -457,12 +461,20 @@ def fitting_format(shapes: Sequence[Shape], path: str | None, is_terminal: bool)
 
     It is the one of the file's extension, or JSON lines; on a terminal a table, if a table can hold
     the results.
+
+    Raises:
+        SpaseqError: for the extension of a format that is not written.
     """
     if path is not None:
         extension = path.rpartition(".")[2].lower()
         for known in SINKS.values():
             if extension in known.extensions:
                 return known.name
+        if extension in _NOT_WRITTEN:
+            raise SpaseqError(
+                f"{path}: no output format has the extension .{extension}; choose one of "
+                f"{', '.join(SINKS)} by --format"
+            )
         return "jsonl"
     if is_terminal and all(shape.form in _TABLES and shape.columns for shape in shapes):
         return "table"

@@ -22,6 +22,11 @@ def _prologue(context: ErrorContext) -> Mistake | None:
             "PREFIX takes a name that ends in a colon, and an IRI",
             f"such as: PREFIX {name if name.isalnum() else 'ex'}: <http://example.org/>",
         )
+    if "CONSTRUCT" in context.expected and context.kind in ("SELECT", "ASK", "REGISTER"):
+        return Mistake(
+            "a mapping of rows begins with CONSTRUCT",
+            "write CONSTRUCT { … } WHERE { BIND(…) … }; a query is no mapping",
+        )
     if context.kind == "DOT" and "PREFIX" in context.expected:
         return Mistake("a dot after a declaration", "remove it; only Turtle writes one here")
     return None
@@ -275,6 +280,12 @@ def _define(context: ErrorContext) -> Mistake | None:
         return Mistake(
             "a { is missing before DEFINE", "enclose the definitions after SEQ(…) in braces"
         )
+    if context.expected == {"SEQ"} and context.inside("CONSTRUCT") and context.kind in _MAPPED:
+        return Mistake(
+            "SEQ is missing",
+            "a query has WHERE { SEQ (A; B) DEFINE GPM A ON S1 { … } … }; if this is a mapping of "
+            "rows, give it by --map (map= in Python)",
+        )
     if "SEQ" in context.expected and context.kind in TERM_STARTS and context.open is not None:
         return Mistake(
             "SEQ is missing",
@@ -282,6 +293,10 @@ def _define(context: ErrorContext) -> Mistake | None:
             "triples belong inside DEFINE",
         )
     return None
+
+
+_MAPPED = ("BIND", "FILTER", "RBRACE")
+"""What begins the group of a mapping, or ends an empty one."""
 
 
 def _in_heading(context: ErrorContext) -> bool:

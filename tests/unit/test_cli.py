@@ -203,7 +203,7 @@ def test_output_onto_an_input_is_refused(shell: Shell, tmp_path: Path) -> None:
     [
         (["q.rq"], f"no file for the stream <{S}>"),
         (["q.rq", "--stream", "t=s.nq"], f"reads the stream t; the streams read are <{S}> (s)"),
-        (["q.rq", "--stream", "s.nq"], "it must have the form IRI=FILE"),
+        (["q.rq", "--stream", "s.nq"], "it must have the form IRI=FILE, as in s=s.nq"),
         (["q.rq", "--stream", "s="], "it must have the form IRI=FILE"),
         (["q.rq", "--stream", "s=none.nq"], "none.nq: there is no such file"),
         (["q.rq", "--stream", "s=."], ".: is a folder"),

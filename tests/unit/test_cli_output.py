@@ -64,3 +64,11 @@ def test_a_terminal(tmp_path: Path) -> None:
     shown = os.read(master, 10_000).decode()
     os.close(master)
     assert shown.splitlines() == ["a     v", "──  ───", ":x  0.5", ":x  1.5", ":x  2.5"]
+
+
+def test_an_extension_of_another_format(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        spaseq(tmp_path, "--output", "matches.xlsx")
+    assert not (tmp_path / "matches.xlsx").exists()
+    assert spaseq(tmp_path, "--output", "matches.xlsx", "--format", "csv") == b""
+    assert (tmp_path / "matches.xlsx").read_bytes().startswith(b"a,v")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import io
-from collections.abc import Iterator
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -439,3 +443,16 @@ def test_errors_of_a_run_name_arguments(tmp_path: Path) -> None:
     assert "--" not in failure.value.message
     with pytest.raises(SpaseqError, match="workers 0: a run has at least one thread"):
         found([], workers=0)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_a_run_is_not_copied(copied: Callable[[object], object]) -> None:
+    run = spaseq.compile(QUERY).start()
+    with pytest.raises(TypeError, match=r"a run can be neither copied nor pickled; its state can"):
+        copied(run)
+
+
+def test_frames_need_no_import_of_their_own() -> None:
+    code = "import spaseq; print(spaseq.frames.match.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.strip() == b"match"

@@ -319,7 +319,7 @@ def test_suggestions_for_tables_without_rows(text: str, shell: Shell) -> None:
         ("map none.rq trades.csv", "the mapping none.rq cannot be read: No such file"),
         ("map trades.rq trades.csv", "trades.csv: its rows have no time: BIND ?_time"),
         ("map trades.rq trades.csv --time-column x --arrival-time", "cannot be used together"),
-        ("map rise.rq trades.csv", "rise.rq:2:1: error: unexpected SELECT"),
+        ("map rise.rq trades.csv", "rise.rq:2:1: error: a mapping of rows begins with CONSTRUCT"),
         (
             "run rise.rq --stream trades=trades.csv",
             "has rows (trades.csv), which need a mapping: --map NAME=MAPPING.rq (map= in Python); "

@@ -123,7 +123,7 @@ def test_lines_that_are_no_matches(
     path = tmp_path / "m.jsonl"
     path.write_text(json.dumps(match(1, 2)) + "\n\n" + line + "\n")
     assert cli.main(["plot", str(path)]) == 2
-    assert f"{path}, line 3: is no" in capsys.readouterr().err
+    assert f"{path}, line 3: not " in capsys.readouterr().err
 
 
 def test_the_command_writes_an_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
