@@ -41,6 +41,8 @@ CONSTRUCTS = {
     "A : B, EMIT NEXT": ("A : B", "EMIT NEXT", SELECT),
     "A : B, EMIT LAST": ("A : B", "EMIT LAST", SELECT),
     "A ; B+, EMIT MAX": ("A ; B+", "EMIT MAX", SELECT),
+    "A ; !N, EMIT ANY": ("A ; !N", "EMIT ANY", SELECT),
+    "A ; (B | B)": ("A ; (B | B)", "", SELECT),
     "A : B, LIMIT 2": ("A : B", "LIMIT 2", SELECT),
     "A : B, LIMIT 2 PER ?k": ("A : B", "LIMIT 2 PER ?k", SELECT),
     "A : B, LIMIT EVERY 5 s": ("A : B", "LIMIT 2 PER ?k EVERY 5 SECONDS", SELECT),

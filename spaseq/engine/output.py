@@ -8,7 +8,7 @@ if the order has an effect: under LIMIT, under DISTINCT, and in registered strea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Protocol, TypeVar
 
@@ -25,7 +25,7 @@ from spaseq.gpm.python.entry import Scope, compile_expression
 from spaseq.nfa.match_path import Path, Row, Witnessed
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
-from spaseq.nfa.selection import Contiguous, choose
+from spaseq.nfa.selection import Contiguous, choose, chosen
 from spaseq.nfa.window import LAST_MOMENT, WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Output, Projected
@@ -46,7 +46,7 @@ class Finder(Protocol):
 
 Solution = tuple[Term | None, ...]
 Witnesses = Sequence[Witnessed]
-Identity = tuple[tuple[object, ...], frozenset[tuple[object, ...]]]
+Identity = tuple[tuple[object, ...], frozenset[Hashable]]
 """The identity of a match: its visible solution and its witnesses."""
 
 
@@ -112,6 +112,10 @@ class OutputStage:
         found = projection(compiled, registers)
         self._computed_columns: Sequence[int] = () if found is None else found.computed
         """The places of the columns that the core does not read from registers."""
+        self.chooses = found is not None and found.chooses
+        """Whether `EMIT` chooses among the gathered matches."""
+        self.repeats = found is not None and found.repeats
+        """Whether a gathered match can be there more than once."""
         keys = () if grouping is None else tuple(key.name for key in grouping.keys)
         self._key_count = len(keys)
         known = [name for name, _ in plan.output.order]
@@ -248,6 +252,27 @@ class OutputStage:
     def constructs(self) -> bool:
         """Whether matches have a graph."""
         return self._plan.output.form == "construct"
+
+    def once(self, found: Iterable[tuple[int, Solution, Iterable[Hashable]]]) -> list[int]:
+        """The first derivation of each match, of those that may be there more than once.
+
+        Args:
+            found: The matches: their numbers, solutions and events.
+        """
+        known: dict[Identity, int] = {}
+        for number, solution, events in found:
+            known.setdefault((self._shown(solution, ()), frozenset(events)), number)
+        return list(known.values())
+
+    def chosen(self, found: Sequence[tuple[int, object, Sequence[tuple[int, int]]]]) -> list[int]:
+        """The matches of an instant that `EMIT` chooses.
+
+        Args:
+            found: The matches: their numbers, partitions and events, as `selection.chosen` compares
+                them.
+        """
+        places = chosen([(key, events) for _, key, events in found], self._plan.emit)
+        return [found[place][0] for place in places]
 
     def retained(self, listed: Iterable[tuple[int, Solution, Solution]], now: int) -> list[int]:
         """The matches of an instant that the clauses retain.

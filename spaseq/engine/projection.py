@@ -26,6 +26,10 @@ class Projection:
     """The columns of a SELECT, each with its register; None: it is computed."""
     template: Sequence[tuple[str, int]]
     """The variables of the template of a CONSTRUCT, each with its register."""
+    chooses: bool
+    """Whether `EMIT` must choose among all matches of an instant."""
+    repeats: bool
+    """Whether a match can be found more than once."""
     gathers: bool
     """Whether the matches of an instant are gathered before one is made."""
 
@@ -43,13 +47,20 @@ class Projection:
 def projection(compiled: CompiledQuery, registers: RegisterFile) -> Projection | None:
     """What the matches of a query are made of; None if Python lists them.
 
-    That is so if results are grouped or registered, if duplicates can occur, and if `EMIT` or
-    `AFTER MATCH` selects among matches in a way that the core does not know.
+    That is so if results are grouped or registered, if `AFTER MATCH` acts on matches that wait or
+    that `EMIT` chooses among all of an instant, and if a match that waits can be found again.
     """
     plan, automaton, output = compiled.plan, compiled.automaton, compiled.plan.output
-    if output.grouping is not None or plan.registers_stream is not None or automaton.ambiguous:
+    if output.grouping is not None or plan.registers_stream is not None:
         return None
-    if not _selects(compiled) or _repeats_deadlines(automaton):
+    if _repeats_deadlines(automaton):
+        return None
+    skips = plan.skip_past_last or plan.skip_to is not None
+    waits = automaton.waits or automaton.expires
+    chooses = not _is_selected(compiled)
+    if (skips and (waits or chooses)) or (chooses and plan.emit == "STRICT"):
+        return None
+    if automaton.ambiguous and (waits or plan.skip_to is not None):
         return None
     columns = [(column.name, _register(plan, registers, column.value)) for column in output.columns]
     template = [(name, registers.number[register]) for name, register in output.template_registers]
@@ -57,8 +68,10 @@ def projection(compiled: CompiledQuery, registers: RegisterFile) -> Projection |
         plan.skip_past_last or shared_selection(compiled) != "LIMIT"
     )
     computes = any(register is None for _, register in columns)
-    gathers = limited or computes or output.distinct or output.form != "select"
-    return Projection(columns, template, gathers)
+    gathers = limited or computes or chooses or output.distinct or output.form != "select"
+    return Projection(
+        columns, template, chooses, automaton.ambiguous, gathers or automaton.ambiguous
+    )
 
 
 def projected_registers(
@@ -73,15 +86,14 @@ def projected_registers(
     return None if found is None or found.gathers else found.registers(0)
 
 
-def _selects(compiled: CompiledQuery) -> bool:
-    """Whether the core selects the matches of `EMIT` and `AFTER MATCH`."""
-    plan, automaton = compiled.plan, compiled.automaton
-    if plan.emit != "ALL" and not (
-        shared_selection(compiled) == plan.emit or tables.joins_strictly(plan, automaton)
-    ):
-        return False
-    skips = plan.skip_past_last or plan.skip_to is not None
-    return not (skips and (automaton.waits or automaton.expires))
+def _is_selected(compiled: CompiledQuery) -> bool:
+    """Whether the core finds only the matches that `EMIT` selects."""
+    plan = compiled.plan
+    return (
+        plan.emit == "ALL"
+        or shared_selection(compiled) == plan.emit
+        or tables.joins_strictly(plan, compiled.automaton)
+    )
 
 
 def _repeats_deadlines(automaton: Automaton) -> bool:

@@ -8,13 +8,14 @@ pairwise; the other modes at most sort them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from spaseq.nfa.match_path import Key, Path
 
-EventSet = frozenset[tuple[int, int]]
-"""Events as (instant number, position of the stream in the order of declaration)."""
+Event = tuple[int, int]
+"""An event as (instant number, position of its stream in the order of declaration)."""
+EventSet = frozenset[Event]
 
 
 class Contiguous(Protocol):
@@ -30,44 +31,48 @@ def choose(
     """The paths that the mode selects; all end at one instant, in several partitions."""
     if mode == "ALL":
         return list(paths)
-    partitions: dict[object, list[tuple[Path, EventSet]]] = {}
-    for path in paths:
-        partitions.setdefault(path.key, []).append((path, _events(path, streams)))
-    if mode == "ANY":
-        return [
-            path
-            for members in partitions.values()
-            for first in [min(members, key=lambda member: _order(member[0], streams))]
-            for path, events in members
-            if events == first[1]
-        ]
-    if mode == "STRICT":
-        return [
-            path
-            for members in partitions.values()
-            for path, events in members
-            if contiguity.contiguous(path.key, sorted({instant for instant, _ in events}))
-        ]
-    pick = _PICK[mode]
-    chosen = []
-    for members in partitions.values():
-        kept = pick({events for _, events in members})
-        chosen += [path for path, events in members if events in kept]
-    return chosen
+    listed = list(paths)
+    ended = [(path.key, _events(path, streams)) for path in listed]
+    return [listed[number] for number in chosen(ended, mode, contiguity)]
 
 
-def _events(path: Path, streams: Mapping[str, int]) -> EventSet:
-    return frozenset(
-        (witness.instant, streams[witness.event.stream])
-        for step in path.steps
-        for witness in step.witnesses
-    )
+def chosen(
+    matches: Iterable[tuple[Any, Sequence[Event]]], mode: str, contiguity: Contiguous | None = None
+) -> list[int]:
+    """The matches that a mode selects, by their positions.
+
+    Args:
+        matches: The partition of each match, and its events in order.
+        mode: A mode of `EMIT` other than `ALL`.
+        contiguity: The instants that hold events, for `STRICT`.
+    """
+    partitions: dict[Any, list[tuple[int, Sequence[Event], EventSet]]] = {}
+    for number, (key, events) in enumerate(matches):
+        partitions.setdefault(key, []).append((number, events, frozenset(events)))
+    found = []
+    for key, members in partitions.items():
+        if mode == "STRICT":
+            assert contiguity is not None
+            kept = {
+                events
+                for _, _, events in members
+                if contiguity.contiguous(key, sorted({instant for instant, _ in events}))
+            }
+        elif mode == "ANY":
+            kept = {min(members, key=lambda member: _order(member[1]))[2]}
+        else:
+            kept = _PICK[mode]({events for _, _, events in members})
+        found += [number for number, _, events in members if events in kept]
+    return found
 
 
-def _order(path: Path, streams: Mapping[str, int]) -> tuple[list[int], list[int]]:
+def _events(path: Path, streams: Mapping[str, int]) -> list[Event]:
+    return [(witness.instant, streams[witness.event.stream]) for witness in path.witnesses()]
+
+
+def _order(events: Sequence[Event]) -> tuple[list[int], list[int]]:
     """The order of results, as far as it distinguishes sets of events."""
-    witnesses = path.witnesses()
-    return [w.instant for w in witnesses], [streams[w.event.stream] for w in witnesses]
+    return [instant for instant, _ in events], [stream for _, stream in events]
 
 
 def _earliest(sets: set[EventSet]) -> set[EventSet]:

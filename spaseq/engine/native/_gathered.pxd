@@ -22,7 +22,7 @@ cdef class Gathering:
     cdef MatchDecoder solving           # decodes the columns, or the variables of a template
     cdef MatchDecoder ordering          # decodes the sort key of matches of the same instants
     cdef object stage                   # the `OutputStage`
-    cdef bint sorts, retains, compares, computes, constructs
+    cdef bint repeats, chooses, sorts, retains, compares, computes, constructs
     cdef readonly bint asks
     cdef readonly bint one              # one match for each last step suffices
     cdef Label** labels
@@ -38,5 +38,8 @@ cdef class Gathering:
     cdef int position_walk(self, uint32_t number) except -1
     cdef int64_t last_time(self) noexcept
     cdef list arranged(self, list steps, int64_t now)
-    cdef list _sorted(self, list steps)
+    cdef list _once(self, list steps)
+    cdef list _chosen(self, list order)
+    cdef list _sorted(self, list order, list steps)
+    cdef tuple _solution(self, uint32_t number, list steps)
     cdef DecodedStep _computed(self, tuple steps)

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 from spaseq.engine.native._decode import MatchDecoder
@@ -21,6 +21,14 @@ class _Stage(Protocol):
     @property
     def asks(self) -> bool: ...
     any_will_do: bool
+    chooses: bool
+    repeats: bool
+    def once(
+        self, found: Sequence[tuple[int, tuple[Term | None, ...], Sequence[Hashable]]], /
+    ) -> list[int]: ...
+    def chosen(
+        self, found: Sequence[tuple[int, object, Sequence[tuple[int, int]]]], /
+    ) -> list[int]: ...
     def computed(
         self, events: Sequence[tuple[int, int, int, Row]], /
     ) -> tuple[Term | None, ...]: ...

@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The complete matches of an instant, gathered before any of them is made.
 
-For queries whose results depend on each other (`DISTINCT`, `LIMIT … PER … EVERY`, `ASK`), or need
-more than the registers of a match (computed columns, `CONSTRUCT`). The labels of all matches of an
+For queries whose results depend on each other (`DISTINCT`, `LIMIT … PER … EVERY`, `ASK`, and `EMIT`
+where the core must list all matches), can be found twice, or need more than the registers of a match
+(computed columns, `CONSTRUCT`). The labels of all matches of an
 instant, or of a closing time, are copied. The output stage computes columns and graphs from the
 decoded steps and retains some of the matches, which a maker then makes one by one.
 
@@ -56,6 +57,7 @@ cdef class Gathering:
         self.stage = stage
         self.sorts, self.retains, self.compares = stage.sorts, stage.retains, stage.compares
         self.computes, self.constructs = stage.computes, stage.constructs
+        self.repeats, self.chooses = stage.repeats, stage.chooses
         self.asks, self.one = stage.asks, stage.any_will_do
 
     cdef int begin(self) noexcept:
@@ -111,13 +113,17 @@ cdef class Gathering:
         self.values = [
             self._computed(<tuple>steps[number]) if self.computes else None for number in order
         ]
-        if self.sorts and self.count > 1:
-            order = self._sorted(steps)
+        if self.repeats and self.count > 1:
+            order = self._once(steps)
+        if self.chooses:
+            order = self._chosen(order)
+        if self.sorts and len(order) > 1:
+            order = self._sorted(order, steps)
         if self.retains:
             listed = [
                 (
                     number,
-                    self.solving.solution(<tuple>steps[number], self.values[number]),
+                    self._solution(number, steps),
                     self.ordering.solution(<tuple>steps[number], None),
                 ) if self.compares else (number, (), ())
                 for number in order
@@ -126,29 +132,69 @@ cdef class Gathering:
         self.graphs = [None] * self.count
         if self.constructs:
             for number in order:
-                self.graphs[number] = self.stage.graph_of(
-                    self.solving.solution(<tuple>steps[number], None)
-                )
+                self.graphs[number] = self.stage.graph_of(self._solution(number, steps))
         return order
 
-    cdef list _sorted(self, list steps):
-        """The numbers of the matches in the order of results (`spaseq.engine.output`)."""
-        cdef uint32_t i, first, after, number
+    cdef tuple _solution(self, uint32_t number, list steps):
+        """The values of the columns of a match, or of the variables of the template."""
+        return self.solving.solution(<tuple>steps[number], self.values[number])
+
+    cdef list _once(self, list steps):
+        """The numbers of the matches, without further derivations of a match."""
+        cdef uint32_t i, number
         cdef const GatheredPath* path
-        cdef list keys = [], order, ties
+        cdef const Label* label
+        cdef DecodedStep step
+        cdef list found = [], events
         for number in range(self.count):
             path = &self.paths[number]
-            first = path.first
-            after = first + path.length
-            keys.append((
+            events = []
+            for i in range(path.length):
+                label = self.labels[path.first + path.length - 1 - i]
+                step = <DecodedStep>(<tuple>steps[number])[i]
+                events.append((
+                    self.ordering.steps[step.part][0], label.instant, label.stream, step.texts,
+                ))
+            found.append((number, self._solution(number, steps), events))
+        return self.stage.once(found)
+
+    cdef list _chosen(self, list order):
+        """The matches that `EMIT` chooses."""
+        cdef uint32_t i, number, after
+        cdef const GatheredPath* path
+        cdef list found = []
+        for number in order:
+            path = &self.paths[number]
+            after = path.first + path.length
+            found.append((
+                number,
+                None if self.core.partitions is None
+                else self.core.partitions.number_key(self.labels[path.first]),
+                [
+                    (self.labels[after - 1 - i].instant, self.labels[after - 1 - i].stream)
+                    for i in range(path.length)
+                ],
+            ))
+        return self.stage.chosen(found)
+
+    cdef list _sorted(self, list order, list steps):
+        """The numbers of some matches in the order of results (`spaseq.engine.output`)."""
+        cdef uint32_t i, first, after, number, count = <uint32_t>len(order)
+        cdef const GatheredPath* path
+        cdef dict keys = {}
+        cdef list ties
+        for number in order:
+            path = &self.paths[number]
+            after = path.first + path.length
+            keys[number] = (
                 [self.labels[after - 1 - i].instant for i in range(path.length)],
                 [self.labels[after - 1 - i].stream for i in range(path.length)],
-            ))
-        order = sorted(range(self.count), key=keys.__getitem__)
+            )
+        order = sorted(order, key=keys.__getitem__)
         first = 0
-        while first < self.count:
+        while first < count:
             after = first + 1
-            while after < self.count and keys[order[first]] == keys[order[after]]:
+            while after < count and keys[order[first]] == keys[order[after]]:
                 after += 1
             if after > first + 1:
                 ties = [

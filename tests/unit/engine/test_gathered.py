@@ -34,6 +34,8 @@ SEQUENCES = (
     "(A AND B)",
     "(A & B)",
     "A : (B | N)",
+    "A : (B | B)",
+    "A : (B{1,2})+",
     "A ; !N",
     "A ; !N WITHIN 2 SECONDS",
     "A ; B?",

@@ -163,6 +163,8 @@ MANY = (
     over_both("DISTINCT ?x", "A"),
     query("?x", "A ; !B", "EMIT ANY WITHIN 2 SECONDS"),
     over_both("?x", "A | A"),
+    query("?x", "A ; !B", "AFTER MATCH SKIP TO NEXT WITHIN 2 SECONDS"),
+    over_both("?x", "A ; !B", "AFTER MATCH SKIP PAST LAST EVENT WITHIN 2 SECONDS"),
 )
 
 OF_OBJECTS = MANY[-2:]
@@ -344,8 +346,10 @@ def test_large_results_are_written_in_blocks_of_bounded_size() -> None:
         (query("?x", "A", "LIMIT 1"), True),
         (query("?x", "A", "LIMIT 1 PER ?a EVERY 2 SECONDS"), True),
         (query("?x", "A ; !B"), True),
-        (query("?x", "A ; !B", "EMIT ANY"), False),
-        (query("?x", "A | A"), False),
+        (query("?x", "A ; !B", "EMIT ANY"), True),
+        (query("?x", "A ; !B", "AFTER MATCH SKIP TO NEXT"), False),
+        (query("?x", "A | A"), True),
+        (query("?x (COUNT(*) AS ?n)", "A", "GROUP BY ?x"), False),
         (query("(?x + 1 AS ?v)", "A"), True),
         (query("", "A", form="ASK"), True),
         (query("{ ?a :is ?x }", "A", form="CONSTRUCT"), True),
@@ -358,7 +362,7 @@ def test_which_queries_are_written_from_objects(text: str, native: bool) -> None
 
 
 def test_queries_of_both_kinds_are_written_in_their_order() -> None:
-    program = compile_queries([QUERIES[0], query("?x", "A | A")])
+    program = compile_queries([QUERIES[0], query("?x", "A ; !B", "AFTER MATCH SKIP TO NEXT")])
     events = [event(second) for second in range(5)]
     native, _ = written(program, events, "jsonl", None, True)
     plain, _ = written(program, events, "jsonl", None, False)
