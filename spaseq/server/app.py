@@ -88,15 +88,15 @@ def make_app(context: Context, folder: QueryFolder | None = None) -> Starlette:
 
 
 async def _watch(folder: QueryFolder) -> None:
-    """Register what changes in the folder."""
+    """Register the changes in the folder."""
     while True:
         await asyncio.to_thread(folder.look)
         await asyncio.sleep(POLL_SECONDS)
 
 
 class _Edge:
-    """The outermost layer: the headers of security, those for the origins that are allowed, and the
-    answer to an error nobody expected.
+    """The outermost layer: security headers, headers for allowed origins, and the answer to
+    unexpected errors.
     """
 
     def __init__(self, app: ASGIApp, origins: frozenset[str]):
@@ -134,7 +134,7 @@ class _Edge:
         try:
             await self._app(scope, receive, with_headers)
         except Exception as error:
-            # The log has it, the client does not.
+            # The error is logged, but not shown to the client.
             LOG.error("%s %s: %r", scope["method"], scope["path"], error, exc_info=error)
             if has_begun:
                 raise

@@ -1,12 +1,12 @@
-"""Who may do what: tokens with roles, origins, and the names that the server answers to.
+"""Authorization: tokens with roles, origins, and the names that the server answers to.
 
-A role is `read`, `ingest` (push events and watermarks) or `manage` (everything). Without tokens the
-server listens at loopback only, and everyone there has all roles; changes of queries, the knowledge
-base and checkpoints need `--manage` in any case.
+A role is `read`, `ingest` (push events and watermarks) or `manage` (everything). Without tokens,
+the server listens on loopback only, and every client there has all roles. Changes to queries and to
+the knowledge base, and checkpoints, need `--manage` in any case.
 
-A page of another origin that a browser on this machine shows must not reach the server: without
-tokens, the `Host` must be a name of the loopback (so a name of another site that resolves to
-127.0.0.1 is refused), and an `Origin` must be that of the server or allowed.
+A page of another origin that is open in a browser on this machine must not reach the server.
+Without tokens, the `Host` must therefore be a loopback name (so the name of another site that
+resolves to 127.0.0.1 is refused), and an `Origin` must be that of the server or an allowed one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VARIABLE = "SPASEQ_TOKENS"
 MIN_TOKEN = 16
 """The shortest token: 16 characters."""
 PROTOCOL = "spaseq-bearer."
-"""How the WebSocket subprotocol begins that holds the token of a browser."""
+"""The prefix of the WebSocket subprotocol that contains the token of a browser."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Access:
     """The rules.
 
     Args:
-        tokens: The tokens; none: everyone who can connect has all roles.
+        tokens: The tokens; if there are none, every client that can connect has all roles.
         manages: Whether changing verbs are allowed (`--manage`).
         origins: Further origins whose pages may use the server.
         hosts: The names that the server answers to; None: any.
@@ -58,7 +58,7 @@ class Access:
     hosts: frozenset[str] | None = field(default=None)
 
     def check(self, role: Role, headers: Mapping[str, str]) -> str:
-        """Allow a request. Returns the name of its token, or `anonymous`.
+        """Allow a request; returns the name of its token, or `anonymous`.
 
         Raises:
             Problem: 401 or 403 with the reason.
@@ -79,7 +79,7 @@ class Access:
         return name
 
     def check_origin(self, headers: Mapping[str, str]) -> None:
-        """Refuse pages of other sites, and names that are not the server's."""
+        """Refuse pages of other sites, and host names that are not the server's."""
         host = headers.get("host", "")
         if self.hosts is not None and _name(host) not in self.hosts:
             raise Problem(403, "the server does not answer to this Host", "host")
@@ -92,7 +92,7 @@ class Access:
     def _known(self, presented: str) -> Token | None:
         digest = sha256(presented.encode("utf-8", "surrogateescape")).digest()
         found = None
-        for token in self.tokens:  # all of them, so the time does not tell which one is near
+        for token in self.tokens:  # compare all, so that the time does not reveal a similar token
             if hmac.compare_digest(token.digest, digest):
                 found = token
         return found
@@ -169,7 +169,7 @@ def _parsed(lines: Iterable[str], where: str) -> list[Token]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to listen at is reached from this machine only."""
+    """Whether a listening address is reachable from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -179,4 +179,4 @@ def is_loopback(host: str) -> bool:
 
 
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))
-"""The names of a server that listens at loopback."""
+"""The names of a server that listens on loopback."""

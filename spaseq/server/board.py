@@ -1,11 +1,11 @@
 """The board: a topic for each query, and the subscribers to wake.
 
-The engine adds matches to it while it works and publishes them at the end of its turn. To the
-checkpoints of `spaseq.live` it is a sink that writes on while a checkpoint is made, since what
-follows a checkpoint is found again.
+The engine adds matches to it while it works and publishes them at the end of its turn. For the
+checkpoints of `spaseq.live`, it is a sink that continues to write while a checkpoint is made, since
+matches after a checkpoint are found again.
 
-Late events and errors are notices: each topic has the last `MAX_NOTICES` of them. They are for
-subscribers that are there, and are not replayed.
+Late events and errors are notices; each topic stores the last `MAX_NOTICES` of them. They are sent
+to present subscribers, and are not replayed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_NOTICES = 256
 
 
 class Channel:
-    """What subscribers of one query read: its topic, and the notices.
+    """The channel that subscribers of one query read: its topic, and the notices.
 
     Args:
         topic: The matches.
@@ -34,22 +34,23 @@ class Channel:
     def __init__(self, topic: Topic):
         self.topic = topic
         self.notices: deque[tuple[int, str, Mapping[str, Any]]] = deque(maxlen=MAX_NOTICES)
-        """(number, `late` or `error`, what it says)."""
+        """(number, `late` or `error`, content)."""
         self.noticed = 0
         """The number of the next notice."""
         self.is_removed = False
         """Whether the query has been removed."""
         self.formatted: dict[str, tuple[tuple[int, int], bytes]] = {}
-        """Media type → the block of matches that was formatted last: its place, and its bytes."""
+        """Media type → the last formatted block of matches: its position, and its bytes."""
         self.skipped = 0
-        """The matches to come that subscribers have already: they are found a second time."""
+        """The number of the next matches that subscribers already have, since they are found
+        again."""
 
     def tell(self, kind: str, says: Mapping[str, Any]) -> None:
         self.notices.append((self.noticed, kind, says))
         self.noticed += 1
 
     def notices_of(self, first: int, end: int) -> list[tuple[str, Mapping[str, Any]]]:
-        """The notices of some numbers, as far as they are still there."""
+        """The notices with some numbers, as far as they are still stored."""
         if first >= end:
             return []
         return [(kind, says) for n, kind, says in list(self.notices) if first <= n < end]
@@ -70,7 +71,7 @@ class Board:
         self._most, self._most_bytes = most, most_bytes
         self.channels: dict[str, Channel] = {}
         self.wake: Callable[[Collection[Channel]], None] = lambda channels: None
-        """Called in the thread of the engine with the channels that have something new."""
+        """Called in the thread of the engine with the channels that have new content."""
         self.deliver: Callable[[Collection[str]], None] = lambda names: None
         """Called in the thread of the engine with the queries that have new matches."""
         self._told: set[str] = set()
@@ -101,13 +102,13 @@ class Board:
         self.written += 1
 
     def add_late(self, names: Collection[str], late: Late) -> None:
-        """Tell the subscribers of queries that an event was late."""
+        """Notify the subscribers of queries that an event was late."""
         says = late.to_dict()
         for name in names:
             self.tell(name, "late", says)
 
     def tell(self, name: str, kind: str, says: Mapping[str, Any]) -> None:
-        """Tell the subscribers of a query something; `publish` shows it."""
+        """Send a notice to the subscribers of a query; `publish` shows it."""
         self.channel(name).tell(kind, says)
         self._told.add(name)
 
@@ -142,23 +143,23 @@ class Board:
             self.wake(gone)
 
     def rewind(self, begins: Mapping[str, int]) -> None:
-        """The matches behind a checkpoint are found again from now on: leave them out.
+        """Skip the matches after a checkpoint, which are found again from now on.
 
         Args:
-            begins: Query → the number of its first match behind the checkpoint; 0 without.
+            begins: Query → the number of its first match after the checkpoint; 0: there is none.
         """
         for name, channel in self.channels.items():
             channel.skipped = channel.topic.appended - begins.get(name, 0)
 
     def end_rewind(self) -> None:
-        """All matches from now on are new."""
+        """Treat all matches from now on as new."""
         for channel in self.channels.values():
             channel.skipped = 0
 
     # ------------------------------------------------------------ as a sink of checkpoints
 
     def resume(self, state: str, tokens: Mapping[int, Any]) -> int:
-        """The newest checkpoint; `restore` returns to it."""
+        """The newest checkpoint, to which `restore` returns."""
         return max(tokens, default=0)
 
     def restore(self, token: Mapping[str, Any]) -> None:
@@ -172,13 +173,13 @@ class Board:
             self.channel(name).topic.restore(mark)
 
     def attach(self, run: Run) -> None:
-        """Nothing: matches are added as objects."""
+        """Do nothing, since matches are added as objects."""
 
     def write(self, match: Match) -> None:
-        """Nothing: the engine adds matches."""
+        """Do nothing, since the engine adds matches."""
 
     def write_block(self) -> None:
-        """Nothing: the engine publishes."""
+        """Do nothing, since the engine publishes."""
 
     def mark(self) -> dict[str, Any]:
         """The token of a checkpoint."""
@@ -195,7 +196,7 @@ class Board:
         return self.mark()
 
     def commit(self, number: int) -> None:
-        """Nothing: the state folder has the number."""
+        """Do nothing, since the state folder has the number."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, since nothing is open."""

@@ -1,11 +1,11 @@
 """Bodies of requests → encoded events.
 
-A body is a whole document. In N-Quads and TriG each named graph is an event; a body that announces
-RDF Messages, and one in Jelly, NDJSON-LD or NGSI-LD, is cut into messages; a body in any other
-syntax is one event. Events keep the order of the body; the stream puts them in the order of time.
+A body is a whole document. In N-Quads and TriG each named graph is an event. A body that announces
+RDF Messages, or in Jelly, NDJSON-LD or NGSI-LD, is cut into messages. A body in any other syntax is
+one event. Events keep the order of the body; the stream sorts them by time.
 
-Bodies are hostile: nothing in one names a file or an address, JSON-LD contexts are not fetched, and
-the readers bound nesting.
+Bodies may be hostile: no content can name a file or an address, JSON-LD contexts are not fetched,
+and the readers bound nesting.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spaseq.records import dataclass
 from spaseq.server.problems import Problem
 
 MAX_NAMED_ERRORS = 20
-"""Errors of skipped statements that an answer lists."""
+"""The most errors of skipped statements that an answer lists."""
 _GRAPHS = ("nq", "trig")
 _GENERIC = ("", "application/octet-stream", "application/x-www-form-urlencoded")
 _OTHER_TYPES = {
@@ -35,7 +35,7 @@ _OTHER_TYPES = {
     "application/ld+json": "jsonld",
     "text/plain": "nt",
 }
-"""Media types of syntaxes beside those of `STREAM_SYNTAXES`."""
+"""Media types of syntaxes besides those of `STREAM_SYNTAXES`."""
 
 
 def _by_media_type() -> dict[str, StreamSyntax]:
@@ -90,7 +90,7 @@ class Body:
     arrived: int
 
     def says(self) -> dict[str, Any]:
-        """All but the data, as JSON for the journal."""
+        """Everything except the data, as JSON for the journal."""
         return {
             "type": self.media_type,
             "framing": self.framing,
@@ -106,7 +106,7 @@ class Body:
 
 @dataclass(slots=True)
 class ReadBody:
-    """The events of a body, and what was skipped."""
+    """The events of a body, and the skipped statements."""
 
     batch: EventBatch | None
     rejected: int
@@ -128,7 +128,7 @@ class BodyReader:
         self._domain = domain
 
     def read(self, body: Body, relevance: Relevance) -> ReadBody:
-        """The events of a body, in its order.
+        """The events of a body, in order.
 
         Raises:
             InputError: if it is malformed, or has an event without a time; nothing is accepted.

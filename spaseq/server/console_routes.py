@@ -1,7 +1,7 @@
 """The console: a page, its modules and styles, which are files of the package.
 
-They hold no data, so no token is needed to read them. The page works offline and may load nothing
-but these files; its content security policy says so to the browser.
+They contain no data, so no token is needed to read them. The page works offline, and its content
+security policy allows the browser to load only these files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ POLICY = (
 
 
 class _Files(StaticFiles):
-    """The files, each with the policy; browsers ask whether they have changed."""
+    """The files, each with the policy; browsers check whether they have changed."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
@@ -46,4 +46,4 @@ async def language(request: Request) -> Response:
 
 ROUTES: list[BaseRoute] = [Route("/v1/language", language, methods=["GET"])]
 PAGES: list[BaseRoute] = [Mount("/", _Files(directory=FOLDER, html=True))]
-"""Behind all other routes."""
+"""The route after all other routes."""

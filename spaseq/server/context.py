@@ -1,4 +1,4 @@
-"""What every route has: the engine, the rules, the limits; and how a request is read."""
+"""The context that all routes share (engine, rules and limits), and the reading of requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AUDIT = logging.getLogger("spaseq.server.audit")
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What one client can make the server hold.
+    """Limits on what one client can make the server store.
 
     Args:
         body: Bytes of a body of events or of a KB graph.
@@ -55,10 +55,10 @@ class Context:
     limits: RequestLimits = field(default_factory=RequestLimits)
     hub: Hub | None = None
     searching: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by the one search of the journal; each reads all of it."""
+    """Held by the only search of the journal at a time, since each reads all of it."""
 
     async def do(self, function: Callable[[], _T], size: int = 0) -> _T:
-        """Do something in the thread of the engine.
+        """Call a function in the thread of the engine.
 
         Raises:
             Problem: if it is refused.
@@ -155,7 +155,7 @@ def parsed_json(data: bytes) -> Any:
 
     try:
         found = json.loads(data, parse_constant=refuse)
-        # Python's reader accepts half of a surrogate pair, which no text in UTF-8 can have.
+        # Python's reader accepts half of a surrogate pair, which UTF-8 text cannot contain.
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise Problem(400, "the body has half of a surrogate pair", "json") from error
@@ -203,7 +203,7 @@ def choice_of(request: HTTPConnection, name: str, known: tuple[str, ...]) -> str
 
 
 def accepted(request: HTTPConnection, known: tuple[str, ...]) -> str:
-    """The media type that the client wants most; the first one is the default.
+    """The media type that the client prefers; the first one is the default.
 
     Raises:
         Problem: 406 if it wants none of them.

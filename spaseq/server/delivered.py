@@ -1,4 +1,4 @@
-"""A match that is read from the replay buffer, with what the sinks of URLs use of one."""
+"""A match read from the replay buffer, with the attributes that the sinks of URLs use."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""The sinks of queries: each delivery reads the replay buffer of one query, in a thread of its own.
+"""The sinks of queries: each delivery reads the replay buffer of one query in its own thread.
 
-So a sink that cannot be reached slows neither the engine nor other sinks. The sinks are those of
-live runs (`spaseq.live.protocols`), and a delivery makes checkpoints of its own with them: the sink
+An unreachable sink therefore slows neither the engine nor other sinks. The sinks are those of live
+runs (`spaseq.live.protocols`), and a delivery makes its own checkpoints with them: the sink
 prepares its output, the number of the next match is stored with the token, and the sink commits.
-Matches have the same numbers after a crash of the server, because the journal brings them again. A
-sink that commits has each match once; the others have it at least once, with its identifier.
+Matches have the same numbers after a crash of the server, because they are found again from the
+journal. A sink that commits receives each match exactly once; the others receive it at least once,
+with its identifier.
 
-A sink that fails is opened again, with growing pauses. If the buffer loses matches meanwhile, their
-number is reported and the delivery continues with the oldest one that is there.
+A sink that fails is opened again, with growing pauses. If the buffer drops matches meanwhile, their
+number is reported and the delivery continues with the oldest one in the buffer.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ MOST_PAUSE = 30.0
 LOOK_SECONDS = 1.0
 """The longest wait for new matches."""
 STOP_SECONDS = 5.0
-"""How long a delivery may take to end."""
+"""Seconds that a delivery may take to end."""
 
 
 class Place(NamedTuple):
-    """What a delivery belongs to."""
+    """The query and the sink of a delivery."""
 
     query: str
     born: int
@@ -64,7 +65,7 @@ class _Stored:
             self.known = {int(number): saved for number, saved in read.items()}
 
     def keep(self, number: int) -> None:
-        """Forget all but one."""
+        """Remove all checkpoints except one."""
         self.known = {n: saved for n, saved in self.known.items() if n == number}
 
     def add(self, number: int, cursor: int, token: Any) -> None:
@@ -92,7 +93,7 @@ class Delivery(threading.Thread):
     Args:
         place: The query and the sink.
         topic: The matches.
-        url: Where they go.
+        url: The URL to which they are sent.
         path: The file of its checkpoints.
         state: Identifies the state folder to the sink.
         runs: Returns the runs of the server.
@@ -123,25 +124,25 @@ class Delivery(threading.Thread):
         self.cursor = max((s["next"] for s in self._stored.known.values()), default=0)
         """The number of the next match."""
         self.lost = 0
-        """The matches that the buffer lost before they were sent."""
+        """The number of matches that the buffer dropped before they were sent."""
         self._problem = ""
 
     # ------------------------------------------------------------ the server
 
     def wake(self) -> None:
-        """There are new matches."""
+        """Wake the delivery, since there are new matches."""
         with self._changed:
             self._changed.notify()
 
     def stop(self, removed: bool = False) -> None:
-        """Send what is there and end; `removed`: the query or its sink has been removed."""
+        """Send the available matches and end; `removed`: the query or its sink has been removed."""
         with self._changed:
             self._is_stopping, self._is_removed = True, removed
             self._changed.notify()
 
     @property
     def problem(self) -> str:
-        """What keeps matches from being sent; empty: nothing."""
+        """The problem that prevents matches from being sent; empty if there is none."""
         sink = self._sink
         waits = sink.waiting.problem if isinstance(sink, WaitingSink) else None
         return self._problem or waits or ""
@@ -208,7 +209,7 @@ class Delivery(threading.Thread):
                     self._changed.wait(LOOK_SECONDS)
 
     def _write(self, sink: Sink) -> bool:
-        """Write the next block of matches. Returns whether there is anything to commit."""
+        """Write the next block of matches; returns whether there is anything to commit."""
         end = self._topic.end
         if self.cursor >= end:
             return False
@@ -222,9 +223,9 @@ class Delivery(threading.Thread):
                 "are no longer in the replay buffer (--replay) and were not sent"
             )
             self.cursor = first
-            return True  # so that it is stored, and not counted again
+            return True  # so that the loss is stored, and not counted again
         for line in data.splitlines():
-            # A URL's sink uses no more of a match than this has.
+            # The sinks of URLs use only these attributes of a match.
             sink.write(cast(Match, DeliveredMatch(line)))
         sink.write_block()
         self.cursor = after
@@ -266,7 +267,7 @@ class Deliveries:
         folder.mkdir(exist_ok=True)
 
     def update(self, wanted: Mapping[Place, Topic]) -> None:
-        """Begin the deliveries that are missing, and end all others."""
+        """Begin the missing deliveries, and end those that are no longer wanted."""
         for place in self._all.keys() - wanted.keys():
             self._all.pop(place).stop(removed=True)
         for place, topic in wanted.items():
@@ -284,7 +285,7 @@ class Deliveries:
                 self._log(f"query {place.query}: there is no --sink {place.sink} any more")
 
     def begin(self, wanted: Mapping[Place, Topic]) -> None:
-        """As `update`, at the start: forget what belongs to queries that are gone."""
+        """Like `update`, at the start; also removes the checkpoints of removed queries."""
         kept = {self._path(place).name for place in wanted}
         for path in self._folder.iterdir():
             if path.name not in kept:
@@ -296,7 +297,7 @@ class Deliveries:
         return self._folder / f"{blake2b(text, digest_size=12).hexdigest()}.json"
 
     def wake(self, queries: Iterable[str]) -> None:
-        """Some queries have new matches."""
+        """Wake the deliveries of queries that have new matches."""
         if self._all:
             names = set(queries)
             for place, delivery in self._all.items():
@@ -308,7 +309,7 @@ class Deliveries:
         return [made for place, made in list(self._all.items()) if place.query == query]
 
     def problems(self) -> list[str]:
-        """What keeps matches from being sent, for `/readyz`."""
+        """The problems that prevent matches from being sent, for `/readyz`."""
         return [
             f"sink {place.sink} of query {place.query}: {made.problem}"
             for place, made in list(self._all.items())
@@ -316,7 +317,7 @@ class Deliveries:
         ]
 
     def stop(self) -> None:
-        """Send what is there, for a while, and end."""
+        """Send the available matches, for a limited time, and end."""
         for delivery in self._all.values():
             delivery.stop()
         for delivery in self._all.values():

@@ -1,8 +1,9 @@
 """The versions of queries that drain: they finish their partial matches and begin no others.
 
-The run ends a version that has drained before any other change, but never its last query. When it
-does so may differ after a restart, which no match depends on. So the engine asks what has drained,
-and the answer is a record of the journal; versions are known by the record that let them drain.
+The run ends a version that has drained before any other change, but never its last query. The time
+at which it does so may differ after a restart, but no match depends on it. The engine therefore
+asks which versions have drained, and writes the answer to the journal as a record. Versions are
+identified by the record that let them drain.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class DrainingVersions:
         return [version for version in self if version.definition.name == name]
 
     def add(self, record: int, before: Standing, until: float | None, run: Run) -> None:
-        """A query has begun to drain in the run.
+        """Record that a query has begun to drain in the run.
 
         Args:
             record: The record of the journal that says so.
@@ -49,15 +50,15 @@ class DrainingVersions:
         own = [key for key, shown in run.draining.items() if shown == name][-1]
         for number, version in self.items():
             if (version.options, version.draining) == (before.options, own):
-                del self._versions[number]  # the run has ended it, and its name was free again
+                del self._versions[number]  # the run has ended it, so its name was free again
         self._versions[record] = replace(before, draining=own, until=until)
 
     def take(self, record: int) -> Standing | None:
-        """Forget a version; None: it is forgotten already."""
+        """Remove a version and return it; None if it was already removed."""
         return self._versions.pop(record, None)
 
     def over(self, runs: Mapping[RunOptions, Run], now: float) -> list[int]:
-        """The records of the versions that have drained, or whose time to do so is over.
+        """The records of the versions that have drained, or whose time for draining is over.
 
         Args:
             runs: The runs by the options of their queries.

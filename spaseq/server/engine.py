@@ -1,9 +1,9 @@
-"""The owner of the server's state: one thread, which does one thing after the other.
+"""The owner of the server's state: one thread, which executes calls one at a time.
 
-Requests come as calls in a queue, and their answers as futures. The thread takes the calls that
-have arrived, does each of them on the machine (`spaseq.server.machine`) and writes it to the
-journal. Then it makes the journal durable once for all of them, publishes the matches, and answers.
-A client never learns of anything that a crash could undo, and one sync serves many requests.
+Requests arrive as calls in a queue, and are answered by futures. The thread takes the calls that
+have arrived, executes each on the machine (`spaseq.server.machine`) and writes it to the journal.
+Then it makes the journal durable once for all of them, publishes the matches, and answers. A client
+is therefore never told of anything that a crash could undo, and one sync serves many requests.
 
 Between two turns it makes a checkpoint if one is due, in a copy of the process
 (`spaseq.live.checkpoints`).
@@ -56,7 +56,7 @@ from spaseq.server.topics import Topic
 TURN_CALLS = 256
 """The most calls of one turn."""
 WAIT_SECONDS = 0.05
-"""Seconds after which the thread looks at idle streams and checkpoints."""
+"""Seconds after which the thread checks idle streams and checkpoints."""
 _T = TypeVar("_T")
 
 
@@ -76,7 +76,7 @@ class EngineSettings:
     Args:
         folder: The state folder.
         checkpoint: Seconds between two checkpoints.
-        idle: Seconds after which a silent stream does not hold the others back; None: never.
+        idle: Seconds after which a silent stream no longer holds back the others; None: never.
         queued_bytes: The bytes of events that may wait in the queue.
         durable: Whether the folder outlives the process.
         sources: Name of a stream → the paths or URLs that feed it.
@@ -122,7 +122,7 @@ class Engine:
         self._is_stopping = False
         self._is_closed = False
         self.failure: BaseException | None = None
-        """What ended the thread."""
+        """The error that ended the thread."""
         self.ended: Callable[[], None] = lambda: None
         """Called in the thread when it ends."""
         self._checkpoint_waiters: list[tuple[int, int, Future[int]]] = []
@@ -136,7 +136,7 @@ class Engine:
         self._turn_begun: float | None = None
         stored = self._folder.checkpoints()
         last = stored[0] if stored else None
-        # A query can have the name of one that was removed, and has none of its matches.
+        # A query can have the name of a removed query, but none of its matches.
         self.machine = recovered(
             lambda: self._restored(last),
             last,
@@ -172,7 +172,7 @@ class Engine:
         """A machine without a state; matches that were already published are omitted.
 
         Args:
-            begins: Query → the number of its first match behind the checkpoint.
+            begins: Query → the number of its first match after the checkpoint.
             generations: Query → the record that registered it. A query of the same name that has
                 been removed since has other matches.
         """
@@ -211,19 +211,19 @@ class Engine:
         }
 
     def _keep_listed(self) -> None:
-        """Let the replay buffers and deliveries be those of the queries that are there."""
+        """Add and remove replay buffers and deliveries, so that they match the existing queries."""
         self.board.keep(self.machine.listed)
         if self._thread.is_alive():
             self.deliveries.update(self._delivered)
 
     @property
     def queued(self) -> int:
-        """The bytes of the calls that wait."""
+        """The bytes of the waiting calls."""
         return self._queued
 
     @property
     def busy_seconds(self) -> float:
-        """For how long the present turn has lasted."""
+        """The seconds that the current turn has lasted."""
         begun = self._turn_begun
         return 0.0 if begun is None else time.monotonic() - begun
 
@@ -235,7 +235,7 @@ class Engine:
         """Do something in the thread of the engine.
 
         Args:
-            function: What to do; what it returns or raises is the answer.
+            function: The function to call; its result or exception is the answer.
             size: The bytes that it holds until then.
 
         Raises:
@@ -256,7 +256,7 @@ class Engine:
         return future
 
     def stop(self) -> None:
-        """Do the calls that wait, make a checkpoint, and end the thread."""
+        """Execute the waiting calls, make a checkpoint, and end the thread."""
         with self._arrived:
             self._is_stopping = True
             self._arrived.notify()
@@ -315,7 +315,7 @@ class Engine:
             return [self._calls.popleft() for _ in range(min(TURN_CALLS, len(self._calls)))]
 
     def _turn(self, calls: list[_Call[Any]]) -> None:
-        """Do some calls, make them durable, publish, and answer."""
+        """Execute some calls, make them durable, publish, and answer."""
         self._end_drained()
         answers: list[tuple[Future[Any], Any, BaseException | None]] = []
         for call in calls:
@@ -348,7 +348,7 @@ class Engine:
         self._answer_checkpoints()
 
     def _end_drained(self) -> None:
-        """End what has drained; the turn before has published its last matches."""
+        """End drained versions; the previous turn has published their last matches."""
         machine = self.machine
         if not machine.draining:
             return
@@ -360,7 +360,7 @@ class Engine:
             self._keep_listed()
 
     def _notice_silence(self) -> None:
-        """Let streams that are silent no longer hold the others back."""
+        """Stop silent streams from holding back the others."""
         idle = self._settings.idle
         if idle is None or len(self.machine.streams) < 2:
             return
@@ -374,7 +374,7 @@ class Engine:
     # ------------------------------------------------------------ sources
 
     def _begin_sources(self) -> None:
-        """Read the sources whose streams the queries read now."""
+        """Start to read the sources whose streams queries now read."""
         for reader in self.sources.unread:
             feed = self.machine.feeds.get(reader.name)
             if feed is not None:
@@ -397,7 +397,7 @@ class Engine:
                 self.sources.begin(reader, feed.position)
 
     def _read_sources(self) -> None:
-        """Take what has arrived from the sources."""
+        """Take the chunks that have arrived from the sources."""
         for reader in self.sources.reading():
             reader.waits = self._is_ahead(reader.stream)
             if reader.waits:
@@ -449,14 +449,14 @@ class Engine:
             self._fail(reader, failure)
 
     def _fail(self, reader: SourceReader, reason: str) -> None:
-        """A source has failed, so its stream must not hold the others back."""
+        """Stop the stream of a source that has failed from holding back the others."""
         self.sources.fail(reader, reason)
         stream = self.machine.streams[reader.stream]
         self._journal.append({"do": "idle", "stream": stream.iri})
         self._matching(lambda: self.machine.idle(stream))
 
     def _is_ahead(self, iri: str) -> bool:
-        """Whether so many events of a stream wait for the others that no more are read."""
+        """Whether too many events of a stream wait for the others for more to be read."""
         stream = self.machine.streams[iri]
         if stream.pending < MAX_PENDING_EVENTS:
             return False
@@ -487,7 +487,7 @@ class Engine:
         Args:
             name: The query.
             drain: Whether it finishes its partial matches first.
-            seconds: For how long at most; None: until they have ended.
+            seconds: The longest time for this; None: until they have ended.
         """
         until = None if seconds is None else time.time() + seconds
         self.machine.remove_query(name, self._journal.next, drain, until)
@@ -508,7 +508,7 @@ class Engine:
         self._journal.append({"do": "kb-remove", "iri": iri})
 
     def events(self, name: str, body: Body) -> tuple[Accepted, int]:
-        """Accept a body of events of a stream. Returns what has become of it, and its record."""
+        """Accept a body of events of a stream; returns the outcome, and its record."""
         machine = self.machine
         stream = machine.stream(name)
         read = machine.read(stream, body)
@@ -518,7 +518,7 @@ class Engine:
         stream.heard = time.monotonic()
         accepted = self._matching(lambda: machine.take(stream, read, record))
         if accepted is None:
-            # The run has been made again, with the events of this body.
+            # The run has been rebuilt, with the events of this body.
             count = 0 if read.batch is None else len(read.batch)
             accepted = Accepted(count, [], read.rejected, read.errors)
         for late in accepted.late:
@@ -526,7 +526,7 @@ class Engine:
         return accepted, record
 
     def watermark(self, name: str, value: Any) -> int:
-        """Accept a watermark of a stream: a number of seconds or a date. Returns its record."""
+        """Accept a watermark of a stream, a number of seconds or a date; returns its record."""
         stream = self.machine.stream(name)
         stamp = time_of_json(value)
         says = {"do": "watermark", "stream": stream.iri, "micros": stamp.micros,
@@ -538,9 +538,9 @@ class Engine:
         return record
 
     def _matching(self, match: Callable[[], _T]) -> _T | None:
-        """Do something that matches events; None if that stopped a run.
+        """Call a function that matches events; None if this stopped a run.
 
-        Then the queries to blame are taken out, and the runs are made again without them.
+        In this case, the queries to blame are taken out, and the runs are rebuilt without them.
         """
         try:
             return match()
@@ -581,7 +581,7 @@ class Engine:
     def checkpoint(self) -> Future[int]:
         """Make a checkpoint soon; the answer is its number. Call it in the thread."""
         future: Future[int] = Future()
-        # One that is being written may not have what was acknowledged since.
+        # A checkpoint that is being written may lack what was acknowledged since.
         self.checkpoints.request()
         pending = 1 if self.checkpoints.is_pending else 0
         number, failed = self.checkpoints.number + 1 + pending, self.checkpoints.failed
@@ -623,7 +623,7 @@ class Engine:
         }
 
     def _acknowledge(self, positions: Mapping[str, Any]) -> None:
-        """A checkpoint is complete: forget what neither it nor the one before needs."""
+        """Remove everything that neither a completed checkpoint nor the previous one needs."""
         self._lows = [*self._lows[-1:], positions["low"]]
         self._journal.forget(min(self._lows))
         self.sources.acknowledge(positions["sources"])

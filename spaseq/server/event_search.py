@@ -1,10 +1,10 @@
 """An event that a match names, found again in the journal.
 
-Matches name their events by stream, graph and time; readers want to see the triples. The server
-does not keep events for that: the bodies are in the journal until no checkpoint needs them, and
-often much longer. A search looks through the bytes of all bodies for the parts of the graph's name
-and of the time, and parses the most likely ones, so it costs about as much as reading the journal
-twice. Only pushed events are found: a part of a file is no document, and messages have no name.
+Matches name their events by stream, graph and time, but people want to see the triples. The server
+does not store events for that: the bodies are in the journal until no checkpoint needs them, and
+often much longer. A search scans the bytes of all bodies for parts of the graph's name and of the
+time, and parses the most likely bodies, so it costs about as much as reading the journal twice.
+Only pushed events are found: a part of a file is not a document, and messages have no name.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from spaseq.server.journal import Journal
 from spaseq.server.problems import Problem
 
 MAX_PARSED = 32
-"""The bodies that a search parses."""
+"""The most bodies that a search parses."""
 MAX_PARTS = 16
-"""The parts of the graph's name and of the time that a search looks for."""
+"""The most parts of the graph's name and of the time that a search looks for."""
 _PARTS = re.compile(r"[^/#:?&=]+")
 
 
@@ -39,10 +39,10 @@ def find_event(journal: Journal, options: ReadOptions, stream: str, graph: str, 
         time: Its time, as matches show it.
 
     Raises:
-        Problem: 404 if the journal does not have it any more.
+        Problem: 404 if the journal no longer has it.
     """
     # A body may write the IRI with a prefix or relative to a base, and the time in another zone.
-    # So a part that is missing proves nothing, and the parts that are there say where to look.
+    # A missing part therefore proves nothing; the parts that occur show where to look.
     named = {*_PARTS.findall(graph), *_PARTS.findall(time)}
     parts = [part.encode() for part in heapq.nlargest(MAX_PARTS, named, key=len)]
     likely: list[tuple[int, int]] = []
@@ -66,7 +66,7 @@ def _found(body: Body, options: ReadOptions, stream: str, graph: str, time: str)
     """The triples of the event in one body."""
     try:
         batch = BodyReader(stream, options, TimeDomain()).read(body, Relevance(Dictionary())).batch
-    except SpaseqError:  # a body that was refused when it came
+    except SpaseqError:  # a body that was refused when it arrived
         return None
     if batch is None:
         return None

@@ -1,17 +1,17 @@
 """A source that feeds a stream, as a part of the machine: chunks in the journal → events.
 
-A thread reads the source (`spaseq.server.sources`). Each chunk is a record of the journal before it
-is decoded, with the position of the source behind it. So after a crash the source continues behind
-the last record, and all chunks before it are decoded again to the same events.
+A thread reads the source (`spaseq.server.sources`). Each chunk is written to the journal before it
+is decoded, with the position of the source after it. After a crash, the source therefore continues
+after the last record, and all earlier chunks are decoded again to the same events.
 
 **Continuing at a checkpoint.** A document may be read to the middle of an event, and events of
 earlier chunks may wait for other streams. A restart point of the decoder (`spaseq.live.decoders`)
 and the bytes of the open event are all that is needed to continue. If no event waits, a checkpoint
-has those of the moment. Otherwise it has the newest ones that precede all waiting events; the later
-records are decoded again, and only the events that waited are used.
+stores the current ones. Otherwise it stores the newest ones that precede all waiting events; the
+later records are decoded again, and only the events that waited are used.
 
-The decoder belongs to the dictionary of a run. When the server has another run, the feed makes
-another decoder, which reads the open event again.
+The decoder is tied to the dictionary of a run. When the server has a new run, the feed makes a new
+decoder, which reads the open event again.
 
 Memory: the open event, and a restart point for each chunk since the last checkpoint.
 """
@@ -57,7 +57,7 @@ class FeedSettings:
 
 
 _Piece: TypeAlias = bytes | None
-"""Bytes of the open event; None: the source was quiet there, which ended an event."""
+"""Bytes of the open event; None: a pause of the source, which ended an event."""
 
 
 @dataclass(slots=True)
@@ -65,8 +65,8 @@ class _Point:
     """A restart point.
 
     Args:
-        after: The record behind which it was taken.
-        saved: What the decoder needs; None: it has read nothing.
+        after: The record after which it was taken.
+        saved: The decoder's data; None: it has read nothing.
         open: The bytes of the open event.
         needs: The next record of the feed; None: there is none.
     """
@@ -93,15 +93,15 @@ class Feed:
 
     def __init__(self, settings: FeedSettings, options: ReadOptions, domain: TimeDomain):
         self.settings = settings
-        # The stream puts the events in order.
+        # The stream sorts the events.
         options = replace(options, workers=1, lateness=options.lateness or 0)
         self.errors: deque[str] = deque(maxlen=MAX_NAMED_ERRORS)
-        """The last malformed statements and messages that were left out."""
+        """The last malformed statements and messages that were skipped."""
         self._reader = Reader(
             settings.stream, settings.places, options, 0, domain, self.errors.append
         )
         self.position: Position | None = None
-        """The position of the source behind the last chunk."""
+        """The position of the source after the last chunk."""
         self.has_ended = False
         self.again_from: int | None = None
         """The first record to read again after `restored`, by `take_again`; None: none."""
@@ -112,13 +112,13 @@ class Feed:
         self._pieces: deque[_Piece] = deque()
         """The bytes since the last restart point."""
         self._begin = 0
-        """The place of their beginning in the document."""
+        """The position of their beginning in the document."""
         self._last = -1
         """The last record."""
 
     @property
     def failure(self) -> str:
-        """The mistake in the data that ends the feed; empty: none."""
+        """The error in the data that ends the feed; empty if there is none."""
         if self._decoder is not None and self._decoder.failure is not None:
             self._failure = str(self._decoder.failure)
         return self._failure
@@ -131,7 +131,7 @@ class Feed:
     # ------------------------------------------------------------ reading
 
     def take(self, chunk: Chunk, record: int, relevance: Relevance) -> list[EventBatch]:
-        """The events that are complete with a chunk. A mistake after them is in `failure`."""
+        """The events that a chunk completes. An error after them is in `failure`."""
         self.position, self.has_ended = chunk.position, False
         decoder = self._decoder_for(relevance)
         self._note(record)
@@ -150,16 +150,16 @@ class Feed:
         return found
 
     def take_again(self, chunk: Chunk, record: int, relevance: Relevance) -> list[EventBatch]:
-        """As `take`, for a record before the checkpoint at which the feed continues."""
+        """Like `take`, for a record before the checkpoint at which the feed continues."""
         kept = self.position, self.has_ended
         found = self.take(chunk, record, relevance)
         self.position, self.has_ended = kept
         return found
 
     def quiet(self, relevance: Relevance) -> list[EventBatch]:
-        """Nothing has come for a while: the open event, if it is whole.
+        """The open event, if it is complete, after nothing has arrived for a while.
 
-        If there is one, `has_been_quiet` tells the feed the record that says so.
+        If there is one, `has_been_quiet` informs the feed of the record that says so.
         """
         decoder = self._decoder_for(relevance)
         batch = decoder.quiet()
@@ -172,7 +172,7 @@ class Feed:
         self._keep(record)
 
     def end(self, record: int, relevance: Relevance) -> list[EventBatch]:
-        """The source has ended. Returns its last events."""
+        """Handle the end of the source; returns its last events."""
         batch = self._decoder_for(relevance).end()
         self._note(record)
         self.has_ended = True
@@ -182,13 +182,13 @@ class Feed:
         return [] if batch is None else [batch]
 
     def _note(self, record: int) -> None:
-        """A record of this feed has come."""
+        """Note a record of this feed."""
         self._last = record
         if self._points and self._points[-1].needs is None:
             self._points[-1].needs = record
 
     def _keep(self, record: int) -> None:
-        """Remember the restart point behind a record."""
+        """Remember the restart point after a record."""
         saved = None if self.failure or self._decoder is None else self._decoder.restart()
         if saved is None:
             return
@@ -220,7 +220,7 @@ class Feed:
                     decoder.quiet()
                     continue
                 for _ in decoder.take(Chunk(piece, self.position or {})):
-                    pass  # the run before has had these events
+                    pass  # the previous run has had these events
         self._decoder, self._dictionary = decoder, relevance.dictionary
         return decoder
 
@@ -236,7 +236,7 @@ class Feed:
         return None if waiting is None or not self._points else self._points[0].needs
 
     def _settle(self, waiting: int | None) -> None:
-        """Forget the points that no checkpoint needs any more."""
+        """Drop the points that no checkpoint needs any longer."""
         points = self._points
         while len(points) > 1 and (waiting is None or points[1].after < waiting):
             points.popleft()
@@ -287,7 +287,7 @@ class Feed:
 
 
 def chunk_record(name: str, chunk: Chunk) -> tuple[dict[str, Any], bytes]:
-    """A chunk as a record of the journal: what it says, and its body."""
+    """A chunk as a record of the journal: its mapping and its body."""
     says: dict[str, Any] = {"do": "chunk", "feed": name, "position": chunk.position}
     if chunk.together:
         says["sizes"] = [len(data) for data, _, _ in chunk.together]
@@ -320,7 +320,7 @@ def chunk_of(says: Mapping[str, Any], body: bytes) -> Chunk:
 
 
 def _single(values: list[Any]) -> list[Any]:
-    """Equal values once."""
+    """The values without duplicates."""
     return values[:1] if values.count(values[0]) == len(values) else values
 
 

@@ -1,9 +1,9 @@
 """A folder of `.rq` files as standing queries: `spaseq serve --queries DIR`.
 
 The name of a file without `.rq` is the name of its query. A file that appears or changes is
-registered: partial matches are kept where they fit the new text, and else begin anew. One that
-disappears is removed. A file with a mistake is reported and changes nothing, so its former query
-goes on. Files are looked at once a second, by time, size and inode.
+registered: partial matches are kept if they fit the new text, and otherwise begin anew. The query
+of a file that disappears is removed. A file with an error is reported and has no effect, so its
+former query continues. Files are checked once a second, by time, size and inode.
 
 Queries that clients registered under the same names are not touched.
 """
@@ -35,7 +35,7 @@ _Stamp: TypeAlias = tuple[int, int, int]
 
 
 class QueryFolder:
-    """Keeps the queries of a server as the files of a folder say.
+    """Keeps the queries of a server in step with the files of a folder.
 
     Args:
         path: The folder.
@@ -58,7 +58,7 @@ class QueryFolder:
         self._seen: dict[str, _Stamp] = {}
 
     def begin(self) -> None:
-        """Register all files together, before the engine runs; far faster than one by one."""
+        """Register all files together before the engine runs, which is faster than one by one."""
         found = self._scan()
         machine = self._context.engine.machine
         if not machine.runs:
@@ -99,7 +99,7 @@ class QueryFolder:
                 self._log(f"{self._path / definition.name}.rq: {error}")
 
     def look(self) -> None:
-        """Register what has changed since the last look; call it from any one thread."""
+        """Register the changes since the last call; always call it from the same thread."""
         found = self._scan()
         for name, stamp in found.items():
             before = self._seen.get(name)
@@ -150,7 +150,7 @@ class QueryFolder:
         if before is not None and not before.definition.folder:
             self._log(f"{self._path / name}.rq: a client has registered a query of this name")
             return
-        # Writing the file of a query that has failed begins it again; a restart does not.
+        # Writing the file of a failed query restarts the query; a restart of the server does not.
         begins = before is None or (before.failure and again)
         if not begins and before is not None and before.definition == definition:
             return

@@ -1,9 +1,9 @@
-"""Followers: subscribers that have all matches, whose connections are written to without a task.
+"""Followers: subscribers that have caught up, whose connections are written to without a task.
 
-A subscription that has caught up follows its channel. When there is something new, one call formats
-it once and writes the same bytes to the connections of all followers. A follower whose connection
-takes no more leaves: its own task sends what follows, waits for the connection, and cuts it off if
-it takes nothing. So a slow subscriber costs the others nothing.
+A subscription that has caught up follows its channel. New content is formatted once, and the same
+bytes are written to the connections of all followers in one call. A follower whose connection
+accepts no more leaves: its own task sends the rest, waits for the connection, and closes it if it
+accepts nothing. A slow subscriber therefore costs the others nothing.
 
 Writes to one channel are `TICK_SECONDS` apart, and at least twice as long as they take: under load
 each write has more matches, and the event loop has time for other requests.
@@ -29,17 +29,17 @@ HEARTBEAT_SECONDS = 15.0
 
 
 class Outlet(Protocol):
-    """The connection of an answer that has begun."""
+    """The connection of a response that has begun."""
 
     @property
     def takes_more(self) -> bool:
-        """Whether it is open, and what was written is on its way."""
+        """Whether it is open, and everything written has been passed on."""
 
     def frame(self, data: bytes) -> bytes:
-        """A part of the answer as bytes of the connection; the same for all outlets."""
+        """A part of the response as bytes of the connection; the same for all outlets."""
 
     def write(self, framed: bytes) -> None:
-        """Write a part of the answer."""
+        """Write a part of the response."""
 
 
 class Following:
@@ -70,7 +70,7 @@ class Following:
         self._followers[follower] = None
 
     def remove(self, follower: Subscription) -> None:
-        """Let a follower leave, if it is there."""
+        """Let a follower leave, if it follows."""
         if follower in self._followers:
             del self._followers[follower]
             follower.leave()
@@ -86,7 +86,7 @@ class Following:
             self.remove(follower)
 
     def wake(self) -> None:
-        """There is something new."""
+        """Schedule a write, since there is new content."""
         if self._channel.is_removed:
             self.close()
         elif self._timer is None:
@@ -97,10 +97,10 @@ class Following:
                 self._timer = self._loop.call_later(wait, self._write)
 
     def _write(self) -> None:
-        """Write what is new to all followers."""
+        """Write the new content to all followers."""
         begun = time.monotonic()
         self._timer = None
-        # In this order: all matches before the watermark are before the end.
+        # The order matters: all matches before the watermark precede the end.
         channel, topic = self._channel, self._channel.topic
         watermark, end, noticed = topic.watermark, topic.end, channel.noticed
         reports = begun >= self._reported + PROGRESS_SECONDS
@@ -136,7 +136,7 @@ class Following:
             self._timer = self._loop.call_later(at - now, self._write)
 
     def _beat(self) -> None:
-        """Show the followers of a silent channel that their connections are alive."""
+        """Send heartbeats to the followers of a silent channel."""
         self._heartbeat = self._loop.call_later(HEARTBEAT_SECONDS, self._beat)
         if time.monotonic() - self._written < HEARTBEAT_SECONDS / 2:
             return

@@ -1,6 +1,6 @@
-"""The HTTP protocol with what uvicorn does not have: limits on slow heads, on dead peers, and on
-connections, of which the server refuses new ones instead of requests on existing ones; and outlets,
-which write endless answers without a task.
+"""The HTTP protocol with features that uvicorn lacks: limits on slow request heads, on dead peers,
+and on connections (new connections are refused, not requests on existing ones), and outlets, which
+write endless responses without a task.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
-"""Seconds in which the head of a request has to arrive."""
+"""Seconds within which the head of a request must arrive."""
 DEAD_SECONDS = 60
-"""Seconds after which a peer that acknowledges nothing is cut off."""
+"""Seconds after which a peer that acknowledges nothing is disconnected."""
 
 
 FULL = (
@@ -30,10 +30,10 @@ OUTLET = "spaseq.outlet"
 
 
 class ConnectionOutlet:
-    """A connection whose answer has begun and is chunked (RFC 9112, section 7.1).
+    """A connection whose response has begun and is chunked (RFC 9112, section 7.1).
 
-    Chunks that it writes are beside those of ASGI messages: the task of the answer must not be
-    within one.
+    Its chunks are written between those of ASGI messages, so the task of the response must not be
+    writing one.
     """
 
     def __init__(self, protocol: H11Protocol):
@@ -51,14 +51,14 @@ class ConnectionOutlet:
 
 
 def outlet_of(scope: Mapping[str, Any]) -> ConnectionOutlet | None:
-    """The outlet of a request; None: its answer is not chunked, or has no body."""
+    """The outlet of a request; None if its response is not chunked, or has no body."""
     is_chunked = scope["http_version"] == "1.1" and scope["method"] != "HEAD"
     outlet: ConnectionOutlet | None = scope.get("extensions", {}).get(OUTLET)
     return outlet if is_chunked else None
 
 
 class LimitedProtocol(H11Protocol):
-    """A connection whose requests begin in time."""
+    """A connection whose requests must begin in time."""
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
@@ -110,7 +110,7 @@ class LimitedProtocol(H11Protocol):
             self._head_timer = None
 
     def _give_up(self) -> None:
-        """The head of a request did not come in time."""
+        """Close the connection, since the head of a request did not arrive in time."""
         self._head_timer = None
         if (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing():
             self.transport.abort()

@@ -1,9 +1,9 @@
-"""The streams of the server: which events wait, how far time has come, and who holds it back.
+"""The streams of the server: waiting events, the progress of time, and what holds it back.
 
-An event waits until every other stream that is not idle has reached its time; with `--lateness`
-also until its own stream is so much further. Then it is released to the runs, in the order of
-time. An event before the time that a run has reached, or further behind its stream than the
-lateness, is late: it is counted and reported, but not matched.
+An event waits until every other stream that is not idle has reached its time, and with `--lateness`
+also until its own stream is that much further. Then it is released to the runs, in time order. An
+event before the time that a run has reached, or further behind its stream than the lateness, is
+late: it is counted and reported, but not matched.
 
 Cost: see `spaseq.server.waiting`; Python code of constant size for a batch in order.
 """
@@ -37,7 +37,7 @@ class Late:
     index: int
     reason: str
     watermark: int
-    """The time that it is behind, in microseconds."""
+    """The time before which it is late, in microseconds."""
 
     def to_dict(self) -> dict[str, Any]:
         """The event and the reason as JSON, as in the file of `spaseq run --late`."""
@@ -84,18 +84,18 @@ class InputStream:
         self.promised: int | None = None
         """The greatest watermark that was pushed."""
         self.is_idle = False
-        """Whether the other streams do not wait for it."""
+        """Whether the other streams do not wait for this stream."""
         self.heard = time.monotonic()
-        """When something was pushed last, on the monotonic clock."""
+        """The time of the last push, on the monotonic clock."""
         self.events = self.late = self.rejected = 0
         self.released = 0
-        """How many events went to the runs."""
+        """The number of events released to the runs."""
 
     # ------------------------------------------------------------ time
 
     @property
     def frontier(self) -> int | None:
-        """The time before which the stream has no further event; None: not known."""
+        """The time before which the stream has no further events; None: not known."""
         own = None if self.greatest is None else self.greatest - self.lateness
         if self.promised is None or (own is not None and own > self.promised):
             return own
@@ -103,23 +103,23 @@ class InputStream:
 
     @property
     def pending(self) -> int:
-        """The number of events that wait."""
+        """The number of waiting events."""
         return len(self._waiting)
 
     @property
     def first_record(self) -> int | None:
-        """The first record of the journal with an event that waits."""
+        """The first record of the journal with a waiting event."""
         return self._waiting.first_record
 
     def promise(self, micros: int) -> None:
-        """No further event comes before a time."""
+        """Record that no further event comes before a time."""
         if self.promised is None or micros > self.promised:
             self.promised = micros
 
     # ------------------------------------------------------------ events
 
     def take(self, batch: EventBatch, record: int, floor: int | None, first: int = 0) -> list[Late]:
-        """Let the events of a batch wait. Returns those that are too late.
+        """Let the events of a batch wait; returns those that are too late.
 
         Args:
             batch: The events.
@@ -144,7 +144,7 @@ class InputStream:
     def _take_each(
         self, times: Sequence[int], batch: EventBatch, record: int, floor: int | None, first: int
     ) -> list[Late]:
-        """As `take`, for events that are not in order, or of which some are late."""
+        """Like `take`, for events that are out of order, or some of which are late."""
         late: list[Late] = []
         lateness, greatest, waiting = self.lateness, self.greatest, self._waiting
         for index, at in enumerate(times):
@@ -185,12 +185,12 @@ class InputStream:
         return ready
 
     def begin_anew(self) -> None:
-        """There is no query any more: forget the time, and the events that wait."""
+        """Forget the time and the waiting events, since there is no longer any query."""
         self._waiting.clear()
         self.greatest = self.promised = None
 
     def drop(self) -> None:
-        """Forget the events that wait: no query is there to see them."""
+        """Forget the waiting events, since no query can see them."""
         self._waiting.clear()
 
     # ------------------------------------------------------------ checkpoints
@@ -208,7 +208,7 @@ class InputStream:
         }
 
     def restore(self, saved: Mapping[str, Any]) -> dict[int, frozenset[int]]:
-        """Continue at a checkpoint. Returns the events that wait: record → numbers."""
+        """Continue at a checkpoint; returns the waiting events: record → numbers."""
         self.greatest, self.promised = saved["greatest"], saved["promised"]
         self.is_idle = saved["idle"]
         self.events, self.late, self.rejected, self.released = saved["counts"]
@@ -234,7 +234,7 @@ def bound_of(streams: list[InputStream]) -> int | None:
 
 
 def holder_of(streams: list[InputStream]) -> InputStream | None:
-    """The stream that holds the others back, if one does."""
+    """The stream that holds back the others, if one does."""
     speaking = [stream for stream in streams if not stream.is_idle]
     if len(speaking) < 2 or not any(stream.pending for stream in streams):
         return None

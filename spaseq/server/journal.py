@@ -1,13 +1,13 @@
 """The journal: everything that changes the server's state, in order, on disk.
 
-A record is a mapping of JSON and a body of bytes. The engine appends a record, makes it durable
-(`sync`), and only then tells the client or publishes a match. After a crash it reads the records
-behind the last checkpoint again, and reaches the same state, because nothing else changes it.
+A record is a JSON mapping and a body of bytes. The engine appends a record, makes it durable
+(`sync`), and only then answers the client or publishes a match. After a crash it reads the records
+after the last checkpoint again, and reaches the same state, because nothing else changes the state.
 
 A file of the journal is `MAGIC` and records: the sizes of mapping and body (4 bytes each, little
 endian), the CRC-32 of both, the mapping, the body. A crash can tear the last records, which were
-not acknowledged; the journal is cut off there, and says so. Files are numbered by their first
-record; those before the last two checkpoints are removed.
+not acknowledged; the journal is truncated there, and this is logged. Files are numbered by their
+first record; those before the last two checkpoints are removed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAME = re.compile(r"journal-([0-9]{1,18})")
 
 
 class Record(NamedTuple):
-    """A record: its number, what it says, and its bytes."""
+    """A record: its number, its mapping, and its body."""
 
     number: int
     says: Mapping[str, Any]
@@ -45,7 +45,7 @@ class Journal:
 
     Args:
         folder: Where its files are; it exists.
-        log: Reports what is cut off.
+        log: Reports a torn end.
 
     Raises:
         OSError: if the folder cannot be used.
@@ -61,7 +61,7 @@ class Journal:
         self._size = 0
         self._is_dirty = False
         self._failure: OSError | None = None
-        """What kept a record from being written; nothing is written behind it."""
+        """The error that prevented a record from being written; nothing is written after it."""
         self.next = 0
         """The number of the next record."""
         if self._firsts:
@@ -71,7 +71,7 @@ class Journal:
         return self._folder / f"journal-{first}"
 
     def _recover(self) -> None:
-        """Find the end of the last file, and cut off a torn record."""
+        """Find the end of the last file, and remove a torn record."""
         first = self._firsts[-1]
         path = self._path(first)
         count, end = 0, 0
@@ -81,7 +81,7 @@ class Journal:
                 for _, size in _records(file):
                     count, end = count + 1, end + size
         if end == 0:
-            # The file was begun and nothing more.
+            # The file has only been begun.
             path.unlink()
             self._firsts.pop()
             self.next = first
@@ -98,7 +98,7 @@ class Journal:
     # ------------------------------------------------------------ writing
 
     def append(self, says: Mapping[str, Any], body: bytes = b"") -> int:
-        """Append a record, which `sync` makes durable. Returns its number.
+        """Append a record, which `sync` makes durable; returns its number.
 
         Raises:
             OSError: if it cannot be written, for example because the disk is full; `sync` raises
@@ -174,11 +174,11 @@ class Journal:
 
     @property
     def first(self) -> int:
-        """The number of the first record that is there."""
+        """The number of the first available record."""
         return self._firsts[0] if self._firsts else self.next
 
     def read(self, number: int) -> Iterator[Record]:
-        """The records from one on, up to those there are now.
+        """The records from a number on, up to the current last one.
 
         Raises:
             StateError: if some of them are missing or damaged.
@@ -206,7 +206,7 @@ class Journal:
                 )
 
     def snapshot(self) -> Iterator[Record]:
-        """The records up to the last `flush`, for another thread than the engine's.
+        """The records up to the last `flush`, for threads other than the engine's.
 
         Files that are removed meanwhile are ignored.
         """

@@ -42,13 +42,13 @@ class KbGraphs:
         self._folder = folder
         self._private = private
         self._services: set[str] = set()
-        """The endpoints that queries ask by `SERVICE`; to the run they are graphs."""
+        """The endpoints that queries use by `SERVICE`; for the run they are graphs."""
         self.graphs: dict[str, KbGraph] = {
             iri: KbGraph(0, url=place) for iri, place in given.items()
         }
 
     def put(self, iri: str, graph: KbGraph, runs: Sequence[Run]) -> None:
-        """Add a graph or replace it, in the runs too.
+        """Add or replace a graph, also in the runs.
 
         Raises:
             KbError, LimitExceeded: if it cannot be read, or a run cannot use it.
@@ -82,10 +82,10 @@ class KbGraphs:
     def add_endpoints(
         self, urls: Mapping[str, str], revision: int, runs: Sequence[Run]
     ) -> list[str]:
-        """Add the endpoints that a query brings: IRI → URL. Returns the IRIs that are new.
+        """Add the endpoints that a query specifies: IRI → URL; returns the new IRIs.
 
         Raises:
-            Problem: if a graph is there already, from elsewhere.
+            Problem: if there is already a graph with the IRI from another source.
         """
         for iri, url in urls.items():
             if iri in self.graphs and self.graphs[iri].url != url:

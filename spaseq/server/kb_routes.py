@@ -35,7 +35,7 @@ _BY_TYPE = _by_media_type()
 
 
 async def put(request: Request) -> Response:
-    """Set the content of a graph; events that come later are matched against it."""
+    """Set the content of a graph; later events are matched against it."""
     server = context.allow(request, "manage")
     iri = _iri(request)
     essence = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -77,7 +77,7 @@ async def delete(request: Request) -> Response:
 
 
 async def get(request: Request) -> Response:
-    """A graph: its triples as N-Triples, or what is known of it as JSON."""
+    """A graph: its triples as N-Triples, or its description as JSON."""
     server = context.allow(request, "read")
     iri = _iri(request)
     graph = _graph(server, iri)

@@ -1,4 +1,4 @@
-"""The HTTP server: uvicorn with the limits of the options, and an orderly end."""
+"""The HTTP server: uvicorn with the limits of the options, and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spaseq.server.http import LimitedProtocol
 from spaseq.server.serve import Options
 
 GRACE_SECONDS = 10
-"""Seconds in which requests end after a signal."""
+"""Seconds within which requests end after a signal."""
 KEEP_ALIVE_SECONDS = 15
 MAX_HEAD_BYTES = 1 << 14
 MAX_FRAME_BYTES = 1 << 16
@@ -59,12 +59,12 @@ class Listener(uvicorn.Server):
             )
         )
         self._context = context
-        # An engine that has ended cannot go on; a service manager starts the server again.
+        # An engine that has ended cannot continue; a service manager restarts the server.
         context.engine.ended = self._end
         self._options = options
         self._log = log
         self.url = ""
-        """Where it listens, once it does."""
+        """The URL at which it listens, once it does."""
 
     def _end(self) -> None:
         self.should_exit = True
@@ -72,8 +72,8 @@ class Listener(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if threading.current_thread() is threading.main_thread():
-            # `serve` has disabled collections: they need not visit what the first queries are
-            # made of, neither now nor later.
+            # `serve` has disabled collections, which need not visit the objects of the first
+            # queries, neither now nor later.
             gc.freeze()
             gc.enable()
         if not sockets or self.should_exit:
@@ -84,14 +84,14 @@ class Listener(uvicorn.Server):
         self._log(f"listening at {self.url}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # Subscriptions have no end of their own, and uvicorn waits for all answers.
+        # Subscriptions do not end by themselves, and uvicorn waits for all responses.
         if self._context.hub is not None:
             self._context.hub.close()
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End in order at a signal, which is not raised again: the exit status is 0."""
+        """Shut down in order at a signal, which is not raised again: the exit status is 0."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -95,7 +95,7 @@ def _told(run: Run, number: int) -> str:
 
 
 async def groups(request: Request) -> Response:
-    """The groups of partial matches that wait, at a place and with a register."""
+    """The waiting groups of partial matches, filtered by place and by register."""
     place = context.number_of(request, "place", None, 10_000)
     limit = context.number_of(request, "limit", 100, MAX_GROUPS) or 100
     wanted = _key(request)
@@ -119,7 +119,7 @@ async def groups(request: Request) -> Response:
 
 
 def _key(request: Request) -> dict[str, str]:
-    """The parameter `key`: a value of any register, or `name=value`, again for several."""
+    """The parameter `key`: a value of any register, or `name=value`; repeatable."""
     found = {}
     for text in request.query_params.getlist("key"):
         name, equals, value = text.partition("=")
@@ -194,7 +194,7 @@ def _event(run: Run, stream: str, data: dict[str, Any]) -> Event:
 
 
 async def _of_run(request: Request, find: Callable[[Run, int], _T]) -> _T:
-    """Ask the run about the query of a request, with its counters in step."""
+    """Ask the run about the query of a request, with its counters up to date."""
     server = context.allow(request, "read")
     name = request.path_params["name"]
 

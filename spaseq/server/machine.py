@@ -1,12 +1,13 @@
 """The state of the server, as a machine: queries, streams, knowledge base, and their runs.
 
 The machine changes only by its methods, which the engine calls in the order of the journal
-(`spaseq.server.engine`), and asks neither the clock nor a random number. So the same records lead
-to the same state, and to the same matches in the same order. Remote graphs of the knowledge base
-are the exception: what they answer is not in the journal.
+(`spaseq.server.engine`), and uses neither a clock nor random numbers. The same records therefore
+lead to the same state, and to the same matches in the same order. Remote graphs of the knowledge
+base are the exception: their answers are not in the journal.
 
 A method that raises a `Problem` or an error of the package has changed nothing. An error while
-events are matched stops a run: `RunStopped` names the queries to blame, which the engine takes out.
+events are matched stops a run: `RunStopped` names the queries to blame, which the engine removes
+from the run.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class RunStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What has become of a body of events."""
+    """The outcome of a body of events."""
 
     accepted: int
     late: list[Late]
@@ -91,14 +92,14 @@ class Machine:
         self.feeds: dict[str, Feed] = {}
         self.runs = RunSet(settings, self.kb)
         self._unread = Relevance(Dictionary())
-        """What is read while there is no run."""
+        """The dictionary for reading while there is no run."""
 
     # ------------------------------------------------------------ queries
 
     def put_query(
         self, definition: Definition, program: Program, state: StatePolicy, revision: int
     ) -> None:
-        """Add a query, or replace the one of its name.
+        """Add a query, or replace the query with its name.
 
         Raises:
             ChangeError, KbError, LimitExceeded: if the run cannot have it.
@@ -133,12 +134,12 @@ class Machine:
             self._add_stream(iri)
 
     def _begun(self, name: str, revision: int) -> int:
-        """The record that registered the query of a name, or its version that still drains."""
+        """The record that registered the query with a name, or its version that still drains."""
         born = self.born(name)
         return revision if born is None else born
 
     def born(self, name: str) -> int | None:
-        """The record that registered the query of a name; None: there is none."""
+        """The record that registered the query with a name; None if there is none."""
         standing = self.queries.get(name)
         if standing is not None:
             return standing.born
@@ -147,7 +148,7 @@ class Machine:
     def begin_queries(
         self, definitions: Sequence[Definition], program: Program, revision: int
     ) -> None:
-        """Begin several queries together; there is no running one, and none of their names.
+        """Begin several queries together; no query is running, and their names are unused.
 
         Raises:
             KbError, LimitExceeded: if the run cannot have them.
@@ -184,7 +185,7 @@ class Machine:
         name, one = standing.definition.name, self._run_of(standing)
         present = dict(zip(one.names, one.run.program.sources, strict=True))
         if state == "keep" and present.get(name) == program.sources[0]:
-            return  # the text differs in its form alone
+            return  # only the form of the text differs
         self.runs.check_registered(program, standing.options, name)
         if state == "drain" and not one.has_begun:
             state = "fresh"
@@ -244,7 +245,7 @@ class Machine:
     def put_failed(
         self, definition: Definition, revision: int, failure: str, state: StatePolicy = "fresh"
     ) -> None:
-        """Add or replace a query that is known to stop the run."""
+        """Add or replace a query that is known to have stopped the run."""
         before = self.queries.get(definition.name)
         if before is not None and before.is_running:
             self._leave(before, revision, state == "drain")
@@ -254,12 +255,12 @@ class Machine:
         self.queries[definition.name] = Standing(
             definition, revision, program.stream_names, born, options, failure
         )
-        # Its events are in the journal, also those of a stream that no other query reads.
+        # Its events are in the journal, including those of streams that no other query reads.
         for iri in program.streams:
             self._add_stream(iri)
 
     def fail_query(self, name: str, failure: str) -> None:
-        """Take a query out of the run that it has stopped; its definition stays."""
+        """Take a query out of the run that it has stopped; its definition remains."""
         standing = self.query(name)
         if standing.is_running:
             self._take_out(standing.options, name)
@@ -276,7 +277,7 @@ class Machine:
     def _leave(
         self, standing: Standing, record: int, drain: bool, until: float | None = None
     ) -> None:
-        """Take a query out of its run, at once or when it has drained."""
+        """Take a query out of its run, immediately or when it has drained."""
         name, one = standing.definition.name, self._run_of(standing)
         if not drain or not one.has_begun:
             self._take_out(standing.options, name)
@@ -285,7 +286,7 @@ class Machine:
         self.draining.add(record, standing, until, one.run)
 
     def drained(self, now: float) -> list[int]:
-        """The records of the versions that have drained, or whose time to do so is over.
+        """The records of the versions that have drained, or whose time for draining is over.
 
         Args:
             now: Seconds since 1970.
@@ -293,22 +294,22 @@ class Machine:
         return self.draining.over({one.options: one.run for one in self.runs}, now)
 
     def end_draining(self, record: int) -> None:
-        """End a version of a query that drains, if it is still there."""
+        """End a draining version of a query, if it still exists."""
         version = self.draining.take(record)
         one = None if version is None else self.runs.of(version.options)
         if version is not None and one is not None:
-            # The run ends what has drained before any other change.
+            # The run ends drained versions before any other change.
             one.run.finish(close=False)
             if version.draining in one.run.draining:
                 self._take_out(version.options, version.draining)
 
     @property
     def listed(self) -> dict[str, Standing]:
-        """The queries by name; for a removed one, its last version that drains."""
+        """The queries by name; for a removed query, its last draining version."""
         return {version.definition.name: version for version in self.draining} | self.queries
 
     def latest(self, name: str) -> Standing:
-        """The query of a name; without one, its last version that drains.
+        """The query with a name; if there is none, its last draining version.
 
         Raises:
             Problem: if there is neither.
@@ -324,12 +325,12 @@ class Machine:
         one = self.runs.of(options)
         assert one is not None
         if self.draining:
-            # The run ends what has drained before any other change, and this may leave one query.
+            # The run ends drained versions before any other change, which may leave one query.
             one.run.finish(close=False)
         if len(one.names) > 1:
             one.run.remove(name)
             return
-        # A run has at least one query. Without any run, nothing waits, and time begins anew.
+        # A run has at least one query. Without a run, no event waits, and time begins anew.
         self.runs.end(options)
         if not self.runs:
             self.domain.kind = self.domain.origin = ""
@@ -399,7 +400,7 @@ class Machine:
         return stream
 
     def stream(self, name: str) -> InputStream:
-        """The stream of an IRI, or of a name in the queries.
+        """The stream with an IRI, or with a name in the queries.
 
         Raises:
             Problem: if there is none, or the queries use the name for several streams.
@@ -434,7 +435,7 @@ class Machine:
 
     @property
     def holder(self) -> InputStream | None:
-        """The stream that holds the others back, if one does."""
+        """The stream that holds back the others, if one does."""
         return holder_of(self._active())
 
     def read(self, stream: InputStream, body: Body) -> ReadBody:
@@ -447,7 +448,7 @@ class Machine:
 
     @property
     def _relevance(self) -> Relevance:
-        # Each run copies the events with the numbers of its own terms; the first one has them so.
+        # Each run copies the events with its own term numbers; those of the first run are in use.
         return next((run.relevance for run in self.runs.all), self._unread)
 
     def take(self, stream: InputStream, read: ReadBody, record: int) -> Accepted:
@@ -465,7 +466,7 @@ class Machine:
         """Let the events of a record wait, and match those whose time has come."""
         stream.is_idle = False
         if not self.runs:
-            # No query is there to see the events, and time has not begun.
+            # There is no query to see the events, and time has not begun.
             stream.events += sum(map(len, batches))
             self.domain.kind = self.domain.origin = ""
             return []
@@ -481,7 +482,7 @@ class Machine:
     def take_again(
         self, stream: InputStream, body: Body, record: int, only: frozenset[int]
     ) -> None:
-        """Let events wait that waited at a checkpoint."""
+        """Restore events that waited at a checkpoint."""
         batch = self.read(stream, body).batch
         assert batch is not None
         stream.wait_again(batch, record, 0, only)
@@ -489,7 +490,7 @@ class Machine:
     # ------------------------------------------------------------ feeds
 
     def add_feed(self, settings: FeedSettings) -> None:
-        """A source feeds a stream from now on."""
+        """Let a source feed a stream from now on."""
         self.feeds[settings.name] = Feed(settings, self._settings.reading, self.domain)
 
     def take_chunk(self, name: str, chunk: Chunk, record: int) -> list[Late]:
@@ -505,7 +506,7 @@ class Machine:
         return self._take(stream, batches, record)
 
     def quiet(self, name: str) -> list[EventBatch]:
-        """A feed has been quiet for a while: its open event, if it is whole, for `take_last`."""
+        """The open event of a quiet feed, if it is complete, for `take_last`."""
         return self.feeds[name].quiet(self._relevance)
 
     def take_last(self, name: str, batches: Sequence[EventBatch], record: int) -> list[Late]:
@@ -519,7 +520,7 @@ class Machine:
         return self._take(self.streams[feed.settings.stream], batches, record)
 
     def end_feed(self, name: str, record: int) -> list[Late]:
-        """A source has ended: take its last events, and let the others not wait for its stream.
+        """Take the last events of a source that has ended, and let the others not wait for it.
 
         Raises:
             RunStopped: if the run stops.
@@ -533,7 +534,7 @@ class Machine:
     def feed_again(
         self, what: str, name: str, chunk: Chunk | None, record: int, only: frozenset[int]
     ) -> None:
-        """Let events of a feed wait that waited at a checkpoint.
+        """Restore events of a feed that waited at a checkpoint.
 
         Args:
             what: What the record is: `chunk`, `quiet` or `end`.
@@ -564,7 +565,7 @@ class Machine:
     # ------------------------------------------------------------ time
 
     def promise(self, stream: InputStream, micros: int, domain: str) -> None:
-        """No event of a stream comes before a time.
+        """Record that no event of a stream comes before a time.
 
         Raises:
             Problem: for a time of another kind than the times of the events.
@@ -587,7 +588,7 @@ class Machine:
             raise Problem(422, self.domain.conflict(domain, "the watermark"), "time")
 
     def idle(self, stream: InputStream) -> None:
-        """A stream does not hold the others back until it speaks again."""
+        """Stop a stream from holding back the others until its next event."""
         stream.is_idle = True
         self._release()
 
@@ -618,14 +619,14 @@ class Machine:
 
     @property
     def watermark(self) -> Any:
-        """The time that the runs have reached, as in matches; None: no event has come."""
+        """The time that the runs have reached, as in matches; None before the first event."""
         closed, domain = self.runs.closed, self.runs.domain
         return None if closed is None or domain is None else json_value(from_micros(closed, domain))
 
     # ------------------------------------------------------------ checkpoints
 
     def state(self) -> dict[str, Any]:
-        """All but the states of the runs, as data for `restore`."""
+        """Everything except the states of the runs, as data for `restore`."""
         return {
             "queries": [standing.state() for standing in self.queries.values()],
             "draining": self.draining.state(),

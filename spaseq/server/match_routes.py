@@ -34,7 +34,7 @@ MAX_LIMIT = 10**9
 
 
 class _Stream(StreamingResponse):
-    """An answer without end, which ends when the client leaves or does not take it."""
+    """An endless response, which ends when the client leaves or does not read it."""
 
     def __init__(self, subscription: Subscription, format: Format, outlet: Outlet | None):
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -97,7 +97,7 @@ async def _send(websocket: WebSocket, subscription: Subscription) -> None:
         if kind == "match":
             texts = frames(says[1])
         elif kind == "heartbeat":
-            continue  # the protocol has pings of its own
+            continue  # the protocol has its own pings
         else:
             texts = [json.dumps({"event": kind, "data": says}, ensure_ascii=False)]
         for text in texts:
@@ -106,7 +106,7 @@ async def _send(websocket: WebSocket, subscription: Subscription) -> None:
 
 
 async def _listen(websocket: WebSocket) -> None:
-    """Wait until the client leaves; what it sends is ignored."""
+    """Wait until the client leaves; its messages are ignored."""
     try:
         while True:
             await websocket.receive()

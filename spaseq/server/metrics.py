@@ -1,7 +1,7 @@
-"""`/metrics`: what the server does, for Prometheus.
+"""`/metrics`: the server's metrics, for Prometheus.
 
 The text format is simple enough to be written here, so the extra `serve` needs no client library.
-Names are those of `spaseq run --metrics` (docs/live.md) where they mean the same.
+Metrics that `spaseq run --metrics` also has (docs/live.md) have the same names.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _escaped(text: str) -> str:
 
 
 def exposition(context: Context) -> str:
-    """All metrics. Call it in the thread of the engine: the numbers are of one moment."""
+    """All metrics. Call it in the thread of the engine, so that the numbers are consistent."""
     families = [*_streams(context), *_queries(context), *_server(context)]
     return "\n".join(line for family in families for line in family.lines()) + "\n"
 

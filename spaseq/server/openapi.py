@@ -1,6 +1,6 @@
 """The description of the API: OpenAPI 3.1, from a table of operations.
 
-A test compares the table with the routes, so that neither has what the other lacks.
+A test compares the table with the routes, so that neither has an entry that the other lacks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Operation:
     Args:
         summary: What it does.
         answers: Status → what it means.
-        role: The role that it needs; None: everyone may.
+        role: The role that it needs; None if it needs none.
         query: Parameter of the query string → what it means.
         headers: Request header → what it means.
         takes: The media types of the body.

@@ -14,18 +14,18 @@ from spaseq.server.metrics import MEDIA_TYPE, exposition
 
 OVERDUE_INTERVALS = 3
 STALE_SECONDS = 30.0
-"""After so long in one turn, the engine hangs."""
+"""Seconds in one turn after which the engine counts as hanging."""
 
 
 async def healthz(request: Request) -> Response:
-    """Whether the process lives."""
+    """Whether the process is alive."""
     server = context.context_of(request)
     alive = server.engine.is_alive
     return PlainTextResponse("ok\n" if alive else "the engine has ended\n", 200 if alive else 503)
 
 
 async def readyz(request: Request) -> Response:
-    """Whether the server does its work, and what is missing."""
+    """Whether the server is ready, and if not, why."""
     server = context.context_of(request)
     missing = obstacles(server)
     shown = {"ready": not missing, "not_ready": missing}
@@ -33,7 +33,7 @@ async def readyz(request: Request) -> Response:
 
 
 def obstacles(server: Context) -> list[str]:
-    """What is not ready, as texts."""
+    """The reasons why the server is not ready, as texts."""
     engine = server.engine
     if not engine.is_alive:
         return ["engine: it has ended"]

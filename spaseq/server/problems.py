@@ -1,7 +1,7 @@
 """Errors of the API: RFC 9457 problem details.
 
-Every error that reaches a client is one of these. An error nobody expected is logged, and the
-client sees only that there was one.
+Every error that reaches a client is one of these. An unexpected error is logged, and the client is
+told only that it occurred.
 """
 
 from __future__ import annotations

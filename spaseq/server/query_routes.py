@@ -76,7 +76,7 @@ async def patch(request: Request) -> Response:
 
 
 async def delete(request: Request) -> Response:
-    """Remove a query with its replay buffer, at once or when its partial matches have ended."""
+    """Remove a query with its replay buffer, immediately or when its partial matches have ended."""
     server = context.allow(request, "manage")
     name = request.path_params["name"]
     drain = "drain" in request.query_params
@@ -97,7 +97,7 @@ async def delete(request: Request) -> Response:
 
 
 def _seconds(text: str) -> float | None:
-    """For how long a query drains at most; None, if the text is empty: until it has drained.
+    """The longest time for which a query drains; None, for an empty text: until it has drained.
 
     Raises:
         Problem: for any other text.
@@ -153,7 +153,7 @@ def _policy(state: Any) -> StatePolicy:
 async def _register(
     request: Request, server: Context, definition: Definition, state: StatePolicy
 ) -> tuple[Standing, bool]:
-    """Compile a definition beside the engine, and put it in. Returns it, and whether it is new."""
+    """Compile a definition outside the engine and register it; returns it, and if it is new."""
     program = await asyncio.to_thread(_compiled, server, definition)
 
     def enter() -> tuple[Standing, bool]:
@@ -220,7 +220,7 @@ def describe(server: Context, standing: Standing) -> dict[str, Any]:
 
 
 def _instant(standing: Standing) -> str | None:
-    """When a query that drains ends at the latest, if that is known."""
+    """The latest time at which a draining query ends, if it is known."""
     if standing.until is None:
         return None
     return datetime.fromtimestamp(standing.until, UTC).isoformat(timespec="milliseconds")

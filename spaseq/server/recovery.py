@@ -1,8 +1,8 @@
-"""A machine as it was: the last checkpoint, and the records of the journal behind it.
+"""Restores a machine from the last checkpoint and the records of the journal after it.
 
 A query that stopped the run has a record `fail`. It is taken out before the records are read again,
-so they cannot stop the run a second time. One that stops the run only now is taken out likewise,
-and everything is read again from the checkpoint.
+so they cannot stop the run a second time. A query that stops the run only now is taken out in the
+same way, and everything is read again from the checkpoint.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def recovered(
     Args:
         make: Makes a machine without a state.
         checkpoint: The last one.
-        journal: The records behind it, and those whose events waited at it.
+        journal: The records after it, and those whose events waited at it.
         log: Reports queries that are taken out.
-        removed: Called where queries were removed, whose matches are no longer wanted.
+        removed: Called when queries have been removed, whose matches are no longer needed.
 
     Raises:
         StateError: if the records do not fit the checkpoint.
@@ -70,12 +70,12 @@ def _start(checkpoint: Checkpoint | None) -> int:
 
 
 def failure_record(name: str, revision: int, stopped: RunStopped) -> dict[str, Any]:
-    """The record that a query is taken out."""
+    """The record that says that a query is taken out."""
     return {"do": "fail", "name": name, "revision": revision, "failure": str(stopped)}
 
 
 def _failed(checkpoint: Checkpoint | None, journal: Journal) -> dict[tuple[int, str], str]:
-    """(Revision, name) → failure of the queries that are taken out behind a checkpoint."""
+    """(Revision, name) → failure of the queries that are taken out after a checkpoint."""
     return {
         (record.says["revision"], record.says["name"]): record.says["failure"]
         for record in journal.read(_start(checkpoint))
@@ -129,7 +129,7 @@ def _apply_again(
 
 
 def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str]) -> None:
-    """Do what a record says."""
+    """Execute a record."""
     says: Mapping[str, Any] = record.says
     match says["do"]:
         case "events":
@@ -177,6 +177,6 @@ def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str
         case "kb-remove":
             machine.remove_kb(says["iri"])
         case "fail":
-            pass  # its query was left out from the beginning
+            pass  # its query was omitted from the beginning
         case other:
             raise StateError(f"record {record.number} of the journal says {other!r}")

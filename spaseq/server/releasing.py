@@ -1,4 +1,4 @@
-"""The events of several streams, in the order of time → the matches of a run."""
+"""The events of several streams, in time order → the matches of a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def match_up_to(run: Run, queues: Sequence[Iterable[EventBatch]], bound: int) ->
 
 
 def _merged(run: Run, queues: list[list[EventBatch]]) -> Iterator[Match]:
-    """Match the events of several streams in the order of time."""
+    """Match the events of several streams in time order."""
     firsts = [0] * len(queues)
     while any(queues):
         heads = [queue[0] if queue else None for queue in queues]

@@ -20,7 +20,7 @@ _MAX_BOUND = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What holds for all queries.
+    """The settings of all queries.
 
     Args:
         reading: How events are read, with the lateness.
@@ -75,7 +75,7 @@ def options_of(entail: str | None, limits: Mapping[str, Any], settings: RunSetti
 def limits_of(options: RunOptions, settings: RunSettings) -> dict[str, Any]:
     """The limits of a run, as `Program.start` takes them.
 
-    Those of the server may have become lower than those of the queries since these were accepted.
+    The server's limits may have become lower than a query's since the query was accepted.
     """
     limits = dict(settings.limits)
     for name, value in options.limits:

@@ -1,8 +1,8 @@
 """The runs of the server: one for each combination of entailment and limits.
 
-Queries with equal options share a run, and so their work. A query with options of its own is in
-another run, which sees the same events. A stream that a query registers exists within its run only,
-so its readers have to have the same options.
+Queries with equal options share a run, and so their work. A query with different options is in
+another run, which sees the same events. A stream that a query registers exists only within its run,
+so its readers must have the same options.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ServerRun:
     Args:
         options: The options of its queries.
         run: The run.
-        minters: IRI of a stream → what numbers its events in this run.
+        minters: IRI of a stream → the minter that numbers its events in this run.
     """
 
     options: RunOptions
@@ -64,11 +64,11 @@ class ServerRun:
 
     @property
     def has_begun(self) -> bool:
-        """Whether an event has come, so that a query can have partial matches."""
+        """Whether an event has arrived, so that a query can have partial matches."""
         return self.run.clock.closed is not None
 
     def number(self, name: str) -> int | None:
-        """The number of the query of a name in the run; None: it is not there any more."""
+        """The number of the query with a name in the run; None if it is no longer there."""
         names = [query.plan.name for query in self.run.program.queries]
         return names.index(name) if name in names else None
 
@@ -90,7 +90,7 @@ class ServerRun:
         minter = self.minters.get(stream.iri)
         if minter is None:
             minter = self.minters[stream.iri] = Minter(stream.number)
-            # No blank node of an earlier run has the label of one of this run.
+            # Blank nodes of an earlier run must not have the labels of those of this run.
             count = sum(end - start for _, start, end in released)
             minter.restore(stream.released - count, BEFORE_ALL, 0)
         copy, ready, count = minter.copy, None, 0
@@ -107,7 +107,7 @@ class ServerRun:
 
 
 class RunSet:
-    """All runs; without a query there is none.
+    """All runs; there is none without a query.
 
     Args:
         settings: What holds for all queries.
@@ -147,7 +147,7 @@ class RunSet:
                 403, f"the server has {MAX_RUNS} combinations of entailment and limits already",
                 "limit",
             )  # fmt: skip
-        # Clients look into each query, so none is evaluated with another.
+        # Clients can inspect each query, so none is evaluated together with another.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", QueryWarning)
             run = program.start(
@@ -207,13 +207,13 @@ class RunSet:
 
     @property
     def domain(self) -> str | None:
-        """The kind of time of the events; None: no event has come."""
+        """The kind of time of the events; None before the first event."""
         return next((one.run.clock.domain for one in self if one.run.clock.domain), None)
 
     # ------------------------------------------------------------ checkpoints
 
     def state(self) -> list[Any]:
-        """All but the states of the runs, as data for `restore`."""
+        """Everything except the states of the runs, as data for `restore`."""
         return [
             [
                 one.options.to_list(),
@@ -224,7 +224,7 @@ class RunSet:
         ]
 
     def save(self) -> bytes:
-        """The states of the runs, each behind its size."""
+        """The states of the runs, each preceded by its size."""
         parts = []
         for run in self.all:
             blob = run.save()

@@ -58,7 +58,7 @@ class Options:
 
 
 def access_of(options: Options) -> Access:
-    """Who may do what.
+    """The authorization rules.
 
     Raises:
         SpaseqError: if the server would listen beyond loopback without protection.
@@ -153,7 +153,7 @@ def serve(options: Options, log: Callable[[str], None]) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound to an address, and does not listen yet.
+    """A socket that is bound to an address but does not listen yet.
 
     Raises:
         SpaseqError: if the address cannot be used.
@@ -170,7 +170,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _log_to_stderr() -> None:
-    """Write the audit log, and errors nobody expected, to standard error."""
+    """Write the audit log and unexpected errors to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
     logger = logging.getLogger("spaseq.server")

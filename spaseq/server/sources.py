@@ -1,8 +1,8 @@
-"""The sources that feed streams, as threads: what arrives waits in a queue for the engine.
+"""The sources that feed streams, as threads: their chunks wait in a queue for the engine.
 
 The sources, the threads and the queues are those of live runs (`spaseq.live`). A source is read
-from the moment on when a query reads its stream. A slow query slows its sources down, because a
-thread waits while its queue is full.
+from the time at which a query first reads its stream. A slow query slows its sources down, because
+a thread waits while its queue is full.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spaseq.live.protocols import AcknowledgingSource, Chunk, Position, Reportin
 from spaseq.server.feeds import Feed, FeedSettings
 
 QUIET_SECONDS = 0.2
-"""After so long without bytes, an event that is whole is complete."""
+"""Seconds without bytes after which an event without an explicit end is complete."""
 
 
 class SourceReader:
@@ -43,20 +43,20 @@ class SourceReader:
         self.status: Literal["unread", "reading", "ended", "failed"] = "unread"
         self.failure = ""
         self.was_quiet = True
-        """Whether the open event has been asked for since the last chunk."""
+        """Whether the open event has been requested since the last chunk."""
         self.waits = False
-        """Whether it has to wait for the other streams."""
+        """Whether it must wait for the other streams."""
         self.thread: Feeder | None = None
 
     @property
     def problem(self) -> str:
-        """What keeps it from being read; empty: nothing."""
+        """The problem that prevents it from being read; empty if there is none."""
         if self.failure or self.status != "reading":
             return self.failure
         return (self.source.problem or "") if isinstance(self.source, ReportingSource) else ""
 
     def settings(self, stream: str) -> FeedSettings:
-        """What a feed of this source reads."""
+        """The settings of a feed of this source."""
         source = self.source
         return FeedSettings(self.name, stream, self.places, source.messages, source.replays)
 
@@ -143,13 +143,13 @@ class Sources:
                 reader.thread.join(2.0)
 
     def fail(self, reader: SourceReader, reason: str) -> None:
-        """A source cannot be read any more, until the server is started again."""
+        """Record that a source cannot be read until the server is restarted."""
         reader.status, reader.failure = "failed", reason
         self._inbox.leave(reader.number)
         self._log(f"the source of {reader.name} has ended: {reason}")
 
     def end(self, reader: SourceReader) -> None:
-        """A source has come to its end."""
+        """Record that a source has reached its end."""
         reader.status = "ended"
         self._log(f"the source of {reader.name} has come to its end")
 
@@ -176,7 +176,7 @@ class Sources:
         return chunks
 
     def is_quiet(self, reader: SourceReader) -> bool:
-        """Whether a source has been quiet for a while; says so once."""
+        """Whether a source has been quiet for a while; true only once per pause."""
         if reader.was_quiet:
             return False
         silent = self._inbox.silence(reader.number, time.monotonic())
@@ -184,17 +184,17 @@ class Sources:
         return reader.was_quiet
 
     def has_ended(self, reader: SourceReader) -> bool:
-        """Whether a source has ended, and all of it is taken."""
+        """Whether a source has ended, and all of its chunks have been taken."""
         return self._inbox.has_ended(reader.number)
 
     def failure(self, reader: SourceReader) -> BaseException | None:
-        """What ended a source; None: it has come to its end."""
+        """The error that ended a source; None if it has reached its end."""
         return self._inbox.failure(reader.number)
 
     # ------------------------------------------------------------ checkpoints
 
     def acknowledge(self, positions: Mapping[str, Position | None]) -> None:
-        """A checkpoint has these positions."""
+        """Tell the sources that a checkpoint has these positions."""
         for reader in self.reading():
             position = positions.get(reader.name)
             if position is not None:

@@ -1,4 +1,4 @@
-"""A query of the server: its definition, as JSON and compiled, and what has become of it."""
+"""A query of the server: its definition, as JSON and compiled, and its status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Definition:
         text: The query.
         bind: Variable → plain JSON value, or a term as in SPARQL JSON results.
         kb: IRI of a KB graph → URL of the endpoint that is queried for it.
-        paused: Whether it sees no events at present.
+        paused: Whether it currently sees no events.
         folder: Whether it comes from a file of the folder that the server watches.
         sinks: The names of the sinks that its matches go to.
         entail: Its entailment regime, or `none`; None: that of the server.
@@ -53,7 +53,7 @@ class Definition:
 
     @property
     def etag(self) -> str:
-        """A strong entity tag: equal iff all that a client can set is equal."""
+        """A strong entity tag: equal iff everything that a client can set is equal."""
         text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
         return f'"{sha256(text.encode()).hexdigest()[:32]}"'
 
@@ -74,7 +74,7 @@ class Definition:
 
         Raises:
             QueryError, SpaseqError: if it does not compile.
-            Problem: for a value that is no term.
+            Problem: for a value that is not a term.
         """
         return compile_all([self])
 
@@ -84,7 +84,7 @@ class Standing:
     """A query of the server.
 
     Args:
-        definition: What the client said.
+        definition: The client's definition.
         revision: The record of the journal that made it.
         streams: Name in the query → IRI of the streams that it reads.
         born: The record that registered it; its later versions have the same one.
@@ -92,7 +92,7 @@ class Standing:
         failure: The error that took it out of the run; empty: none.
         draining: Its name in the run while it finishes its partial matches and begins no others;
             empty: it does not drain.
-        until: When it has to have drained, in seconds since 1970; None: at any time.
+        until: When it must have drained, in seconds since 1970; None: at any time.
     """
 
     definition: Definition
@@ -144,7 +144,7 @@ class Standing:
 
 
 def compile_all(definitions: Iterable[Definition]) -> Program:
-    """One program of several queries, in their order."""
+    """One program of several queries, in order."""
     return compile_named((one.name, one) for one in definitions)
 
 
@@ -152,7 +152,7 @@ def compile_named(definitions: Iterable[tuple[str, Definition]]) -> Program:
     """As `compile_all`, with the name of each query in the run; one that drains has another one."""
     listed = list(definitions)
     shown = {name: one.name for name, one in listed if name != one.name}
-    # Collections would visit the many objects of the queries before, and find nothing.
+    # Collections would visit the many objects of earlier queries, and find nothing.
     with without_collection():
         return compile_each([(name, one.text, one.terms()) for name, one in listed], shown)
 
@@ -282,7 +282,7 @@ def refused_by(program: Program, definition: Definition) -> str | None:
 
 
 def checked_services(program: Program, urls: AllowedUrls) -> None:
-    """Check the endpoints that a query asks.
+    """Check the endpoints that a query uses.
 
     Raises:
         Problem: if one is not in the allow-list, or is known only at run time.
@@ -294,7 +294,7 @@ def checked_services(program: Program, urls: AllowedUrls) -> None:
 
 
 def services_of(program: Program) -> list[str]:
-    """The endpoints that queries ask by `SERVICE`."""
+    """The endpoints that queries use by `SERVICE`."""
     return [name.value for name in _service_names(program) if isinstance(name, ast.Iri)]
 
 

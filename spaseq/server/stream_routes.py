@@ -1,4 +1,4 @@
-"""`/v1/streams`: events come in, watermarks, and who holds time back."""
+"""`/v1/streams`: pushed events, watermarks, and the streams that hold back time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spaseq.server.problems import Problem
 from spaseq.server.sources import SourceReader
 
 MAX_NAMED_LATE = 20
-"""Late events that an answer lists."""
+"""The most late events that an answer lists."""
 
 
 async def events(request: Request) -> Response:
@@ -72,7 +72,7 @@ async def event(request: Request) -> Response:
 
 
 async def watermark(request: Request) -> Response:
-    """No event of the stream comes before this time."""
+    """Accept a watermark: no event of the stream comes before this time."""
     server = context.allow(request, "ingest")
     name = request.path_params["name"]
     data = await context.json_of(request, 4096)

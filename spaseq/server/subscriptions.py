@@ -1,9 +1,10 @@
-"""What a subscriber gets: matches, notices and progress, in the format that it asks for.
+"""Subscriptions: matches, notices and progress, in the format that a subscriber requests.
 
 Each subscriber reads its query's topic at its own speed (`spaseq.server.topics`). A block of
-matches is formatted once for all subscribers that are at the same place. Those over HTTP that have
-all matches are written to together (`spaseq.server.following`). A subscriber that falls behind the
-buffer is cut off with an `error`; one that takes nothing for `SLOW_SECONDS`, without.
+matches is formatted once for all subscribers at the same position. HTTP subscribers that have
+caught up are written to together (`spaseq.server.following`). A subscriber that falls behind the
+buffer is disconnected with an `error`; one that reads nothing for `SLOW_SECONDS` is disconnected
+without it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Hub:
         self._wake(list(self._waiting))
 
     def join(self, channel: Channel) -> asyncio.Event:
-        """Add a subscriber; its event is set when there is something new."""
+        """Add a subscriber; its event is set when there is new content."""
         event = asyncio.Event()
         self.wait(channel, event)
         self.count += 1
@@ -66,7 +67,7 @@ class Hub:
         self.count -= 1
 
     def wait(self, channel: Channel, event: asyncio.Event) -> None:
-        """Set an event when there is something new."""
+        """Set an event when there is new content."""
         self._waiting.setdefault(channel, set()).add(event)
 
     def _forget(self, channel: Channel, event: asyncio.Event) -> None:
@@ -78,7 +79,7 @@ class Hub:
     def follow(self, channel: Channel, follower: Subscription, event: asyncio.Event) -> None:
         """Let a subscriber that has all matches follow; `Subscription.leave` ends that."""
         self._forget(channel, event)
-        event.clear()  # from now on, `leave` alone sets it
+        event.clear()  # from now on, only `leave` sets it
         following = self._followings.get(channel)
         if following is None:
             following = Following(self._loop, channel, partial(self._end_following, channel))
@@ -90,14 +91,14 @@ class Hub:
         del self._followings[channel]
 
     def unfollow(self, channel: Channel, follower: Subscription) -> None:
-        """Let a subscriber no longer follow."""
+        """Stop a subscriber from following."""
         following = self._followings.get(channel)
         if following is not None:
             following.remove(follower)
 
 
 class Format:
-    """How a subscription is written.
+    """The format of a subscription.
 
     Args:
         media_type: The media type of the answer.
@@ -179,7 +180,7 @@ def frames(lines: bytes) -> list[str]:
 
 
 class Subscription:
-    """One subscriber's way through a channel.
+    """One subscriber's reading of a channel.
 
     Args:
         hub: Wakes it.
@@ -209,7 +210,7 @@ class Subscription:
         """The connection; None: only the task of the answer can write to it."""
 
     def close(self) -> None:
-        """Leave the channel; whoever made the subscription calls this."""
+        """Leave the channel; the creator of the subscription calls this."""
         if self._event is not None:
             self._hub.unfollow(self._channel, self)
             self._hub.leave(self._channel, self._event)
@@ -225,8 +226,8 @@ class Subscription:
             while True:
                 event.clear()
                 channel, topic = self._channel, self._channel.topic
-                # In this order: all matches before the watermark are before the end, and a query
-                # that has drained has published its last one before it is removed.
+                # The order matters: all matches before the watermark precede the end, and a query
+                # that has drained publishes its last match before it is removed.
                 is_removed = channel.is_removed
                 watermark, end, noticed = topic.watermark, topic.end, channel.noticed
                 if self._left is not None:
@@ -276,19 +277,19 @@ class Subscription:
 
     @property
     def place(self) -> Any:
-        """Followers with equal ones get equal blocks."""
+        """Followers with equal keys get equal blocks."""
         return self.cursor, self.noticed, self.shown, self._format
 
     def block(self, end: int, noticed: int, watermark: Any) -> tuple[bytes, int] | None:
-        """What is new, and the number of the next match behind it.
+        """The new content, and the number of the next match after it.
 
         Args:
-            end: The number behind the last match to take.
-            noticed: The number behind the last notice to take.
+            end: The number after the last match to take.
+            noticed: The number after the last notice to take.
             watermark: The watermark to report if the block has all these matches; None: none.
 
         Returns:
-            None if the topic does not hold the next match any more.
+            None if the topic no longer holds the next match.
         """
         format, cursor, parts = self._format, self.cursor, []
         assert format is not None
@@ -306,11 +307,11 @@ class Subscription:
 
     @property
     def heartbeat(self) -> bytes:
-        """What is sent when there is nothing to send."""
+        """The heartbeat, which is sent when there is nothing else to send."""
         return b"" if self._format is None else self._format.heartbeat
 
     def leave(self) -> None:
-        """Following has ended: go on by the task of the answer."""
+        """Continue in the task of the response, since following has ended."""
         if self._event is not None:
             self._hub.wait(self._channel, self._event)
             self._event.set()
@@ -331,7 +332,7 @@ class Subscription:
                 yield format.notice(kind, says)
 
     def _formatted(self, format: Format, before: int, lines: bytes) -> bytes:
-        """A block in a format; the last one of each format is remembered for other subscribers."""
+        """A block in a format; the last one of each format is cached for other subscribers."""
         key = before, len(lines)
         known = self._channel.formatted.get(format.media_type)
         if known is None or known[0] != key:

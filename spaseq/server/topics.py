@@ -1,14 +1,14 @@
-"""Topics: the latest matches of each query, on disk, for subscribers to read and read again.
+"""Topics: the latest matches of each query, on disk, for subscribers to read and replay.
 
-The engine appends matches; a subscriber reads on from its cursor, which is the number of the next
-match, at its own speed. So subscribers share one buffer, and none can slow the engine. A subscriber
-that falls behind the buffer is cut off (`Gone`).
+The engine appends matches; a subscriber reads from its cursor, which is the number of the next
+match, at its own speed. Subscribers therefore share one buffer, and none can slow the engine. A
+subscriber that falls behind the buffer is disconnected (`Gone`).
 
-A topic is two files at most. When the newer one has half of what the topic may hold, another one is
-begun, and the oldest one is removed. A line of a file is the identifier of a match, a blank, and
+A topic has at most two files. When the newer one holds half of the topic's maximum, another one is
+begun, and the oldest one is removed. A line of a file is the identifier of a match, a space, and
 its JSON. The tables of identifiers and offsets are in memory.
 
-`mark` and `restore` are for checkpoints: matches after a checkpoint are discarded at the start, and
+`mark` and `restore` serve checkpoints: at the start, matches after a checkpoint are discarded and
 found again from the journal, with the same identifiers.
 """
 
@@ -24,11 +24,11 @@ from typing import Any
 BLOCK_BYTES = 1 << 18
 """The most bytes that a subscriber reads at once, or one match."""
 SPILL_BYTES = 1 << 22
-"""After so many bytes, matches are written before they are published."""
+"""The number of bytes after which matches are written before they are published."""
 
 
 class Gone(Exception):
-    """A subscriber asks for matches that the topic does not hold any more."""
+    """A subscriber requests matches that the topic no longer holds."""
 
 
 class _Segment:
@@ -57,7 +57,7 @@ class _Segment:
         self.offsets.append(self.offsets[-1] + size)
 
     def load(self, size: int) -> None:
-        """Read the tables of a file, and cut it off at a size."""
+        """Read the tables of a file, and truncate it to a size."""
         os.ftruncate(self.file, size)
         with open(self.path, "rb") as file:
             for line in file:
@@ -91,11 +91,11 @@ class Topic:
         self._lines: list[tuple[str, bytes]] = []
         self._size = 0
         self.end = 0
-        """The number of the next match, of those that subscribers can read."""
+        """The number of the next match, among those that subscribers can read."""
         self.watermark: Any = None
-        """All matches that end before it are there; None: not known."""
+        """The time before which all matches are present; None: not known."""
         self._last_read: tuple[int, int, bytes, int] = (-1, -1, b"", -1)
-        """What `read` was asked for last, and its answer; most subscribers are at one place."""
+        """The last request to `read` and its answer; most subscribers are at the same position."""
 
     # ------------------------------------------------------------ the engine
 
@@ -109,7 +109,7 @@ class Topic:
 
     @property
     def appended(self) -> int:
-        """The number of the next match, those included that are not published yet."""
+        """The number of the next match, including those that are not yet published."""
         return (self._segments[-1].end if self._segments else self.end) + len(self._lines)
 
     def publish(self, watermark: Any) -> bool:
@@ -148,13 +148,13 @@ class Topic:
         return fresh
 
     def remove(self) -> None:
-        """Remove the topic; subscribers that are there can still read it to its end."""
+        """Remove the topic; existing subscribers can still read it to its end."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     # ------------------------------------------------------------ checkpoints
 
     def mark(self) -> dict[str, Any]:
-        """What `restore` needs to return to this point, as data."""
+        """The data that `restore` needs to return to this point."""
         return {
             "end": self.end,
             "segments": [[s.path.name, s.first, s.size] for s in self._segments],
@@ -175,7 +175,7 @@ class Topic:
         for name, (first, size) in kept.items():
             path = self._folder / name
             if not path.exists() or path.stat().st_size < size:
-                found = []  # what is before a gap cannot be read on from
+                found = []  # reading cannot continue across a gap
                 continue
             segment = _Segment(path, first)
             segment.load(size)
@@ -212,7 +212,7 @@ class Topic:
         """The lines of some matches from a cursor on, before `end`; and the cursor after them.
 
         Raises:
-            Gone: if the topic does not hold the next one any more.
+            Gone: if the topic no longer holds the next one.
         """
         last_cursor, last_end, last_data, last_after = self._last_read
         if (cursor, end) == (last_cursor, last_end):

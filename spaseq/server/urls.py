@@ -1,12 +1,12 @@
-"""Which URLs queries and knowledge bases may name.
+"""The URLs that queries and knowledge bases may name.
 
 An operator allows a URL by its beginning: `--allow-url https://data.example/sparql`. A URL is
 allowed if its scheme, host and port are those of an entry, and its path is that of the entry or
-below it. So no query can make the server read what only this machine can reach.
+below it. A query therefore cannot make the server read data that only this machine can reach.
 
 The host of an entry may be an address of a private network if it is written as one. A name that
 resolves to a private or a loopback address is refused unless `--allow-private` is given: when the
-query comes, and again for each request, which goes to the address that was checked
+query is registered, and again for each request, which is sent to the address that was checked
 (`spaseq.kb.public_transport`). Only `http:` and `https:` are allowed, and redirections of endpoints
 are not followed (`spaseq.kb.client`).
 """
@@ -37,7 +37,7 @@ class AllowedUrls:
         private: Whether names may resolve to private addresses.
 
     Raises:
-        ValueError: for an entry that is no http or https URL.
+        ValueError: for an entry that is not an http or https URL.
     """
 
     entries: Sequence[str] = ()
@@ -71,7 +71,7 @@ class AllowedUrls:
 
 
 def _place(url: str) -> _Place | None:
-    """The parts of a URL that are compared; None if it is no plain http or https URL."""
+    """The parts of a URL that are compared; None if it is not a plain http or https URL."""
     try:
         parts = urlsplit(url)
         port = parts.port or _PORTS.get(parts.scheme, 0)

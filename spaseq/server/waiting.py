@@ -1,8 +1,8 @@
-"""The events of one stream that wait, by time; those of equal time in the order of their arrival.
+"""The waiting events of one stream, by time, and for equal times by arrival.
 
-A batch whose events are in order, and behind all that wait, is one entry. Otherwise each event is
-an entry of a heap, until none waits any more. Cost: logarithmic in the events that wait for each
-event of the heap; constant for each batch in order.
+A batch whose events are in order, and after all waiting events, is one entry. Otherwise each event
+is an entry of a heap, until no event waits. Cost: logarithmic in the waiting events for each event
+of the heap; constant for each batch in order.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TypeAlias
 from spaseq.rdf._batch import EventBatch
 
 Released: TypeAlias = tuple[EventBatch, int, int]
-"""Events in their order: a batch, the first one and the one behind the last."""
+"""Events in order: a batch, the first one and the one after the last."""
 
 
 @dataclass(slots=True)
 class _Range:
-    """Events of a batch in their order.
+    """Events of a batch in order.
 
     Args:
         times: The times of all events of the batch, in microseconds.
@@ -40,7 +40,7 @@ class _Range:
 
 
 class WaitingEvents:
-    """The events that wait. Invariant: the heap is empty, or there are no ranges."""
+    """The waiting events. Invariant: the heap is empty, or there are no ranges."""
 
     def __init__(self) -> None:
         self._ranges: deque[_Range] = deque()
@@ -69,7 +69,7 @@ class WaitingEvents:
         heapq.heappush(self._heap, (time, record, number, batch, index))
 
     def release(self, bound: int) -> list[Released]:
-        """Take the events up to a time, in their order."""
+        """Take the events up to a time, in order."""
         ready: list[Released] = []
         ranges, heap, pop = self._ranges, self._heap, heapq.heappop
         while ranges:
@@ -96,11 +96,11 @@ class WaitingEvents:
 
     @property
     def first_record(self) -> int | None:
-        """The first record with an event that waits."""
+        """The first record with a waiting event."""
         records = [record for _, record, *_ in self._heap]
         return min(records + [one.record for one in self._ranges], default=None)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all events."""
         self._ranges.clear()
         self._heap.clear()
