@@ -82,8 +82,8 @@ cdef class ColumnReader:
     ):
         """The events at the indexes `places` of the columns, as a new batch.
 
-        Graph i is `graphs[ends[i]:ends[i + 1]]`. Names likewise: N-Triples, or empty for no name.
-        `names` and `stamps` may be None.
+        Graph i is `graphs[ends[i]:ends[i + 1]]`. Names have the same layout: N-Triples, or empty
+        for no name. `names` and `stamps` may be None.
 
         Raises:
             ValueError: if a name is not an IRI.

@@ -1,4 +1,4 @@
-"""`df.spaseq`: the functions of this package as methods of a DataFrame, also one of Connect."""
+"""`df.spaseq`: the functions of this package as methods of a DataFrame, with Connect too."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     spaseq_iri(text)
 
 A subject and a predicate are IRIs as text. An object is an IRI if `spaseq_iri` made it, and
-otherwise the literal of its SQL type. A triple whose object is null is left out, and the graph of a
+otherwise the literal of its SQL type. A triple whose object is null is omitted, and the graph of a
 row whose subject is null is null.
 """
 
@@ -38,7 +38,7 @@ def register_functions(spark: SparkSession) -> None:
 
 
 def iris(texts: pa.Array) -> pa.Array:
-    """IRIs, which `graphs` tells from text by their type.
+    """IRIs, which `graphs` distinguishes from text by their type.
 
     Raises:
         EventError: for a text that is not an IRI.

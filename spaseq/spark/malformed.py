@@ -1,7 +1,7 @@
-"""Rows that are no events: told from events, described, and written to a column of their own.
+"""Rows that are not events: recognised, described, and returned in a separate column.
 
 A row is malformed if its graph is not N-Triples, its time is missing or of another form, or its
-name is not an IRI. What happens then is the mode, with the names that Spark's readers use:
+name is not an IRI. The mode decides what happens then, with the names that Spark's readers use:
 FAILFAST ends the job with an error that names the event, DROPMALFORMED drops the row, and
 PERMISSIVE returns it in the column `_corrupt_record`, in a row without a match.
 
@@ -34,7 +34,7 @@ _RECORDS = pa.schema(
     [(name, pa.int64() if name == "ordinal" else pa.string()) for name in (*_NAMES, "error")],
     metadata={b"spaseq": chunks.VERSION},
 )
-"""Malformed rows: the columns as text, and what is wrong."""
+"""Malformed rows: the columns as text, and the error."""
 
 
 def mode_of(mode: str) -> Mode:
@@ -54,7 +54,7 @@ def column() -> pa.Field:
 
 
 class Sorting:
-    """Tells the events of batches from malformed rows.
+    """Separates the events of batches from malformed rows.
 
     Args:
         streams: the streams of the program.
@@ -118,11 +118,11 @@ class Sorting:
     def _found(
         self, batch: pa.RecordBatch, parse: bool, first: int = 0
     ) -> Iterator[tuple[int, str]]:
-        """The places of malformed rows, from `first`, and what is wrong; halves what fails."""
+        """The places of malformed rows, from `first`, and their errors; halves ranges that fail."""
         try:
             table = events.encoded(batch, self._streams)
             if parse and len(table):
-                # Of its own, so that the terms of a batch are forgotten with it.
+                # A separate dictionary, so that the terms of a batch are dropped with it.
                 relevance = Relevance(Dictionary())
                 encoder = GraphEncoder(relevance, self._streams[0], 0)
                 encoder.read(EventColumns.of(table), np.arange(len(table)))

@@ -33,7 +33,7 @@ RowMode: TypeAlias = Literal["FAILFAST", "DROPMALFORMED"]
 _MODES = ("FAILFAST", "DROPMALFORMED")
 _TIMES = ("timestamp", "decimal", "string")
 _ANY_ORDER = 1 << 62
-"""A lateness that any order of rows has."""
+"""A lateness that accepts rows in any order."""
 
 
 def from_rows(

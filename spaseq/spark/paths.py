@@ -16,7 +16,7 @@ from spaseq.io.remote_files import file_system, is_remote_file, list_remote
 
 
 def given_path(path: str) -> str:
-    """A path or URL as it is used from here on; `file:` is a local path.
+    """A path or URL in the form used internally; `file:` is a local path.
 
     Raises:
         SpaseqError: for a URL of an unknown scheme.
@@ -36,8 +36,8 @@ def files_at(
 ) -> tuple[str, ...]:
     """The files at paths, by the time of their last change and then by name.
 
-    A path of a file is that file, whatever its name. Of a folder or pattern, hidden files (`.`,
-    `_`) and files that `is_data` does not accept are left out.
+    The path of a file is that file, whatever its name. In a folder or pattern, hidden files (`.`,
+    `_`) and files that `is_data` does not accept are omitted.
     """
     found: dict[str, float] = {}
     for path in paths:
@@ -69,7 +69,7 @@ def _is_shown(path: str, name: str) -> bool:
 
 
 def size_of(path: str) -> int:
-    """The size of a local file in bytes; of others 0, since they are read as a whole."""
+    """The size of a local file in bytes; 0 for other files, which are read as a whole."""
     return 0 if "://" in path else os.path.getsize(path)
 
 
@@ -81,7 +81,7 @@ class Folder:
         self._is_remote = "://" in path
 
     def create(self) -> None:
-        """Create the folder, if it is not there."""
+        """Create the folder, if it does not exist."""
         if self._is_remote:
             system, name = file_system(self.path)
             system.makedirs(name, exist_ok=True)
@@ -104,7 +104,7 @@ class Folder:
             os.replace(os.path.join(self.path, old), os.path.join(self.path, new))
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         try:
             if self._is_remote:
                 system, where = self._at(name)

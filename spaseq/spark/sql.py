@@ -3,13 +3,13 @@
     SELECT * FROM spaseq_match(TABLE(events) PARTITION BY key ORDER BY time, query => '…',
                                kb => map('http://example.org/kb', '/data/kb.ttl'))
 
-The rows are events as for `match`, or become events by a mapping. Every partition is a run of its
-own, so a match is found if PARTITION BY, or WITH SINGLE PARTITION, keeps its events together. The
-columns of the result depend on the query, which `analyze` compiles once, on the driver; it reads
-the knowledge base there as well.
+The rows are events as for `match`, or become events by a mapping. Every partition is a separate
+run, so a match is found only if PARTITION BY, or WITH SINGLE PARTITION, keeps its events together.
+The columns of the result depend on the query, which `analyze` compiles once, on the driver; it
+reads the knowledge base there as well.
 
-Cost: Spark passes rows to a table function one by one, as Python objects, and a partition has a run
-of its own. `match` receives Arrow batches.
+Cost: Spark passes rows to a table function one by one, as Python objects, and each partition has a
+separate run. `match` receives Arrow batches.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def register_table_function(spark: SparkSession) -> None:
 
 @dataclass
 class Analysis(AnalyzeResult):
-    """What the driver knows of a call, for the workers."""
+    """The data of a call that the driver passes to the workers."""
 
     job: Job | None = None
     reader: RowReader | None = None
@@ -78,7 +78,7 @@ class SpaseqMatch:
         self._feeder = Feeder(self._run)
         self._rows: list[Row] = []
         self._waiting = chunks.ARRIVED.empty_table()
-        """Events of the latest time, of which more may come."""
+        """Events of the latest time, which more events may follow."""
         self._last: int | None = None
 
     @staticmethod
@@ -137,7 +137,7 @@ class SpaseqMatch:
 
     @with_conditions
     def eval(self, row: Row, *_: Any, **__: Any) -> Iterator[tuple[Any, ...]]:
-        """Take a row; the matches that are complete."""
+        """Process a row; yields the matches that are complete."""
         self._rows.append(row)
         if len(self._rows) == _ROWS_AT_ONCE:
             yield from self._values(self._pushed(False))
@@ -200,7 +200,7 @@ def _internal(kind: t.DataType, value: Any) -> Any:
 
 
 def _python(values: list[Any], kind: pa.DataType) -> list[Any]:
-    """Values of Arrow as Spark takes them: a map is a dictionary."""
+    """Values of Arrow in the form that Spark accepts: a map is a dictionary."""
     if pa.types.is_map(kind):
         return [None if value is None else dict(value) for value in values]
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):

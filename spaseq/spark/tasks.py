@@ -60,7 +60,7 @@ class Job:
     functions: bytes = b""
     """The registered functions that the program calls, pickled by `shipped`."""
     mode: Mode = "FAILFAST"
-    """What happens to malformed rows."""
+    """The treatment of malformed rows."""
     reported: tuple[str, ...] = ()
     """The streams whose malformed rows this job returns."""
 
@@ -77,7 +77,7 @@ class Job:
         return schema.append(malformed.column()) if self.mode == "PERMISSIVE" else schema
 
     def sorting(self) -> Sorting:
-        """What tells events from malformed rows."""
+        """The object that separates events from malformed rows."""
         return Sorting(self.program.streams, self.mode, self.reported)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What differs between the versions of PySpark, 4.1 to 4.3.
+"""The differences between the versions of PySpark, 4.1 to 4.3.
 
 PySpark has limits on the batches of a Python data source since 4.2. 4.1 lacks the names of
 `pyspark.sql.streaming.datasource`, and each batch takes all that is available. With the stand-ins
