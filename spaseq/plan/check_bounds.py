@@ -1,6 +1,6 @@
 """The bounds of steps (`WITHIN d` after a step) → errors, each with its place and a hint.
 
-docs/language.md, section 4, "Bounds of steps" and "Absence with a deadline", says what they mean.
+docs/language.md, section 4, "Bounds of steps" and "Absence with a deadline", defines their meaning.
 Cost: linear in the sequence.
 """
 
@@ -22,7 +22,7 @@ def check_bounds(query: ast.Query, sequence: ast.Sequence) -> list[Diagnostic]:
 
 @dataclass(frozen=True, slots=True)
 class _Where:
-    """Where a unit stands."""
+    """The position of a unit."""
 
     first: bool = True
     """No step of the SEQ and no earlier iteration can precede it."""
@@ -81,7 +81,7 @@ class _Walk:
             self._deadline(bound)
 
     def _deadline(self, bound: ast.Bound) -> None:
-        """Warn of a deadline that lies behind the close of every window."""
+        """Warn of a deadline that lies after the close of every window."""
         window = self._window
         if window is not None and self._timed and window.microseconds < bound.microseconds:
             self.findings.append(
@@ -108,7 +108,7 @@ class _Walk:
             self._idle(bound)
 
     def _idle(self, bound: ast.Bound) -> None:
-        """Warn of a bound that the window always keeps."""
+        """Warn of a bound that the window always guarantees."""
         window = self._window
         if window is not None and self._timed and window.microseconds < bound.microseconds:
             self.findings.append(

@@ -1,8 +1,8 @@
 """The comparisons of a query → warnings about those whose result is known before the first event.
 
-A comparison of a string with a number errs or is false, whatever the values, and the filter that
-holds it finds nothing, in silence. `NOW()` is the time of the clock; events have their own.
-Source: SPARQL 1.1 section 17.3. Cost: linear in the query.
+A comparison of a string with a number errs or is false, whatever the values, and a filter with it
+silently finds nothing. `NOW()` is the time of the clock, and not that of events. Source: SPARQL 1.1
+section 17.3. Cost: linear in the query.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check_comparisons(query: ast.Query | ast.Mapping) -> Iterator[Diagnostic]:
 
 
 def sort_of(expression: ast.Expr, known: Mapping[str, Sort] = NOTHING_KNOWN) -> Sort:
-    """What the value of an expression is if it has one; `any`: that depends on the event.
+    """The sort of an expression's value, if it has one; `any`: it depends on the event.
 
     `known` has the sorts of variables.
     """

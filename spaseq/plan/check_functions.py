@@ -66,7 +66,7 @@ def check_functions(query: ast.Query | ast.Mapping) -> Iterator[Diagnostic]:
 
 
 def _unknown_unit(call: ast.FunctionCall) -> ast.Iri | None:
-    """The unit of a distance or buffer, if it is a constant that is no known unit."""
+    """The unit of a distance or buffer, if it is a constant that is not a known unit."""
     unit = call.arguments[-1]
     if call.function.value not in _WITH_UNIT or not isinstance(unit, ast.Iri):
         return None
@@ -108,7 +108,7 @@ def _unknown(function: ast.Iri) -> Diagnostic:
 
 
 def _family(iri: str) -> tuple[str, str] | None:
-    """What the known functions of an IRI's namespace are called, and the namespace."""
+    """The kind of the known functions in an IRI's namespace, and the namespace."""
     for namespace, kind in ((XSD, "casts"), (MATH, "functions"), (GEOF, "functions")):
         if iri.startswith(namespace):
             return kind, namespace

@@ -69,7 +69,7 @@ def _services_within(group: ast.GroupGraphPattern) -> Iterator[Diagnostic]:
 
 
 def _impossible(triples: list[ast.Triple]) -> Iterator[Diagnostic]:
-    """Warn of triples that RDF does not allow, which no event has."""
+    """Warn of triples that RDF does not allow, and which therefore no event has."""
     terms = {triple.of for triple in triples if triple.of is not None}
     for triple in triples:
         if not isinstance(triple.predicate, ast.Var | ast.Iri):

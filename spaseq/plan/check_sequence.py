@@ -16,7 +16,7 @@ from spaseq.plan.places import SequencePlaces, without_parentheses
 from spaseq.plan.wording import did_you_mean, excerpt, question_or, quoted
 
 MAX_CONJOINED = 255
-"""GPMs in one `&` or `AND` group: a step stores the GPM of each event in one byte."""
+"""The most GPMs in one `&` or `AND` group: a step stores the GPM of each event in one byte."""
 
 
 def check_sequence(query: ast.Query, places: SequencePlaces) -> list[Diagnostic]:
@@ -73,7 +73,7 @@ def _names(query: ast.Query, places: SequencePlaces) -> Iterator[Diagnostic]:
 
 
 MAX_ITERATIONS = 2**31 - 1
-"""Iterations of one unit: registers count them in 32 bits."""
+"""The most iterations of one unit: registers count them in 32 bits."""
 
 
 class _Shape:
@@ -119,7 +119,7 @@ class _Shape:
         """
         skippable = True
         if all(step.negated for step in sequence.steps):
-            leads = None  # a unit without any event has a worse error
+            leads = None  # a unit without any event has a more important error
         for position, step in enumerate(sequence.steps):
             leading = None if position else leads
             if step.negated:

@@ -20,7 +20,7 @@ from spaseq.sparql.builtins import AGGREGATES
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the checks of one query share."""
+    """The data that the checks of one query share."""
 
     query: ast.Query
     places: SequencePlaces

@@ -1,8 +1,8 @@
 """The variable by whose values the events of a query can be divided without changing a result.
 
-Where a variable is equal in all events of a match, a part that receives all events of some of its
-values finds all their matches; events of other values change nothing. Spark (spaseq/spark) and the
-threads of a run (spaseq/keyed_runs.py) divide their work so.
+If a variable is equal in all events of a match, a part that receives all events of some of its
+values finds all matches of these values; events of other values have no effect. Spark
+(spaseq/spark) and the threads of a run (spaseq/keyed_runs.py) divide their work in this way.
 
 The functions depend on the plan alone. Cost: one walk over the plan.
 """

@@ -52,7 +52,7 @@ class Register:
 
     @property
     def is_number(self) -> bool:
-        """Whether it holds a number that is no term."""
+        """Whether it holds a number that is not a term."""
         return self.kind in ("iterations", "count", "mark")
 
     @property
@@ -189,7 +189,7 @@ class Output:
     """(variable, register that holds it), in the order of the template."""
     distinct: bool = False
     limit: int | None = None
-    """The number of `LIMIT`: for each instant, or for each span of `every`."""
+    """The number of `LIMIT`, for each instant or for each span of `every`."""
     per: tuple[str, ...] = ()
     """The variables of `PER`: the limit holds for each of their values."""
     every: int | None = None
@@ -238,8 +238,8 @@ class QueryPlan:
     registers_stream: str | None
     warnings: tuple[Diagnostic, ...]
     shown_as: str | None = None
-    """The name of the query in its matches, if that is another one: an old version of a query that
-    continues beside the new one has a name of its own in the run."""
+    """The name of the query in its matches, if it differs: an old version of a query that continues
+    beside the new one has a separate name in the run."""
 
     @property
     def shown(self) -> str:

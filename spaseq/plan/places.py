@@ -213,7 +213,7 @@ def _bare_step(step: ast.Step) -> ast.Step:
 
 
 def _is_bare(step: ast.Step) -> bool:
-    """Whether a step is nothing but its unit; one with an operator begins a template's branch."""
+    """Whether a step is just its unit; a step with an operator begins a template's branch."""
     return (
         step.operator is None
         and step.quantifier is None

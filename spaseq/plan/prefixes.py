@@ -1,15 +1,15 @@
-"""Queries whose sequences begin alike, as one query: a template that branches.
+"""Combines queries whose sequences begin alike into one query: a template that branches.
 
-The sequences are arranged in a tree, in which common steps stand once. A node where they part
-becomes a disjunction whose operands have operators of their own:
+The sequences are arranged in a tree, in which common steps occur once. A node at which they diverge
+becomes a disjunction whose operands have their own operators:
 
     SEQ(A ; B ; C)      query 0
     SEQ(A ; B : D)      query 1                 A ; B ( ; C | : D ; E | : D ; F )
     SEQ(A ; B : D ; E)  query 2
 
-Each operand is reached by its own place, so the `;` of one query does not wait for the events of
-another. The last step of a query stands in one branch only: a match belongs to the queries whose
-branch it ends in. (Query 0 takes part above, query 1 does not, since query 2 continues it.)
+Each operand has its own place, so the `;` of one query does not wait for the events of another. The
+last step of a query occurs in one branch only, and a match belongs to the queries in whose branch
+it ends. (Query 0 takes part above, query 1 does not, since query 2 continues it.)
 
 Steps are common if they are equal, with their graph patterns, and if the partial matches that wait
 for them hold the same registers. Then the groups of partial matches are those of each single query.
@@ -38,14 +38,14 @@ class Candidate:
     columns: Sequence[str]
     """The variables that it selects."""
     traits: Hashable
-    """What else must be equal for a common step."""
+    """The other properties that must be equal for a common step."""
     waiting: Sequence[Hashable]
-    """Per step of its sequence: what must be equal for the step to be a common one."""
+    """Per step of its sequence: the properties that must be equal for the step to be common."""
 
 
 @dataclass(slots=True)
 class _Node:
-    """The queries that agree in their first steps, up to one of them."""
+    """The queries that agree in their first steps, up to one step."""
 
     step: ast.Step | None = None
     defines: tuple[ast.Define, ...] = ()
@@ -114,7 +114,7 @@ def branching(
 
 
 def iterates(step: ast.Step) -> bool:
-    """Whether a step must be a common one: its iterations or bounds are numbered in the query."""
+    """Whether a step must be common, because its iterations or bounds are numbered in the query."""
     return any(
         is_iterating(node.quantifier)
         or (node.bound is not None and not isinstance(node.unit, ast.GpmRef))
@@ -134,7 +134,7 @@ def continues(query: ast.Query, other: ast.Query) -> bool:
 
 
 def _frame(query: ast.Query) -> ast.Query:
-    """What must be equal in the queries of a template, besides their first steps."""
+    """The properties that must be equal in the queries of a template, besides their first steps."""
     return replace(
         query,
         form=ast.Select(None),
@@ -171,7 +171,7 @@ def _references(step: ast.Step) -> list[ast.GpmRef]:
 
 
 def _prune(node: _Node) -> int:
-    """Remove the queries that cannot take part; returns the number of branches that are left."""
+    """Remove the queries that cannot take part; returns the number of remaining branches."""
     assert node.step is not None
     counts = {key: _prune(child) for key, child in node.children.items()}
     node.children = {key: child for key, child in node.children.items() if counts[key]}
@@ -211,7 +211,7 @@ class _Writing:
     def _steps(
         self, node: _Node, before: tuple[int, ...], *, is_common: bool
     ) -> tuple[ast.Step, ...]:
-        """The steps from a node on; `before` are the occurrences of the steps in front of it."""
+        """The steps from a node on; `before` are the occurrences of the steps before it."""
         steps: list[ast.Step] = []
         while True:
             steps.append(self._step(node, is_common=is_common))

@@ -1,8 +1,8 @@
-"""Queries that differ in constants, or in what they select, as one query: a template.
+"""Combines queries that differ in constants, or in their SELECT, into one query: a template.
 
 A constant that differs is a subject or object of a triple, or a side of a comparison in a filter,
 at the top level of a GPM. The template has a variable in its place, and a variable for the number
-of the query, which all steps agree on. A GPM with a constant that must be equal to a term of the
+of the query, on which all steps agree. A GPM with a constant that must be equal to a term of the
 event gets a `VALUES` table of these constants, one row per query, so that an event finds its
 queries by a look-up:
 
@@ -12,12 +12,13 @@ queries by a look-up:
     { ?x :user ?.0 ; :amount ?a FILTER(?a > ?.1)
       VALUES (?.query ?.0 ?.1) { (0 "ann" 100) (1 "bob" 250) } }
 
-A match of the template is one of the query whose number it has. The first and the last step must
+A match of the template belongs to the query whose number it has. The first and the last step must
 have such a table: every partial match then belongs to one query, so that the `;` of one query never
-sees the events of another. Names of template variables begin with a dot, which no text can write.
+sees the events of another. Names of template variables begin with a dot, which is not possible in
+the text of a query.
 
-Queries that differ only in thresholds (`spaseq.plan.thresholds`), or in what they select, need no
-number: the template is the least strict of them, and selects the compared variables too.
+Queries that differ only in thresholds (`spaseq.plan.thresholds`), or in their SELECT, need no
+number: the template is the least strict query, and also selects the compared variables.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ LEAST = 16
 """The least number of queries with different constants that make a template."""
 
 _FEW = 16
-"""Templates by thresholds with fewer queries on average give way to one by look-up."""
+"""Templates by thresholds with fewer queries than this on average are replaced by one by
+look-up."""
 _COMPARISONS = frozenset(("=", "!=", "<", ">", "<=", ">="))
 _STRING = "http://www.w3.org/2001/XMLSchema#string"
 _INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
@@ -58,13 +60,13 @@ def is_hidden(variable: str) -> bool:
 
 
 def shown_name(gpm: str) -> str:
-    """The name of a GPM without what a template has put in front of it."""
+    """The name of a GPM without the prefix that a template has added."""
     return gpm.split(".", 2)[2] if gpm.startswith(".") else gpm
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place of a query where a constant stands."""
+    """A position of a constant in a query."""
 
     gpm: int
     subject: str | None
@@ -73,7 +75,7 @@ class Site:
     looked_up: bool
     """Whether the constant must be equal to a term of the event."""
     comparison: Comparison | None = None
-    """What the constant is a threshold of, if it is one."""
+    """The comparison of which the constant is a threshold, if it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +83,13 @@ class Shape:
     """A query whose constants are variables, and the constants."""
 
     query: ast.Query
-    """Without what it selects and its name."""
+    """The query without its SELECT and its name."""
     sites: tuple[Site, ...]
     constants: tuple[Parameter, ...]
 
     @property
     def comparisons(self) -> list[tuple[int, Comparison]]:
-        """The positions of the thresholds among the constants, and what is compared with them."""
+        """The positions of the thresholds among the constants, and their comparisons."""
         return [(n, s.comparison) for n, s in enumerate(self.sites) if s.comparison is not None]
 
 
@@ -116,7 +118,7 @@ class Template:
 
     @property
     def common(self) -> list[int]:
-        """Per branch: how many of its first occurrences are also in another branch."""
+        """Per branch: the number of its first occurrences that are also in another branch."""
         counts = Counter(occurrence for branch in self.branches for occurrence in branch)
         return [sum(counts[occurrence] > 1 for occurrence in branch) for branch in self.branches]
 
@@ -169,7 +171,7 @@ def _of_shape(
     for sequence in sequences:
         for rows in [sequence] if len(sequence) >= least else [[row] for row in sequence]:
             some = [number for row in rows for number in equal[row]]
-            # Equal queries share their state in any case.
+            # Equal queries share their state anyway.
             if len({queries[number][0] for number in some}) > 1:
                 constants = [row for row in rows for _ in equal[row]]
                 found.append(_of_thresholds(shape, constants, some, queries))
@@ -236,7 +238,7 @@ def joined(
 def _joined_by_thresholds(
     queries: Mapping[int, tuple[ast.Query, Sequence[str]]], members: Sequence[int]
 ) -> Template | None:
-    """As `joined`, for a template without numbers."""
+    """Like `joined`, for a template without numbers."""
     shapes = [shape_of(queries[number][0]) for number in members if number in queries]
     first = shapes[0] if shapes else None
     if first is None or len(shapes) < len(members):
@@ -313,7 +315,7 @@ class _Taker:
         self._certain = {end.name for end in ends if isinstance(end, ast.Var)}
         """The variables that the triples bind."""
         self._bound = set(self._certain)
-        """Those of them that a table may bind, each once."""
+        """The variables among them that a table may bind, each once."""
 
     def pattern(self) -> ast.GroupGraphPattern:
         """The pattern with variables in place of the constants."""
@@ -350,7 +352,7 @@ class _Taker:
         return condition
 
     def _comparison(self, operator: str, other: ast.Expr, constant: Parameter) -> Comparison | None:
-        """What a constant is a threshold of, if it is one."""
+        """The comparison of which a constant is a threshold, if it is one."""
         if not (self._selects and operator in FLIPPED and isinstance(other, ast.Var)):
             return None
         kind = kind_of_constant(constant)
@@ -387,7 +389,7 @@ class _Taker:
 
 
 def _is_equal_as_term(constant: Parameter) -> bool:
-    """Whether what equals a constant by value is the same term."""
+    """Whether every term that equals a constant by value is the same term."""
     return isinstance(constant, ast.Iri) or constant.datatype == _STRING
 
 
@@ -484,7 +486,7 @@ def _with_table(
 
 
 def _conjuncts(condition: ast.Expr) -> list[ast.Expr]:
-    """The parts of a conjunction. A filter of each is the same as one of the whole."""
+    """The parts of a conjunction: a filter for each is equivalent to one filter for the whole."""
     if isinstance(condition, ast.Binary) and condition.operator == "&&":
         return [*_conjuncts(condition.left), *_conjuncts(condition.right)]
     return [condition]

@@ -1,9 +1,9 @@
-"""Constants that a value is compared with by `<`, `<=`, `>` or `>=`: thresholds of a template.
+"""Thresholds of a template: constants that are compared with a value by `<`, `<=`, `>` or `>=`.
 
-Sort queries that differ only in thresholds by how strict they are. If each accepts a part of what
-its predecessor accepts, the least strict query has the matches of all. A match of it belongs to the
-queries whose thresholds its value reaches. These come first in the order, and binary search finds
-how many they are:
+Queries that differ only in thresholds are sorted by strictness. If each accepts a subset of what
+its predecessor accepts, the least strict query has the matches of all. Its match belongs to the
+queries whose thresholds the value reaches. These come first in the order, and a binary search finds
+their number:
 
     FILTER(?a > 100)    FILTER(?a > 250)    FILTER(?a > 400)        ?a is 300: the first two
 
@@ -59,14 +59,14 @@ class Comparison:
 
     variable: str
     operator: str
-    """With the variable on the left."""
+    """The operator, with the variable on the left."""
     kind: str
     """The sort of the constants; those of one sort are totally ordered."""
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """The constants of a comparison, each at least as strict as the one before."""
+    """The constants of a comparison, each at least as strict as the previous one."""
 
     gpm: int
     variable: str
@@ -125,7 +125,7 @@ def is_selective(steps: Sequence[ast.Step], gpm: str) -> bool:
 def ever_stricter(
     rows: Sequence[Constants], comparisons: Sequence[tuple[int, Comparison]]
 ) -> list[list[Constants]]:
-    """Some rows of constants as few sequences, in each of which every row is as strict as the last.
+    """Rows of constants as few sequences, in which each row is at least as strict as the last.
 
     Args:
         rows: Different rows of constants.
@@ -156,7 +156,7 @@ def _is_true(value: Value, operator: str, constant: Value) -> bool:
 
 
 def _compared(one: Value, other: Value) -> int:
-    """The order of two constants of one sort."""
+    """Compare two constants of one sort."""
     return cast(int, compare(one, other))
 
 

@@ -1,10 +1,10 @@
-"""A sequence and its GPMs' scopes → the variables visible at each place, and what may follow it.
+"""A sequence and its GPMs' scopes → the variables visible at each place, and its successors.
 
 At a place the variables of its own GPM, of the steps before it, and of the other operands of
 enclosing `&` and `AND` groups are visible. At a place of a negated or optional step, variables of
 the steps that may follow are visible too, since the absence of the step is tested in the context
 of both sides (docs/language.md, section 4, "Negation" and "Optional steps"). An absence with a
-deadline is decided before what follows it, unless the pattern begins with it. Cost: places times
+deadline is decided before the next step, unless the pattern begins with it. Cost: places times
 steps around them.
 
 Invariant: a variable outside `Sight.bound` is unbound whenever the place is tested in the
@@ -167,7 +167,7 @@ class _Walk:
 
 
 _DEADLINE = _Next(":", None)
-"""The continuation of what an absence with a deadline follows: no variable is bound there."""
+"""The continuation after an absence with a deadline, in which no variable is bound."""
 
 
 def _following(
