@@ -255,7 +255,7 @@ class GroupResults:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """`EVERY`: for how long the results that a limit gave count."""
+    """`EVERY`: the time for which the results that a limit returned count."""
 
     microseconds: int
     span: Span = no_span()
@@ -325,7 +325,7 @@ _PLAIN = frozenset(("Span", "str", "bool", "int", "str | None", "int | None"))
 
 
 _PARTS: dict[type, tuple[str, ...] | None] = {}
-"""The results of `_parts`, which trees ask for at every node."""
+"""A cache of `_parts`, which is called at every node of a tree."""
 
 
 def _parts(kind: type) -> tuple[str, ...] | None:
@@ -341,13 +341,13 @@ def _parts(kind: type) -> tuple[str, ...] | None:
 _Reader: TypeAlias = "Callable[[Any], tuple[Any, ...]]"
 
 _READERS: dict[type, _Reader | bool] = {}
-"""The results of `_reader`."""
+"""A cache of `_reader`."""
 
 
 def _reader(kind: type) -> _Reader | bool:
     """A function that returns the parts of a node of a class, the last one first.
 
-    True for nodes without parts, False for what is no node.
+    True for classes of nodes without parts, False for classes that are not nodes.
     """
     parts = _parts(kind)
     if not parts:

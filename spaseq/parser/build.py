@@ -84,7 +84,7 @@ class QueryBuilder(PatternBuilder):
         return ast.Prologue(self.base, tuple(declared.items()), version)
 
     def _version(self, token: Token) -> str:
-        """The version of SPARQL that a query announces; it changes nothing."""
+        """The version of SPARQL that a query announces; it has no effect."""
         version = self.string(token)
         if version not in _VERSIONS:
             self.source.report(

@@ -193,7 +193,7 @@ class PatternBuilder(ExpressionBuilder):
         return self._reify(parts, as_tree(reifier[0]) if reifier else tree, self.span(tree))
 
     def _reify(self, parts: tuple[Any, Any, Any], by: Tree, span: Span) -> ast.Term:
-        """The reifier of a triple: the one that `by` names, else a fresh blank node."""
+        """The reifier of a triple: the one that `by` names, otherwise a fresh blank node."""
         named = by.children if by.rule == "reifier" else []
         node = self._node(named[1]) if len(named) == 2 else self.anonymous(by)
         whole = self._term_of(*parts, span)

@@ -35,7 +35,7 @@ class ErrorContext:
     shown: Mapping[str, str]
     """How each keyword and sign is written, by terminal."""
     before: tuple[Token, ...]
-    """The tokens of unfinished constructs, open brackets among them."""
+    """The tokens of unfinished constructs, including open brackets."""
     start: int = 0
     end: int = 0
     previous_end: int = 0

@@ -1,8 +1,8 @@
 """Syntax tree → text, such that `parse(format_query(q)) == q`.
 
 `format_query` writes readable text: indented, IRIs shortened by the query's prefixes.
-`format_pattern` and `format_expression` write for other SPARQL processors: absolute IRIs, no
-prologue, the same meaning term by term. `expression_line`, `element_line` and `term_text` write for
+`format_pattern` and `format_expression` write for other SPARQL processors: absolute IRIs and no
+prologue, with exactly the same terms. `expression_line`, `element_line` and `term_text` write for
 messages. The writer adds parentheses only where the grammar would otherwise parse another tree.
 Cost: linear in the text.
 """

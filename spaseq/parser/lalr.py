@@ -33,7 +33,7 @@ class Token:
 
 @dataclass(slots=True)
 class Tree:
-    """A reduced rule; `start` and `end` also span the tokens that are no children."""
+    """A reduced rule; `start` and `end` also span the tokens that are not children."""
 
     rule: str
     children: list[Part]
@@ -130,7 +130,8 @@ class Automaton:
         return frozenset(name for name in names if name.isupper() and self.accepts(name))
 
     def accepts(self, kind: str) -> bool:
-        """Whether a token of the kind may follow; simulates the reductions, changes nothing."""
+        """Whether a token of the kind may follow; simulates the reductions, with an unchanged
+        stack."""
         depth = len(self._stack)
         pushed: list[int] = []  # the simulated stack is the first `depth` states, then these
         while True:

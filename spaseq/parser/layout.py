@@ -1,12 +1,12 @@
-"""Query text → the same text laid out: line breaks, indentation, blanks and the case of keywords.
+"""Formats query text: line breaks, indentation, blanks and the case of keywords.
 
-`format.py` writes a tree, which has neither comments nor abbreviations such as `[]` and `;`. Here
-the tokens stay as they are. Clauses and definitions begin lines, braces indent by two, a line that
-continues a statement keeps its distance to the statement's first line, and between two tokens there
-is one blank or none. Other line breaks are the author's.
+`format.py` writes a tree, which has neither comments nor abbreviations such as `[]` and `;`. This
+module leaves the tokens unchanged. Clauses and definitions begin lines, braces indent by two, a
+line that continues a statement keeps its indentation relative to the statement's first line, and
+there is at most one blank between two tokens. All other line breaks are those of the author.
 
-Invariant: the tree of the result is that of the text, comments keep their order, and a second pass
-changes nothing. Cost: linear in the text.
+Invariant: the result has the same tree as the text, comments keep their order, and a second pass
+has no effect. Cost: linear in the text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WORDS_IN_CAPITALS = frozenset(("AGGREGATE", "EMIT_MODE", "TIME_UNIT"))
 
 @dataclass(slots=True)
 class _Piece:
-    """A token or a comment, with the blanks and line breaks in front of it."""
+    """A token or a comment, with the blanks and line breaks before it."""
 
     kind: str
     text: str
@@ -60,11 +60,11 @@ class _State:
     token: _Piece | None = None
     """The last token."""
     in_steps: int = 0
-    """The number of brackets that were open where the `(` of `SEQ` was read, or 0."""
+    """The number of brackets that were open when the `(` of `SEQ` was read, or 0."""
     statement: int = 0
     """The author's indentation of the first line of the statement."""
     indentation: int = 0
-    """The indentation that this line has now."""
+    """The new indentation of the current line."""
 
 
 def laid_out(text: str, name: str = "query") -> str:
@@ -153,7 +153,7 @@ class _Layout:
     # ------------------------------------------------------------------ lines
 
     def _breaks(self, before: _Piece, piece: _Piece) -> int:
-        """The number of line breaks in front of a piece: two leave a blank line."""
+        """The number of line breaks before a piece: two leave a blank line."""
         given = min(piece.breaks, 2)
         if before.kind == "#":
             return max(given, 1)
@@ -200,7 +200,7 @@ class _Layout:
         return last.text in ("{", "}", ".") or piece.kind in _STATEMENTS
 
     def _follow(self, piece: _Piece) -> None:
-        """Keep account of the brackets."""
+        """Update the open brackets."""
         if piece.kind == "#":
             return
         state, last = self._state, self._state.token
@@ -219,7 +219,7 @@ class _Layout:
     # ------------------------------------------------------------------ blanks
 
     def _blank(self, before: _Piece, piece: _Piece) -> str:
-        """What is between two pieces of one line."""
+        """The text between two pieces of one line."""
         if piece.kind == "#":
             return "  "
         given = " " if piece.gap else ""

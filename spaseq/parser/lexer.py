@@ -32,7 +32,7 @@ def _expressions(ascii_only: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The regular expressions of any token (signs have no group) and of a name.
 
     Compiling SPARQL's ranges of non-ASCII letters takes longer than parsing most queries. For an
-    ASCII text the ranges match nothing and are left out.
+    ASCII text the ranges match nothing and are omitted.
     """
     known = tables()
     patterns = dict(known.patterns)

@@ -61,7 +61,7 @@ def _unreadable(context: ErrorContext) -> Mistake | None:
 
 
 def _triple_in_brackets(context: ErrorContext) -> Mistake:
-    """A triple term or a reified triple where none may stand."""
+    """A triple term or a reified triple at a position where none is allowed."""
     if context.rest.startswith("<<("):
         what, size = "a triple term <<( … )>>", 3
         hint = "it may be an object, a value of VALUES, or part of an expression"

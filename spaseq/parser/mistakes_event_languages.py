@@ -1,4 +1,4 @@
-"""Words of other languages for event patterns and streams, and what they are called here.
+"""Words of other languages for event patterns and streams, with their equivalents.
 
 The languages are SQL's `MATCH_RECOGNIZE` (also in Flink), EPL of Esper, SiddhiQL, SASE+, RSP-QL,
 C-SPARQL and CQELS. A hint shows the text to write, with the names and durations of the query.

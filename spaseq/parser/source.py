@@ -28,7 +28,7 @@ class Source:
         self.name = name
         self.findings: list[Diagnostic] = []
         self.incomplete = False
-        """Whether an error left out a part of the tree, so that other checks would mislead."""
+        """Whether an error removed a part of the tree, so that other checks would mislead."""
         self._line_starts = [0]
         for line in text.splitlines(keepends=True):
             self._line_starts.append(self._line_starts[-1] + len(line))

@@ -212,7 +212,7 @@ Expr: TypeAlias = (
 class Triple:
     """A triple pattern, or a path pattern if `predicate` is neither an IRI nor a variable.
 
-    With `of`, it is no triple of the graph: it says that the node `of`, which occurs in another
+    With `of`, it is not a triple of the graph: it says that the node `of`, which occurs in another
     triple of the same basic pattern, is a triple term with these parts.
     """
 
