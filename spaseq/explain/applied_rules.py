@@ -20,13 +20,13 @@ _PARTS = {
     "range_unions": "transition",
     "straight_edges": "transition",
 }
-"""What a rule of one query is counted in; the other rules apply to a run as a whole."""
+"""The unit in which a rule of one query is counted; other rules apply to a run as a whole."""
 
 
 def applied_rules(query: CompiledQuery) -> dict[str, int]:
     """By rule, the number of parts of a query that it applies to; rules without any are omitted.
 
-    The tables of the query are made once more: cost linear in the automaton.
+    The tables of the query are computed again, which is linear in the automaton.
     """
     plan, automaton = query.plan, query.automaton
     rows = tables(plan, automaton, RegisterFile(plan, RunningAggregates()))

@@ -1,4 +1,4 @@
-"""The automata of a program as graphs: what their pictures show, in any language of pictures.
+"""The automata of a program as graphs: the content of their pictures, for any picture format.
 
 A node is a place where partial matches wait, with its number, its strategy, the registers that
 distinguish its groups, and its guards. An edge is a step of the pattern; the last node is
@@ -23,7 +23,7 @@ Line = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LiveCounts:
-    """What a run has at the places of one query, for its picture.
+    """The counts of a run at the places of one query, for its picture.
 
     Args:
         waiting: Place → the groups of partial matches that wait there.
@@ -42,9 +42,9 @@ class Node:
     start: bool = False
     accept: bool = False
     number: int = 0
-    """The place as `explain` numbers it; 0: acceptance."""
+    """The number of the place in `explain`; 0: acceptance."""
     waiting: int | None = None
-    """The groups that wait there, in the picture of a run."""
+    """The groups that wait at the place, in the picture of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Edge:
     target: int
     lines: tuple[Line, ...]
     passed: int | None = None
-    """How often something came to its target, in the picture of a run."""
+    """The number of times that the target was reached, in the picture of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def pictures(
 
     Args:
         program: The queries.
-        counts: What a run has at their places.
+        counts: The counts of a run at their places.
     """
     described = to_dict(program)["queries"]
     for number, (query, data) in enumerate(zip(program.queries, described, strict=True)):
@@ -130,7 +130,7 @@ def _wrapped(words: Iterable[str]) -> list[str]:
 
 
 def _edges(notation: Notation, counts: LiveCounts | None) -> Iterator[Edge]:
-    """One arrow between two places, whatever the number of ways to go."""
+    """One arrow between two places, whatever the number of ways between them."""
     accept = len(notation.order)
     names: dict[tuple[int, int], dict[str, None]] = {}
     notes: dict[tuple[int, int], dict[Line, None]] = {}
@@ -151,7 +151,7 @@ def _edges(notation: Notation, counts: LiveCounts | None) -> Iterator[Edge]:
         if counts is not None:
             target = -1 if end == accept else notation.order[end]
             passed = counts.matches if end == accept else counts.entered.get(target, 0)
-            # What came by one of several arrows to a place is not counted apart.
+            # Arrivals by one of several arrows to a place are not counted separately.
             if sum(other == end for _, other in names) == 1:
                 lines[(f"{passed:,} times", "live")] = None
         yield Edge(source, end, tuple(lines), passed)

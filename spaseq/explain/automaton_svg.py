@@ -285,7 +285,7 @@ def _on_curve(one: Point, other: Point, t: float) -> Point:
 def _labels(
     edges: Sequence[Edge], routes: Sequence[Route], curves: Sequence[_Curve], boxes: list[_Area]
 ) -> list[_Area]:
-    """The area of each label: beside its arrow, where it covers the least of all else."""
+    """The area of each label: beside its arrow, where it covers as little as possible."""
     placed: list[_Area] = []
     dots = [point for curve in curves for point in curve.points]
     for edge, route, curve in zip(edges, routes, curves, strict=True):

@@ -1,8 +1,8 @@
 """A sample of events → why a graph pattern has no solution in them.
 
-The counters of a run (`why_not`) say how far each pattern got. They cannot say what a triple
-pattern was missing, because readers drop the triples that no query uses. This module examines
-whole events, one pattern at a time, in the order in which a person would:
+The counters of a run (`why_not`) show how far each pattern got. They cannot show what a triple
+pattern was missing, because readers drop the triples that no query uses. This module examines whole
+events, one pattern at a time, in the order in which a person would:
 
 1. each triple pattern alone: does its predicate occur, and with its constants?
 2. the elements of the pattern, one more at a time: which is the first that leaves no solution?
@@ -50,7 +50,7 @@ from spaseq.rdf.limits import LimitReached, Limits
 from spaseq.records import dataclass
 
 BOUND = Limits(steps=20_000, memory=1 << 24)
-"""What the evaluation of one event may cost; a costlier one is not examined."""
+"""The bound on the evaluation of one event; a costlier event is not examined."""
 MOST_ROWS = 1000
 """The most solutions on which filters are examined."""
 MOST_PAIRS = 2000
@@ -84,7 +84,7 @@ def sampled(
         clock: The clock of the run.
 
     Raises:
-        EventError: for an item that is no event of a stream of the run.
+        EventError: for an item that is not an event of a stream of the run.
     """
     if isinstance(given, Sample):
         return given
@@ -190,7 +190,7 @@ class PatternDiagnosis:
         self._prefixes = prefixes
 
     def causes(self) -> Iterator[str]:
-        """What the pattern was missing; nothing if no event of the sample is of its streams."""
+        """What the pattern was missing; nothing if no event of the sample is in its streams."""
         if not self._sample.events:
             return
         missing = [line for triple in required(self._gpm.pattern) for line in self._alone(triple)]
@@ -359,7 +359,7 @@ class PatternDiagnosis:
     def never_true(
         self, condition: Condition, rows: Sequence[tuple[Event, Row]], what: str = "solution"
     ) -> str:
-        """Why a condition is not true for any of some rows."""
+        """Why a condition is true for none of some rows."""
         errors = 0
         example = ""
         for event, row in rows:
@@ -392,12 +392,12 @@ class PatternDiagnosis:
 def _line(
     element: ast.Element, prefixes: Mapping[str, str], terms: Sequence[ast.Element] = ()
 ) -> str:
-    """An element in the words of the query; `[]` stands for its blank nodes."""
+    """An element as the query writes it; `[]` stands for its blank nodes."""
     return re.sub(r"_:b[0-9]+\b", "[]", element_line(element, prefixes, terms))
 
 
 def _units(elements: Sequence[ast.Element]) -> list[list[ast.Element]]:
-    """The elements, each behind the triples that describe its triple terms."""
+    """The elements, each after the triples that describe its triple terms."""
     units: list[list[ast.Element]] = [[]]
     for element in elements:
         units[-1].append(element)
@@ -437,7 +437,7 @@ def optional(group: ast.GroupGraphPattern) -> Iterator[ast.Triple]:
 def _unshared(
     plan: QueryPlan, graphs: NamedGraphs, sample: Sample, prefixes: Mapping[str, str]
 ) -> Iterator[str]:
-    """The join variables that no two events of the sample have a value of in common."""
+    """The join variables of which no two events of the sample have a common value."""
     joined = {
         register.variable
         for register in plan.registers

@@ -1,8 +1,8 @@
-"""The filters and BINDs of a run that erred: how often, and why the first time.
+"""The filters and BINDs of a run that erred: how often, and the reason for the first error.
 
-The counts are those of the run. The reason is found when a report asks for it, by evaluating the
-expression again on the first row that had no value. Expressions with EXISTS have no reason, since
-the event of that row is gone.
+The counts are those of the run. The reason is found on request, by evaluating the expression again
+on the first row for which it had no value. Expressions with EXISTS have no reason, since the event
+of that row is no longer available.
 
 Cost: a few evaluations in Python per expression that erred.
 """
@@ -35,7 +35,7 @@ class Erred:
 
     gpm: str
     text: str
-    """As in the query: `FILTER(?x < 15)`."""
+    """The text as in the query: `FILTER(?x < 15)`."""
     count: int
     always: bool
     """Whether it never had a value."""
@@ -46,7 +46,7 @@ class Erred:
     local: int = -1
     """Its position among the local filters of its graph pattern."""
     occurrence: int = -1
-    """The occurrence whose rows meet it, if it reads the partial match."""
+    """The occurrence whose rows are tested with it, if it reads the partial match."""
 
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count:,} times"
@@ -84,7 +84,8 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
         counters: Those of its parts (`SharedProgram.own_counters`).
     """
     plan = run.shared.plan(number)
-    # Queries that are evaluated as one have variables in place of constants; these are the query's.
+    # Queries that are evaluated as one have variables in place of constants; these texts are those
+    # of the query.
     written = run.public.queries[number].plan
     tasks = run.shared.own_tasks(number)
     prefixes = prefixes_of(run.public.sources[run.public.positions[number]])
@@ -146,7 +147,7 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
 
 
 def _traced(each: Erred, binds: Mapping[tuple[str, str], Erred]) -> Erred:
-    """The same, with the reason why a BIND left the variable unbound that the expression reads."""
+    """The error, with the reason why a BIND left unbound the variable that the expression reads."""
     name, bound, _ = each.example.partition(" is unbound")
     bind = binds.get((each.gpm, name)) if bound else None
     if bind is None or not bind.example:

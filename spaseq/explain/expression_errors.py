@@ -1,4 +1,4 @@
-"""Why an expression errs on a row, with the values that it met: `"12" < 15: a string and a number`.
+"""Why an expression errs on a row, with its values: `"12" < 15: a string and a number`.
 
 SPARQL has no messages for errors: a filter that errs is false, and a BIND that errs binds nothing.
 This module finds the innermost operation that has no value although its operands have one.
@@ -48,7 +48,7 @@ def prefixes_of(query: ast.Query) -> dict[str, str]:
 
 
 def kind_of(term: Term) -> str:
-    """What a term is, in words: `a string`, `a number`."""
+    """The kind of a term, in words: `a string`, `a number`."""
     kind = _values.decode(term).kind
     if kind in _KINDS:
         return _KINDS[kind]
@@ -133,7 +133,7 @@ class _Search:
         return compile_expression(expression, self._slots)(self._env, self._scope)
 
     def of_condition(self, condition: ast.Expr) -> str | None:
-        """As `error_text`: a condition needs a truth value, not only a value."""
+        """Like `error_text`, for a condition, which needs a truth value and not just a value."""
         value = self._value(condition)
         if value is None:
             return self._cause(condition)
@@ -165,7 +165,7 @@ class _Search:
         return f"{self._shown(expression, terms)}: {kinds}" if kinds else self._text(expression)
 
     def _shown(self, expression: ast.Expr, terms: list[Term | None]) -> str:
-        """The operation with the values of its operands in place of them."""
+        """The operation, with its operands replaced by their values."""
         nodes = iter([None if term is None else as_node(term) for term in terms])
         operands = {id(operand) for operand in subexpressions(expression)}
 

@@ -15,7 +15,7 @@ def to_mermaid(program: CompiledQueries) -> str:
     """The automata as one flow chart, a subgraph for each query."""
     lines = ["flowchart LR"]
     for number, picture in enumerate(pictures(program)):
-        # A title of several lines would lie on the first nodes.
+        # A title of several lines would overlap the first nodes.
         title = _label([(picture.title, "name")])
         lines += [f"  subgraph q{number} [{title}]", "    direction LR"]
         for position, node in enumerate(picture.nodes):
