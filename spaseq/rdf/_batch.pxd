@@ -44,7 +44,7 @@ cdef class EventBatch:
     cdef uint32_t event_count, event_room
     cdef list buffers               # the bytes objects that records of `local` point into
     cdef uint32_t version           # of the dictionary when the batch was started
-    cdef readonly uint64_t serial   # unique to the present contents of the batch
+    cdef readonly uint64_t serial   # unique to the current contents of the batch
     cdef TermStore* window          # of the run that processes the batch, else NULL
     cdef public str stream          # the IRI of the events' stream
     cdef public str file            # the file they were read from, "" for none
@@ -77,7 +77,7 @@ cdef inline TermRecord* record_of(EventBatch batch, term_t term) noexcept nogil:
 cdef inline const TermRecord* written_record(
     EventBatch batch, term_t term, Numeral* numeral
 ) noexcept nogil:
-    """As `record_of`; the record of a numeral is written to `numeral`."""
+    """Like `record_of`, but the record of a numeral is written to `numeral`."""
     return spell(numeral, term) if is_numeral(term) else record_of(batch, term)
 
 

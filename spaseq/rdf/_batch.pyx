@@ -49,7 +49,7 @@ cdef extern from *:
 
 
 cdef inline term_t _refitted(EventBatch self, const term_t* numbers, term_t term) noexcept nogil:
-    """The number of a term in the present dictionary; `numbers` maps local terms."""
+    """The number of a term in the current dictionary; `numbers` maps local terms."""
     cdef Numeral numeral
     cdef const TermRecord* record
     cdef term_t known

@@ -39,7 +39,7 @@ cdef inline int resume_effort(Effort* effort, uint64_t had) noexcept nogil:
 
 
 cdef inline int begin_event(Effort* effort) noexcept nogil:
-    """The next event has taken no step; without a bound, steps are counted across events."""
+    """Begin the next event at step 0; without a bound, steps are counted across events."""
     if effort.max_steps < ENDLESS:
         resume_effort(effort, 0)
     return 0

@@ -53,7 +53,7 @@ cdef set _cancelled = set()     # threads
 
 
 class Cancelled(BaseException):
-    """Another thread wants this one to end. No handler of errors is meant to catch it."""
+    """Another thread wants this one to end. Error handlers are not meant to catch it."""
 
 
 def cancel(thread: int):
@@ -62,7 +62,7 @@ def cancel(thread: int):
 
 
 def forget(thread: int):
-    """A thread has ended, so that another one may have its identifier."""
+    """Note that a thread has ended, since another one may get its identifier."""
     _cancelled.discard(thread)
 
 

@@ -193,7 +193,7 @@ cdef void* mem_realloc(void* block, size_t size) noexcept nogil:
 
 
 cdef int raise_no_memory(const char* purpose) except -1 nogil:
-    """Raise a MemoryError that names what there is no memory for."""
+    """Raise a MemoryError that names the purpose of the memory."""
     with gil:
         raise MemoryError(f"no room for {purpose.decode()}")
 

@@ -4,8 +4,8 @@
 Streams contain many small numbers that never recur. The term number of an xsd:integer or
 xsd:decimal of few digits encodes its digits and the number of fractional digits. It is the same in
 all batches and windows, and its value needs no look-up. Integers must be in canonical form. A
-decimal may end in zeros, as prices do, since these are among its digits, but has no leading zeros
-and no plus, and a digit on each side of its point. Zero has no sign.
+decimal may end in zeros, as prices do, since these are among its digits. It has no leading zeros,
+no plus sign, and at least one digit on each side of its point. Zero has no sign.
 
 Invariant: a function that assigns a number to a text calls `numeral_of` first, so that no term has
 two numbers; a permanent term has its permanent number. Cost: constant; `spell` divides once per

@@ -76,7 +76,7 @@ def merge(batches, firsts, until):
         batches: The batches, in the order of their streams; None for a stream without events.
         firsts: Per batch, the index of its first event that is not merged yet.
         until: The instant of an event that may be followed by no further one of this call, as
-            (time, ordinal, number of the stream), or None. Events behind it are not merged.
+            (time, ordinal, number of the stream), or None. Events after it are not merged.
 
     Returns:
         The sequence, which ends with the last event of one of the batches or before `until`, and

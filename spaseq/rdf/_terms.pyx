@@ -4,8 +4,8 @@
 A term is identified by its N-Quads text with escapes resolved; two terms are equal if and only if
 their texts are. The text can be parsed unambiguously from its end, even if the lexical form
 contains quotes: a plain literal ends in a quote, a typed one in `>`, and a language tag contains
-neither. The text of a triple term begins with `<<(`, as that of no IRI does; its object is what is
-behind the second space between the parts.
+neither. The text of a triple term begins with `<<(`, unlike that of any IRI; its object follows the
+second space between the parts.
 
 A table maps texts to term numbers by open addressing. The records are in one or several separate
 stores, so one table can index the terms of several stores. Cost: constant per look-up.

@@ -28,7 +28,7 @@ cdef class TripleTable:
     cdef uint64_t* slots            # the terms by text: see `slot_of`; 0 is empty
     cdef uint32_t slot_mask
     cdef Arena bytes                # the pieces that hold the texts
-    cdef char* piece                # the free part of the last one
+    cdef char* piece                # the free part of the last piece
     cdef size_t left
     cdef Triple* triples            # of numbers of this table
     cdef uint32_t triple_count, triple_room

@@ -83,7 +83,7 @@ cdef inline uint64_t triple_hash(const Triple* triple) noexcept nogil:
 cdef uint32_t put_labelled(
     char* out, const char* text, uint32_t size, const char* label, uint32_t label_size
 ) noexcept nogil:
-    """Write a term with `label` in place of the `_:` of its blank nodes: the bytes written."""
+    """Write a term with `label` in place of the `_:` of its blank nodes; returns its size."""
     cdef uint32_t second, third, used = 0, depth = 0, i
     while is_triple(text):
         second = second_part(text)
@@ -269,7 +269,7 @@ cdef class TripleTable:
         if used == NULL:
             raise MemoryError
         try:
-            # The local terms that triples have, in their order; not the names of graphs.
+            # The local terms that occur in triples, in order; not the names of graphs.
             for i in range(batch.triple_count):
                 cells = <term_t*>&batch.triples[i]
                 for k in range(3):
@@ -318,7 +318,7 @@ cdef class TripleTable:
         return 0
 
     cdef int _reserve(self, uint32_t more) except -1 nogil:
-        """Make room for so many triples more, distinct ones."""
+        """Make room for `more` further distinct triples."""
         cdef uint64_t wanted = <uint64_t>self.triple_count + more
         if wanted > PLACE:
             raise_no_memory(FOR_TRIPLES)
@@ -358,7 +358,7 @@ cdef class TripleTable:
         return 0
 
     def complete(self):
-        """End the filling, and free what only that needs."""
+        """End the filling, and free the memory that only filling needs."""
         mem_free(self.seen)
         self.seen = NULL
 

@@ -11,13 +11,14 @@ an integer or decimal that does not is WIDE, so each number has exactly one kind
 as the double of their 32-bit value. An operation without a value (a type error, a division by zero)
 returns None, which is SPARQL's error.
 
-Reference: SPARQL 1.1 section 17; where that leaves a choice (precision, lexical forms, unordered
-values), pyoxigraph. Where pyoxigraph has no value and the standards do, the standards: booleans are
-ordered, integers and decimals have any size and exact sums and products, quotients of decimals are
-truncated to 18 digits (see `unbounded.quotient` for WIDE ones), a decimal is converted to the
-nearest double, a literal out of the range of its datatype has no value, and durations and points in
-time can be added in either order. Cost: constant, except for long texts; operations on a WIDE
-number cost some microseconds plus a time that depends on its digits.
+Reference: SPARQL 1.1 section 17; where it leaves a choice (precision, lexical forms, unordered
+values), the behaviour of pyoxigraph. Where pyoxigraph has no value but the standards do, the
+standards apply: booleans are ordered, integers and decimals have any size and exact sums and
+products, quotients of decimals are truncated to 18 digits (see `unbounded.quotient` for WIDE ones),
+a decimal is converted to the nearest double, a literal out of the range of its datatype has no
+value, and durations and points in time can be added in either order. Cost: constant, except for
+long texts; operations on a WIDE number cost some microseconds plus a time that depends on its
+digits.
 """
 
 from libc.math cimport INFINITY, NAN, copysign, isinf, isnan
@@ -135,7 +136,7 @@ cdef class Value:
 
     @property
     def term(self):
-        """The term: the one it was decoded from, else one in canonical form."""
+        """The term from which it was decoded, otherwise a term in canonical form."""
         if self._term is None:
             self._term = _build(self)
         return self._term

@@ -31,12 +31,12 @@ cdef class WindowTerms:
     cdef int64_t epoch_end          # the position at which the current epoch ends
     cdef bint started
     cdef readonly uint64_t entered  # uses of terms so far
-    cdef readonly uint32_t live     # terms at present
+    cdef readonly uint32_t live     # terms currently in the window
     cdef uint64_t stamp             # under one stamp, no number is assigned to two terms
 
     cdef int advance_epochs(self, int64_t position) except -1 nogil
     cdef inline int advance_to(self, int64_t position) except -1 nogil:
-        """As `advance_epochs`, with a fast path for positions in the current epoch."""
+        """Like `advance_epochs`, with a fast path for positions in the current epoch."""
         if position < self.epoch_end and self.started:
             return 0
         return self.advance_epochs(position)
@@ -71,7 +71,7 @@ cdef class WindowTerms:
     cdef inline term_t lookup(self, EventBatch batch, term_t term) noexcept nogil:
         """The number that `intern` would return if the window has the term; else the batch's one.
 
-        For comparisons within the present event: different terms have different numbers.
+        For comparisons within the current event: different terms have different numbers.
         """
         cdef uint32_t number
         if not term & LOCAL:

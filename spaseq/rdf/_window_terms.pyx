@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The terms of stored rows, each once, freed behind the window.
+"""The terms of stored rows, each stored once, freed when the window has passed.
 
 Terms of a batch are freed with the batch. Terms of rows that the automaton stores are entered here:
 equal terms of different events have one number and one Python object. A term belongs to the epoch

@@ -1,7 +1,7 @@
-"""What a caller may pass as a time, a term, a graph or an event: types for type checkers.
+"""Types, for type checkers, of the times, terms, graphs and events that a caller may pass.
 
-Objects of rdflib and numpy are described by what the package uses of them, so that neither has to
-be installed.
+Objects of rdflib and numpy are described by the attributes that the package uses, so neither
+library has to be installed.
 """
 
 from __future__ import annotations

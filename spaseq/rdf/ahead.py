@@ -1,10 +1,10 @@
-"""`Ahead`: the items of an iterator, made in a thread of their own before they are asked for.
+"""`Ahead`: the items of an iterator, made in a separate thread before they are requested.
 
 Reading, decompressing and matching release the interpreter's lock, so they overlap if each has a
 thread. The caller's thread makes the first item, and starts the other thread only if that pays: a
 short input starts none. The thread waits while `QUEUED` items wait for the caller, which bounds
 the memory. An exception of the iterator is raised after the items before it. The thread ends with
-the iterator, after `stop`, and before the interpreter does.
+the iterator, after `stop`, and before the interpreter exits.
 
 Cost: about 20 microseconds per item, and 100 for the thread.
 """
@@ -24,11 +24,11 @@ QUEUED = 2
 
 
 class Stopped(BaseException):
-    """The caller wants no further item. No handler of errors is meant to catch it."""
+    """The caller wants no further items. Error handlers are not meant to catch it."""
 
 
 class Lane(Generic[Item]):
-    """The connection of the two threads: items in one direction, places for items in the other."""
+    """The connection of the two threads: items in one direction, free places in the other."""
 
     def __init__(self) -> None:
         self._items: SimpleQueue[tuple[Item | None, BaseException | None]] = SimpleQueue()
@@ -40,7 +40,7 @@ class Lane(Generic[Item]):
 
     @property
     def is_own(self) -> bool:
-        """Whether the thread that makes the items is running this."""
+        """Whether the calling thread is the one that makes the items."""
         return self._thread == threading.get_ident()
 
     def put(self, item: Item) -> None:
@@ -54,7 +54,7 @@ class Lane(Generic[Item]):
         self._items.put((item, None))
 
     def check(self) -> None:
-        """An iterator that works long for an item calls this from time to time.
+        """To be called from time to time by an iterator that works long for an item.
 
         Raises:
             Stopped: if the caller wants no further item.
@@ -151,7 +151,8 @@ class Ahead(Generic[Item]):
 def close_generator(items: Iterator[object]) -> None:
     """Close an iterator that is a generator.
 
-    Where an error leaves a loop, its traceback would keep the generator, and a thread with it.
+    If an error leaves a loop, its traceback would otherwise keep the generator alive, and a thread
+    with it.
     """
     if isinstance(items, Generator):
         items.close()
@@ -162,6 +163,6 @@ _running: set[Ahead[Any]] = set()
 
 @atexit.register
 def _stop_all() -> None:
-    """End the threads of iterators that are still held, while the interpreter is whole."""
+    """End the threads of iterators that are still referenced, before the interpreter exits."""
     for one in list(_running):
         one.stop()

@@ -57,7 +57,7 @@ _DURATION = re.compile(
 
 @cache
 def _form(name: str) -> re.Pattern[str]:
-    """The lexical form of a type, compiled when it is first met, since a run meets few of them."""
+    """The lexical form of a type, compiled on first use, since a run uses few of them."""
     return re.compile(_FORMS[name] + _ZONE, re.ASCII)
 
 

@@ -16,7 +16,7 @@ LEAST, GREATEST = -(2**63), 2**63 - 1
 MOST = 2**62
 """Upper bound of counters; no run reaches it, and incrementing it does not overflow."""
 MOST_ORDINAL = 2**32 - 2
-"""The greatest ordinal of an event, such that the next one's has 32 bits too."""
+"""The greatest ordinal of an event, so that the next ordinal also fits in 32 bits."""
 
 
 def refuse(where: str, problem: str) -> NoReturn:

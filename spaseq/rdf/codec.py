@@ -173,7 +173,7 @@ _READ: dict[str, Callable[[Reader, Any, str], Any]] = {
 
 
 def _term_parts(term: Term) -> list[str]:
-    """The texts of a term. A triple term has those of its parts one behind the other."""
+    """The texts of a term; for a triple term, those of its parts in sequence."""
     parts: list[str] = []
     while isinstance(term, ox.Triple):
         subject = term.subject
@@ -211,7 +211,7 @@ def _term(parts: Any, where: str) -> Term:
 
 
 def _plain_term(texts: Sequence[str], where: str) -> ox.NamedNode | ox.BlankNode | ox.Literal:
-    """A term that is no triple term."""
+    """A term that is not a triple term."""
     match texts:
         case ["i", iri]:
             return ox.NamedNode(iri)

@@ -1,8 +1,8 @@
 """Compressed files, recognised by their first bytes: one entry of `COMPRESSIONS` each.
 
 `Decompressed` reads a file of one or several members, of which each may end anywhere in a block.
-It reads 256 KiB of the compressed file at a time, so the cost is that of the decompressor. A thread
-of its own may decompress ahead of the reader (`Decompressed.read_ahead`). An implementation is
+It reads 256 KiB of the compressed file at a time, so the cost is that of the decompressor. A
+separate thread may decompress ahead of the reader (`Decompressed.read_ahead`). An implementation is
 imported when a file needs it; zstd needs Python 3.14 or the package backports.zstd.
 
 Source: RFC 1952 (gzip, section 2.2 on members), RFC 8878 (Zstandard, section 3 on frames).
@@ -58,7 +58,7 @@ class Compression:
     open: Callable[[], tuple[Callable[[], Decompressor], type[Exception]]]
     """Imports the implementation: what makes a decompressor, and the exception it raises."""
     padding: bytes = b""
-    """A byte that may be repeated behind the last member."""
+    """A byte that may be repeated after the last member."""
 
 
 class _GzipMember:
@@ -248,7 +248,7 @@ class Decompressed:
         return some
 
     def _decompressed(self, size: int) -> bytes:
-        """As `_decompress`, by the thread that decompresses."""
+        """Like `_decompress`, in the thread that decompresses."""
         while self._member is not None:
             if self._member.eof:
                 self._next_member()

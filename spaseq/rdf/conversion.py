@@ -1,9 +1,9 @@
 """XPath's casts between XSD datatypes, unary operators and rounding, on decoded values.
 
 A function returns None where XPath has an error. Results equal pyoxigraph's, except that numbers
-have any size, and that whole doubles are converted to decimals and integers exactly. Other
-doubles are truncated to 18 fractional digits as decimals, or, if these are all zero, have 17
-significant digits. Cost: constant; for a WIDE number linear in its digits.
+have any size, and that whole doubles are converted to decimals and integers exactly. Other doubles
+become decimals truncated to 18 fractional digits or, if these are all zero, with 17 significant
+digits. Cost: constant; for a WIDE number linear in its digits.
 
 Source: XQuery and XPath Functions 3.1, sections 4.2, 4.4 and 19.
 """

@@ -81,5 +81,5 @@ _PARTS = {
 
 
 def encoded_events(batch: EventBatch) -> Iterator[EncodedEvent]:
-    """The events of a batch, in its order."""
+    """The events of a batch, in order."""
     return (EncodedEvent(batch, index) for index in range(len(batch)))

@@ -1,4 +1,4 @@
-"""How often a filter or a BIND of a run erred, with the first row on which it did."""
+"""The errors of a filter or a BIND of a run, with the first row on which it erred."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ErrorCount:
             self.example = row()
 
     def named(self, names: Sequence[str]) -> ErrorCount:
-        """The same with the names of the columns in place of their numbers."""
+        """The same count, with the names of the columns in place of their numbers."""
         if self.example is None:
             return self
         example = {

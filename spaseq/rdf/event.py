@@ -109,7 +109,7 @@ def _parts(triple: ox.Triple) -> str:
 
 
 def with_nodes(term: Term, change: Callable[[ox.BlankNode], ox.BlankNode]) -> Term:
-    """A term with other blank nodes, those of triple terms included."""
+    """A term with other blank nodes, including those in triple terms."""
     if isinstance(term, ox.BlankNode):
         return change(term)
     if isinstance(term, ox.Triple):
@@ -119,7 +119,7 @@ def with_nodes(term: Term, change: Callable[[ox.BlankNode], ox.BlankNode]) -> Te
 
 
 def depth_of(term: Term) -> int:
-    """How deeply a triple term is nested; 0 for another term."""
+    """The nesting depth of a triple term; 0 for any other term."""
     depth = 0
     while isinstance(term, ox.Triple):
         depth, term = depth + 1, term.object

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RdfSyntax:
-    """What is known of a syntax apart from its grammar."""
+    """The properties of a syntax, apart from its grammar."""
 
     name: str
     """The first of its file extensions, which is also its name in options."""
@@ -112,6 +112,6 @@ def entry(table: Mapping[str, T], name: str, what: str) -> T:
 
 
 def one_of(names: Collection[str], prefix: str = "") -> str:
-    """The names with commas and a last `or`, each behind a prefix: `.nq, .nt or .trig`."""
+    """The names in a list with `or`, each after a prefix: `.nq, .nt or .trig`."""
     *some, last = [prefix + name for name in names]
     return f"{', '.join(some)} or {last}" if some else last

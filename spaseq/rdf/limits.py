@@ -1,16 +1,16 @@
-"""Bounds on what a query may hold and what one event may cost it.
+"""Bounds on the state of a query and on the cost of one event.
 
-`groups` bounds what waits between two instants: groups of partial matches, and single matches
-that wait for their window to close. `steps` bounds the work of one event: in each graph pattern,
-the triples and rows that its joins find or scan; in the automaton, the waiting groups
-that its rows are compared with, the candidates that a conjunction or a guard tries, and the
-complete matches that are listed before results are chosen among them. `memory` bounds the bytes
-of the rows that each graph pattern has for one event.
+`groups` bounds the state that waits between two instants: groups of partial matches, and single
+matches that wait for their window to close. `steps` bounds the work of one event: in each graph
+pattern, the triples and rows that its joins find or scan; in the automaton, the waiting groups that
+its rows are compared with, the candidates that a conjunction or a guard tries, and the complete
+matches that are listed before results are chosen among them. `memory` bounds the bytes of the rows
+of each graph pattern for one event.
 
 Reaching a bound raises `LimitReached`. With `shed`, the bounds on groups and on steps of the
-automaton drop the oldest groups instead, by their latest start, as long as there are any. Every
-match that is left is a match without the bound too, except for what `EMIT`, `LIMIT`, `DISTINCT`
-and `AFTER MATCH` choose.
+automaton instead drop the oldest groups, by their latest start, as long as there are any. Every
+remaining match is also a match without the bound, except for the choices of `EMIT`, `LIMIT`,
+`DISTINCT` and `AFTER MATCH`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Limits:
 
     @property
     def kept(self) -> int:
-        """How many groups are left when some are shed: not all, lest each event sheds one."""
+        """The number of groups left after shedding: few enough that not every event sheds one."""
         return self.most_groups - self.most_groups // 8
 
 

@@ -2,7 +2,7 @@
 
 The parser rescans an incomplete token whenever it receives more bytes of it, and buffers at most
 `PARSER_TOKEN_BYTES` of one token. The feed therefore passes on a multi-line string as a whole, and
-replaces the content of a string that is too long by a placeholder, for which `restored`
+replaces the content of a string that is too long with a placeholder, for which `restored`
 substitutes the content. It counts open triple terms, since the parser recurses into nested ones.
 
 Cost: linear in the bytes; memory is that of one line or one long string.

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Events that another reader has read from the middle of a file → the batch of an `EventReader`.
 
-The other reader has begun between two events, without knowing what precedes them: its events have
-neither ordinals nor blank nodes of their own, their lines are counted from its first line, and
-neither the order of time nor the names of graphs were compared with earlier events. `adopt` makes
-up for that. If an event would be an error, it changes nothing, and the caller reads the events
+The other reader has begun between two events, without knowing the earlier events. Its events
+therefore have neither ordinals nor unique blank nodes, their lines are counted from its first line,
+and neither their times nor the names of their graphs were compared with earlier events. `adopt`
+does all this. If an event would be an error, it changes nothing, and the caller reads the events
 again.
 
 Cost: a look-up and an insertion per event; and, if the batch has blank nodes, a look-up for each
@@ -61,7 +61,7 @@ cdef int close_name(EventReader reader, EventBatch batch, EventRecord* event) ex
 
 
 cdef int mint(Minter minter, EventBatch batch, EventRecord* event, bint labelled) except -1 nogil:
-    """Give an event blank nodes of its own, in the order of its triples, its name last."""
+    """Give an event unique blank nodes, in the order of its triples, with its name last."""
     cdef Triple* triple
     cdef uint32_t i
     minter.forget()
@@ -100,11 +100,11 @@ def adopt(EventReader reader not None, EventReader part not None, uint64_t lines
     Args:
         reader: A reader between two events, whose batch is empty.
         part: A reader with the same options and without a minter, which has read without an error
-            and is between two events. It is of no use afterwards.
+            and is between two events. It must not be used afterwards.
         lines: The number of lines of the file before those that `part` has read.
 
     Returns:
-        False if the events may not follow; then nothing has changed.
+        False, without any change, if the events may not follow.
     """
     cdef EventBatch batch = part.batch
     cdef uint32_t count = batch.event_count
