@@ -123,5 +123,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     finally:
         if arguments is None:
-            # The process ends, so its last collections need not look at all that was imported.
+            # The process ends, so its last collections need not visit the imported modules.
             gc.freeze()

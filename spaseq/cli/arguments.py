@@ -56,7 +56,7 @@ def byte_size(text: str) -> int:
 
 
 def workers(text: str) -> int:
-    """A number of threads; `auto` is that of the processors that the process may use.
+    """A number of threads; `auto` is the number of processors that the process may use.
 
     Raises:
         click.BadParameter: for other text, and for zero.
@@ -73,7 +73,7 @@ def match_columns(given: str | tuple[str, ...]) -> tuple[str, ...]:
     """Names of columns, separated by commas.
 
     Raises:
-        click.BadParameter: for a name that is no column of a match, or is given twice.
+        click.BadParameter: for a name that is not a column of a match, or is given twice.
     """
     from spaseq.io.formats import MATCH_COLUMNS
 
@@ -191,7 +191,7 @@ def stream_files(
 
 
 def check_files(files: Mapping[str, Sequence[str]]) -> None:
-    """Refuse paths of streams that are no file, pipe or device."""
+    """Refuse paths of streams that are not a file, pipe or device."""
     for path in chain.from_iterable(files.values()):
         check_file(path, "--stream")
 
@@ -215,7 +215,7 @@ def _is_url(url: str, group: str) -> bool:
 
 
 def check_file(path: str, option: str) -> None:
-    """Refuse a path that is no file, pipe or device, and no URL of a finished file."""
+    """Refuse a path that is not a file, pipe, device or URL of a finished file."""
     if "://" in path:
         from spaseq.io.remote_files import is_remote_file
 
@@ -358,8 +358,8 @@ def _example(argument: str, known: Collection[str]) -> str:
 def _pair(argument: str, known: Collection[str], option: str, form: str) -> tuple[str, str]:
     """The two sides of `IRI=FILE`, where both may contain `=` signs.
 
-    The argument is split where the left side is known, else where the right side is a file or a
-    URL, else at the first sign.
+    The argument is split where the left side is known, otherwise where the right side is a file or
+    a URL, otherwise at the first sign.
     """
     cuts = [
         (argument[: sign.start()].strip().removeprefix("<").removesuffix(">"),

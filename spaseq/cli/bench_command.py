@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spaseq.program import Program
     from spaseq.runs import Run
 
-# The options of `run` that say what is read and matched.
+# The options of `run` that determine what is read and matched.
 INPUT = {*READING, "streams", "maps", "time_column", "kbs", "entail", "bound", "workers"}
 
 
@@ -89,7 +89,7 @@ def bench(
     bench = _Bench(
         program, files, mappings, arguments.kb_files(kbs, program), entail, options, format_
     )
-    bench.whole()  # what is loaded at the first use is not measured
+    bench.whole()  # the first pass, which loads modules, is not measured
     figures = {name: _Figures([], []) for name in ("reading", "whole")}
     for _ in range(repeat):
         figures["reading"].measure(bench.reading)
@@ -141,7 +141,7 @@ class _Bench:
         return run, sources
 
     def reading(self) -> None:
-        """Read the files as a run does: what no query can use is not encoded."""
+        """Read the files as a run does: triples that no query can use are not encoded."""
         from spaseq.pipeline import BATCH, batches, merged
 
         run, sources = self._start()
@@ -198,7 +198,7 @@ class _Bench:
         ]
 
     def record(self, figures: dict[str, _Figures]) -> dict[str, object]:
-        """The figures for programs: all times in seconds, in the order in which they were taken."""
+        """The figures for programs: all times in seconds, in the order of measurement."""
         return {
             "events": self.events,
             "triples": self.triples,

@@ -1,7 +1,7 @@
-"""`--check-config`: connect to everything a run would use, and say what was found.
+"""`--check-config`: connect to everything that a run would use, and report the results.
 
-Nothing is read beyond a knowledge base, and no output or state is changed. Of sources that would
-take messages, and of webhooks, only the connection is tried. A check that takes longer than
+Nothing is read except the knowledge base, and no output or state is changed. For sources that would
+consume messages, and for webhooks, only the connection is tested. A check that takes longer than
 `PATIENCE` seconds has failed.
 """
 
@@ -42,7 +42,7 @@ def check_all(
     late: str | None,
     secrets: Mapping[str, str],
 ) -> int:
-    """Check everything; prints a line each, without `secrets`. Returns the exit status."""
+    """Check everything and print a line each, without `secrets`; returns the exit status."""
     checks: list[tuple[str, Callable[[], str]]] = [
         (f"query {name}", lambda query=query: _query(query))  # type: ignore[misc]
         for name, query in zip(program.names, program.queries, strict=True)
@@ -102,7 +102,7 @@ def _source(url: str, follow: bool) -> str:
         source = registry.open_source(url, lambda text: None)
         is_reached = _reach(url)
         if is_reached and registry.scheme_of(url) != "kafka":
-            # To open it would take messages from a session, a group or a work queue.
+            # Opening it would consume messages of a session, a group or a work queue.
             return f"{redacted(url)}: the server accepts connections"
         try:
             source.open(None)
@@ -189,7 +189,7 @@ def _reach(url: str) -> bool:
 
 
 def _writable(path: str) -> str:
-    """Whether a file can be written, without a change."""
+    """Whether a file can be written; does not change it."""
     if os.path.exists(path):
         with open(path, "r+b"):
             return f"{path}: {os.path.getsize(path):,} bytes, can be written"

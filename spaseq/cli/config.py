@@ -1,11 +1,11 @@
 """`--config FILE`: the options of `run` and `serve` in a TOML file, and `--print-config`.
 
-The file gives defaults: an option on the command line replaces what the file says of it. Relative
-paths are those beside the file. `${NAME}` in a string is an environment variable, `${NAME:-TEXT}`
-has a default, and `$${` stands for `${`.
+The file gives defaults: an option on the command line replaces its value in the file. Relative
+paths are relative to the folder of the file. `${NAME}` in a string is an environment variable,
+`${NAME:-TEXT}` has a default, and `$${` stands for `${`.
 
-msgspec checks names and types, which gives an error the place in the data; the line is found in the
-text. It is chosen over pydantic because it has no dependencies and a tenth of the size.
+msgspec checks names and types, and reports the place of an error in the data; its line is found in
+the text. It is chosen over pydantic because it has no dependencies and a tenth of the size.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SERVE: Mapping[str, str] = {
     "arrival-time", "on-error", "checkpoint-every", "tokens", "tls-cert", "tls-key", "insecure",
     "allow-private", "max-groups", "max-steps", "max-memory", "on-limit", "max-body",
     "max-queries", "max-subscribers", "replay")}  # fmt: skip
-"""Key of the section `serve` → parameter of that command, which else reads only `streams`."""
+"""Key of the section `serve` → parameter of that command, which otherwise reads only `streams`."""
 _PATHS = frozenset(
     ("queries", "output", "late", "state", "functions", "tokens", "tls_cert", "tls_key")
 )
@@ -363,13 +363,13 @@ def config_queries(
 
 
 def settings_of(context: click.Context) -> Settings | None:
-    """The file that was given."""
+    """The configuration file that was given."""
     found: Settings | None = context.meta.get(__name__)
     return found
 
 
 def printed(context: click.Context, values: Mapping[str, Any]) -> str:
-    """The configuration that holds, as TOML; only what differs from the defaults."""
+    """The effective configuration as TOML, with only the values that differ from the defaults."""
     try:
         import tomli_w
     except ImportError as error:

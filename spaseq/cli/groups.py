@@ -26,7 +26,7 @@ class QuietGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As in `click.Group`; a query in place of a command is answered with a command."""
+        """As in `click.Group`; for a query in place of a command, the error shows the command."""
         if args and args[0] not in self.commands and args[0].endswith((".rq", ".sparql")):
             raise click.UsageError(
                 f"{args[0]} is not a command; to run a query: spaseq run {args[0]} …", ctx

@@ -1,4 +1,4 @@
-"""What several commands take: queries, and how streams are read."""
+"""Arguments that several commands share: queries, and how streams are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spaseq.program import Program
 
 REGIMES = ("rdfs", "owl-ql")
-# The options of `run` that say how a stream is read.
+# The options of `run` that determine how a stream is read.
 READING = (
     "framing", "time_predicate", "arrival_time", "time_unit", "time_precision", "input_format",
     "contexts", "reuse_graph_names", "event_metadata", "max_memory", "on_error", "lateness",

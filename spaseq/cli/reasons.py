@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_first(run: Run, sources: Sequence[Source] = ()) -> None:
-    """Say in one line what never happened, from counts alone if there are no sources to reread."""
+    """Report in one line what never happened, only from counts if no sources can be reread."""
     from spaseq.explain.why_not import first_obstacle
 
     found = first_obstacle(run.evaluation, _sample(sources) if sources else None)
@@ -28,7 +28,7 @@ def print_first(run: Run, sources: Sequence[Source] = ()) -> None:
 
 
 def print_all(run: Run, sources: Sequence[Source]) -> None:
-    """Say for each query how far its patterns got."""
+    """Report for each query how far its patterns got."""
     reports.log(run.why_not(events=_sample(sources)).rstrip("\n"), prefix="")
 
 
@@ -43,7 +43,7 @@ def _sample(sources: Sequence[Source]) -> Sample:
 def shown_on_signal(run: Run | None) -> Iterator[Observer | None]:
     """Report at SIGUSR1; within a batch, when the yielded observer is called after it.
 
-    None is a run that threads divide, which count apart until it ends.
+    None stands for a run that is divided among threads, whose counts are separate until it ends.
     """
     known = getattr(signal, "SIGUSR1", None)
     if known is None or threading.current_thread() is not threading.main_thread():

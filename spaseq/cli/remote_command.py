@@ -30,7 +30,7 @@ _TYPES = {
 
 
 def _at_server(command: _F) -> _F:
-    """Add the options that say which server."""
+    """Add the options that select the server."""
 
     @click.option(
         "--server",
@@ -226,7 +226,7 @@ def push(
 
 
 def _bodies(data: bytes, media_type: str) -> Iterator[bytes]:
-    """A file in bodies; N-Quads are cut between two graphs, everything else is one body."""
+    """A file as request bodies; N-Quads are cut between two graphs, any other file is one body."""
     if media_type != "application/n-quads" or b"MESSAGE" in data:
         yield data
         return

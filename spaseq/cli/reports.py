@@ -38,7 +38,7 @@ MEANINGS = {
     "shed_groups": "groups dropped by --on-limit shed",
     "evaluated_gpms": "evaluations of a graph pattern against an event",
 }
-"""Counter of `--stats` → what it counts."""
+"""Counter of `--stats` → its meaning."""
 _READ_LEGEND = (
     "skipped: malformed lines and events (--on-error skip); late: events that arrived too late; "
     "unused triples: triples outside of events, and triples that no query can use"
@@ -281,7 +281,7 @@ def _flat(stats: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _erred(counted: Mapping[str, Any]) -> str:
-    """How often a filter or a BIND erred, and why."""
+    """The number of errors of a filter or a BIND, and the reason for them."""
     always = "each time, " if counted["always"] else ""
     return f"{always}{counted['errors']:,}" + (
         f": {example}" if (example := counted["example"]) else ""

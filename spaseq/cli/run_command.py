@@ -349,7 +349,7 @@ def _run(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)  # `kb_warnings` has reported them
-        # Queries that are evaluated as one have no counts of their own, which --why explains.
+        # Queries that are evaluated as one have no separate counts, which --why needs.
         started = program.start(
             kb=kb, entail=options.entail, share=not options.why, **options.limits
         )

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends the command in order, the second one ends it at once."""
+"""Ctrl-C and SIGTERM: the first ends the command in order, the second ends it immediately."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 STATUS = 128
-"""Shells give a command that a signal ended this exit status, plus the number of the signal."""
+"""Shells report this exit status, plus the signal's number, for a command ended by a signal."""
 
 
 class Stopped(KeyboardInterrupt):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spaseq.live.status import Status, StreamStatus
 
 LINE_SECONDS = 10.0
-"""Between two lines of progress where standard error is not a terminal."""
+"""Seconds between two lines of progress if standard error is not a terminal."""
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def monitored(address: str | None) -> Iterator[Monitor | None]:
 
 @contextmanager
 def shown_progress(wanted: bool) -> Iterator[Callable[[Status], None] | None]:
-    """What shows statuses: one line that changes on a terminal, else a line every ten seconds."""
+    """Shows statuses: one changing line on a terminal, otherwise a line every ten seconds."""
     if not wanted or sys.stderr is None:
         yield None
         return
@@ -80,7 +80,7 @@ def several(*parts: Callable[[Status], None] | None) -> Callable[[Status], None]
 
 
 class Rates:
-    """Turns statuses into lines, with rates since the line before."""
+    """Turns statuses into lines, with rates since the previous line."""
 
     def __init__(self) -> None:
         self._before: Status | None = None
