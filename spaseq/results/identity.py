@@ -1,4 +1,4 @@
-"""What identifies matches and events: digests and labels that are the same in every run.
+"""Identifiers of matches and events: digests and labels that are the same in every run.
 
 The label of a blank node is derived from its event, or for CONSTRUCT from the match. The digest of
 a match covers its query, end, witnesses and solution. Cost: constant per term of a match.
@@ -49,7 +49,7 @@ def place_of(witness: Witness, bound: Mapping[str, Term], texts: Sequence[str]) 
 
 
 def new_labels(witness: Witness) -> Mapping[Term, Term]:
-    """The blank nodes of a witness → ones with labels that are derived from its event."""
+    """The blank nodes of a witness → blank nodes with labels derived from its event."""
     for term in witness.bindings.values():
         if isinstance(term, ox.BlankNode | ox.Triple):
             break

@@ -1,7 +1,7 @@
 """The variables of matches as plain Python values, and matches as a line of text and as HTML.
 
 The values are those of `spaseq.rdf.plain`. A match has the variables of its query's SELECT, whether
-they are bound or not; so all matches of a query have the same names.
+bound or not, so all matches of a query have the same names.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from spaseq.results._match import Match
 
 _WIDEST = 60
-"""The characters of a value in a line."""
+"""The most characters of a value in a line."""
 _MOST = 12
-"""The variables in a line."""
+"""The most variables in a line."""
 
 
 def names_of(match: Match) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def value_in(match: Match, name: str) -> Any:
 
 
 def values_in(match: Match) -> dict[str, Any]:
-    """All variables → plain values, None where a variable is unbound."""
+    """All variables → plain values; None for unbound variables."""
     bindings = match.bindings
     return {name: _value(bindings.get(name)) for name in names_of(match)}
 
