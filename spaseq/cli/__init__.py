@@ -88,6 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return stopped.status
         log("interrupted")
         return INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return DONE
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else "spaseq"
         # click lists the choices of a missing argument on separate lines.

@@ -18,6 +18,8 @@ from typing import Any
 
 import click
 
+from spaseq.plan.wording import did_you_mean
+
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PATH = re.compile(r" - at `\$([^`]*)`$")
@@ -113,9 +115,13 @@ def load(path: str, environment: Mapping[str, str] | None = None, serves: bool =
             unknown = re.search(r"unknown field `([^`]*)`", message)
             inner += [unknown[1]] if unknown else []
             place = [*where, *(name for name in inner if name != "...")]
-            message = _PATH.sub("", message)
-            message = message[:1].lower() + message[1:]
             shown = ".".join(place)
+            message = _in_words(_PATH.sub("", message))
+            if unknown and len(place) == len(where) + 1:
+                known = [each.encode_name for each in msgspec.structs.fields(kind)]
+                sections = [name for name in types if name] if not where else []
+                question = did_you_mean(unknown[1], [*known, *sections])
+                message += f"; {question}" if question else ""
             raise click.UsageError(
                 f"{path}, line {line_of(text, place)}: {shown}: {message}"
             ) from error
@@ -173,6 +179,28 @@ def load(path: str, environment: Mapping[str, str] | None = None, serves: bool =
         if parameter in defaults:
             defaults[parameter] = str(defaults[parameter])
     return settings
+
+
+_KINDS = {
+    "array": "a list", "bool": "true or false", "int": "a whole number", "object": "a table",
+    "float": "a number", "str": "a text",
+}  # fmt: skip
+"""The types of TOML in words, by their names in messages of msgspec."""
+
+
+def _in_words(message: str) -> str:
+    """A message of msgspec in the words of TOML."""
+    unknown = re.search(r"unknown field `([^`]*)`", message)
+    if unknown:
+        return f"there is no option {unknown[1]}"
+    missing = re.search(r"missing required field `([^`]*)`", message)
+    if missing:
+        return f"{missing[1]} is missing"
+    kinds = re.search(r"[Ee]xpected `([^`]*)`, got `([^`]*)`", message)
+    if kinds:
+        wanted = " or ".join(_KINDS.get(kind, kind) for kind in kinds[1].split(" | "))
+        return f"{wanted} is needed, not {_KINDS.get(kinds[2], kinds[2])}"
+    return message[:1].lower() + message[1:]
 
 
 def _types() -> dict[str, Any]:

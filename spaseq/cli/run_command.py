@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from spaseq.cli import arguments, reasons, reports
 from spaseq.cli.config import config_options, config_queries, printed, settings_of
@@ -273,6 +274,11 @@ def run(
         reports.output(printed(context, held).rstrip("\n"))
         return None
     wanted = taken(reading)
+    given = context.get_parameter_source("checkpoint_every")
+    if wanted.state is None and given == ParameterSource.COMMANDLINE:
+        raise click.UsageError(
+            "--checkpoint-every needs the folder of checkpoints: add --state DIR"
+        )
     arguments.load_functions(functions)
     options = read_options(max_memory=max_memory, **reading)
     read = arguments.read_queries(queries, texts)

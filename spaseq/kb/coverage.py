@@ -84,7 +84,7 @@ def _unfed(
                 yield _warning(
                     f"GRAPH ?{graph.name.name} reads the graphs of the KB, but none is given",
                     graph,
-                    "add --kb 'IRI=FILE'",
+                    "add --kb 'IRI=FILE'; the triples of an event are matched without GRAPH",
                 )
             continue
         iri = graph.name.value

@@ -88,7 +88,7 @@ def element_line(
     `terms` are the triples that describe its triple terms (`Triple.of`).
     """
     group = ast.GroupGraphPattern((*terms, element))
-    text = _Writer(prefixes).group(group, "").strip("{} \n")
+    text = _Writer(prefixes).group(group, "").removeprefix("{").removesuffix("}").strip()
     return re.sub(r"\s*\n\s*", " ", text).removesuffix(".").rstrip()
 
 

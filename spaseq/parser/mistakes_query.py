@@ -286,7 +286,8 @@ def _define(context: ErrorContext) -> Mistake | None:
             "a query has WHERE { SEQ (A; B) DEFINE GPM A ON S1 { … } … }; if this is a mapping of "
             "rows, give it by --map (map= in Python)",
         )
-    if "SEQ" in context.expected and context.kind in TERM_STARTS and context.open is not None:
+    begins = context.kind in TERM_STARTS or context.expected == {"SEQ"}
+    if "SEQ" in context.expected and begins and context.open is not None:
         return Mistake(
             "SEQ is missing",
             "a SPAseq query has WHERE { SEQ (A; B) DEFINE GPM A ON S1 { … } … }; "

@@ -131,7 +131,8 @@ def read_tokens(file: str | None, environment: Mapping[str, str] | None = None) 
                     raise SpaseqError(f"{file}: others can read it: chmod 600 {file}")
                 found += _parsed(lines, file)
         except (OSError, UnicodeDecodeError) as error:
-            raise SpaseqError(f"{file}: cannot be read: {error}") from error
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise SpaseqError(f"{file}: cannot be read: {reason}") from error
     return found
 
 

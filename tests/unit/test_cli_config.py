@@ -84,15 +84,31 @@ def test_live_options(folder: Path) -> None:
     ("text", "message"),
     [
         ("queries = [", "invalid value (at end of document)"),
-        ("a = 1\n", "line 1: a: object contains unknown field `a`"),
-        ('[output]\nsink = "x"\nformat = 7\n', "line 3: output.format: expected `str`, got `int`"),
-        ("[limits]\n\nmax-groups = 'x'", "line 3: limits.max-groups: expected `int`, got `str`"),
-        ("[live]\nfollow = true\nfolow = 1", "line 3: live.folow: object contains unknown field"),
-        ("[streams.a]\nsource = 'x'\n[streams.b]\nfile = 'x'", "line 4: streams.b.file: object"),
-        ("[streams.a]\nmap = 'x'", "line 1: streams.a: object missing required field `source`"),
+        ("a = 1\n", "line 1: a: there is no option a"),
+        (
+            '[output]\nsink = "x"\nformat = 7\n',
+            "line 3: output.format: a text is needed, not a whole number",
+        ),
+        (
+            "[limits]\n\nmax-groups = 'x'",
+            "line 3: limits.max-groups: a whole number is needed, not a text",
+        ),
+        (
+            "[live]\nfollow = true\nfolow = 1",
+            "line 3: live.folow: there is no option folow; did you mean `follow`?",
+        ),
+        (
+            "[streams.a]\nsource = 'x'\n[streams.b]\nfile = 'x'",
+            "line 4: streams.b.file: there is no option file",
+        ),
+        ("[streams.a]\nmap = 'x'", "line 1: streams.a: source is missing"),
+        ("queries = 'q.rq'", "line 1: queries: a list is needed, not a text"),
         ("streams = 3", "line 1: streams: not a table"),
         ("[output]\nsink = 'x'\nlate = '${UNSET}'", "line 3: output.late: the environment"),
-        ("query = ['x']\n[stream.s]\nsource = 'x'", "line 2: stream: object contains unknown"),
+        (
+            "query = ['x']\n[stream.s]\nsource = 'x'",
+            "line 2: stream: there is no option stream; did you mean `streams`?",
+        ),
     ],
 )
 def test_errors_name_the_line(folder: Path, text: str, message: str) -> None:

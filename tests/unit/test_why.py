@@ -146,6 +146,11 @@ CAUSES = {
         query("?x :price ?p", "?y :bid ?q FILTER(?q > ?p)"), ["a price 12", 'b bid "13"'],
         'B: FILTER(?q > ?p) erred on the only pair: "13" > 12: a string and a number',
     ),
+    "no-solution-of-a-group": (
+        query("?x :price ?p . { ?x :of ?a } UNION { ?x :by ?b }"), NUMBERS,
+        "A: no event has a solution of { ?x :of ?a . } UNION { ?x :by ?b . } that fits the pattern "
+        "before it",
+    ),
     "no-graph-of-the-kb": (
         query(f"{PRICE} GRAPH :shops {{ ?x :in ?c }}"), NUMBERS,
         "A: the knowledge base has no graph :shops",

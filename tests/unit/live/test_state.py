@@ -303,6 +303,7 @@ def test_the_command_refuses_what_excludes_itself(tmp_path: Path) -> None:
     assert "--limit and --state cannot be used together" in said("--state", "state", "--limit", "1")
     assert "for finished files" in said("--follow", "--events", "dataset")
     assert "must be positive" in said("--follow", "--idle", "0")
+    assert "--checkpoint-every needs the folder" in said("--checkpoint-every", "1s")
     assert "--checkpoint-every: " in said("--state", "state", "--checkpoint-every", "often")
     assert said("--state", "query.rq").startswith("spaseq: error: --state query.rq")
     assert TIMING.checkpoint > 0

@@ -81,13 +81,13 @@ def test_a_file_gives_defaults_and_the_command_line_has_precedence(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[serve]\nlisten = 9000\n", "line 2: serve.listen: expected `str`"),
-        ("[serve]\n\nstream = 'a=b'\n", "line 3: serve.stream: object contains unknown field"),
+        ("[serve]\nlisten = 9000\n", "line 2: serve.listen: a text is needed, not a whole number"),
+        ("[serve]\n\nstream = 'a=b'\n", "line 3: serve.stream: there is no option stream"),
         ("[serve]\n[streams.a]\nsource = 'a'\nmap = 'b'\n", "line 4: streams.a.map: the server"),
         ("[state]\nfolder = 's'\n", "there is no section [serve]"),
         ("[serve]\nstate = '${NOT_SET}'\n", "the environment variable NOT_SET is not set"),
         ("[serve]\nidle = 'soon'\n", "--idle"),
-        ("serve = 1\n", "line 1: serve: expected `object`"),
+        ("serve = 1\n", "line 1: serve: a table is needed"),
     ],
 )
 def test_mistakes_in_a_file(
