@@ -35,7 +35,7 @@ from spaseq.gpm.program import compile_gpm
 from spaseq.gpm.python.geometry import check_installed
 from spaseq.kb.coverage import unread_warnings
 from spaseq.kb.snapshot import Kb, open_kb
-from spaseq.nfa.compile import compile_automaton
+from spaseq.nfa.compile import MAX_TRANSITIONS, compile_automaton
 from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
 from spaseq.plan.examine import plan_queries, read_queries
@@ -442,11 +442,14 @@ def _compile(parsed: Sequence[ast.Query], names: Sequence[str]) -> Program:
     plans = plan_queries(parsed, names)
     calls = (node for node in ast.walk(tuple(parsed)) if isinstance(node, ast.FunctionCall))
     check_installed(call.function.value for call in calls)
-    return _compiled(plans, parsed, names)
+    return _compiled(plans, parsed, names, MAX_TRANSITIONS)
 
 
 def _compiled(
-    plans: Sequence[QueryPlan], parsed: Sequence[ast.Query], names: Sequence[str]
+    plans: Sequence[QueryPlan],
+    parsed: Sequence[ast.Query],
+    names: Sequence[str],
+    most_transitions: int | None = None,
 ) -> Program:
     tasks: list[Pattern] = []
     known: dict[Pattern, int] = {}
@@ -464,7 +467,12 @@ def _compiled(
         compiled.append((one, tuple(numbers)))
     asked: dict[Pattern, int] = {}
     queries = tuple(
-        CompiledQuery(one, compile_automaton(one), numbers, _graph_filters(one, asked, len(tasks)))
+        CompiledQuery(
+            one,
+            compile_automaton(one, most_transitions),
+            numbers,
+            _graph_filters(one, asked, len(tasks)),
+        )
         for one, numbers in compiled
     )
     return Program(queries, tuple(tasks), tuple(asked), tuple(parsed), tuple(names))

@@ -470,20 +470,20 @@ class OutputStage:
 
     def _compiled(self, columns: Sequence[Projected]) -> list[Callable[[Environment], Term | None]]:
         first = len(self._registers.blank())
+        known = self._registers.slots()
         earlier: dict[str, int] = {}
         compiled = []
         for number, column in enumerate(columns):
-            compiled.append(self._column(column.value, dict(earlier)))
+            compiled.append(self._column(column.value, {**earlier, **known}))
             earlier[column.name] = first + number
         return compiled
 
     def _column(
-        self, condition: Condition, earlier: Mapping[str, int]
+        self, condition: Condition, slots: Mapping[str, int]
     ) -> Callable[[Environment], Term | None]:
-        """The value of an expression, which may name the columns before it."""
+        """The value of an expression over registers and the columns before it."""
         registers, scope = self._registers, self._scope
         views = registers.needed_views(condition.reads)
-        slots = {**earlier, **registers.slots()}
         if isinstance(condition.expression, ast.Var):
             cell = slots.get(condition.expression.name)
 

@@ -68,9 +68,9 @@ def _equal_number(wanted: Term, seen: Counter[Term]) -> Term | None:
 def nearest_iri(iri: str, known: Sequence[str]) -> str | None:
     """The known IRI that a person is most likely to have meant.
 
-    That is one which differs only in capitals, in `https`, or in `/`, `#` and `:`; else one with
-    the same local name in another namespace; else one with a similar local name in the same
-    namespace. None if none is near, or if the IRI itself is known.
+    This is an IRI that differs only in capitals, in `https`, or in `/`, `#` and `:`; otherwise one
+    with the same local name in another namespace; otherwise one with a similar local name in the
+    same namespace. None if none is near, or if the IRI itself is known.
     """
 
     def folded(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Literal
 
 from spaseq.engine.place_names import Notation
 from spaseq.nfa.automaton import Edge
-from spaseq.nfa.native.conjunction_tables import found_by, guards_at_the_end, later_guards
+from spaseq.nfa.native.conjunction_tables import Shared, guards_at_the_end, later_guards
 from spaseq.nfa.native.range_tables import joins_whole
 from spaseq.plan.logical import Condition, Occurrence, Register
 from spaseq.records import dataclass
@@ -245,5 +245,6 @@ class _Edge:
         for occurrence in (known[guard].occurrence for guard in guards):
             if occurrence is not None:
                 gpm = plan.occurrences[occurrence].gpm
-                names.update((f"?{plan.gpms[gpm].variables[c]}", None) for c in found_by(plan, gpm))
+                columns = Shared(plan).columns(gpm)
+                names.update((f"?{plan.gpms[gpm].variables[c]}", None) for c in columns)
         return f", by an index where {' or '.join(names)} is bound" if names else ""

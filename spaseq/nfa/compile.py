@@ -19,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby, permutations, product
+from math import prod
 
+from spaseq.errors import Diagnostic, QuerySemanticError
 from spaseq.nfa.ambiguity import ambiguous
 from spaseq.nfa.automaton import (
     ACCEPT,
@@ -40,10 +42,19 @@ from spaseq.plan.logical import QueryPlan
 from spaseq.plan.places import bounded_units
 from spaseq.records import dataclass
 
+MAX_TRANSITIONS = 50_000
+"""Ways from step to step in one query, each with the steps that must be absent on it.
 
-def compile_automaton(plan: QueryPlan) -> Automaton:
-    """The automaton of a plan, with its live registers and equality indexes."""
-    builder = _Builder(plan)
+A row of n optional steps has about n³/6 of them, so 50,000 suffice for some 60."""
+
+
+def compile_automaton(plan: QueryPlan, most: int | None = None) -> Automaton:
+    """The automaton of a plan, with its live registers and equality indexes.
+
+    Raises:
+        QuerySemanticError: if the automaton has more than `most` transitions.
+    """
+    builder = _Builder(plan, most)
     arrivals, exits = builder.sequence(plan.sequence, None)
     starts = tuple(
         builder.place(Place(None, builder.in_front(arrival.guards), arrival.edges, start=True))
@@ -128,8 +139,10 @@ _Ways = tuple[list[_Arrival], list[_Exit]]
 
 
 class _Builder:
-    def __init__(self, plan: QueryPlan) -> None:
+    def __init__(self, plan: QueryPlan, most: int | None) -> None:
         self._plan = plan
+        self._most = most
+        self._transitions = 0
         self.places: list[Place] = []
         self._numbers: dict[Place, int] = {}
         self.atoms: list[Atom] = []
@@ -151,7 +164,26 @@ class _Builder:
         number = self._numbers.setdefault(place, len(self.places))
         if number == len(self.places):
             self.places.append(place)
+            ways = sum(_choices(self.atoms[edge.atom].operands) for edge in place.edges)
+            self._add_transitions(ways + len(place.guards))
+        self._add_transitions(1)
         return number
+
+    def _add_transitions(self, count: int) -> None:
+        self._transitions += count
+        if self._most is not None and self._transitions > self._most:
+            raise QuerySemanticError(
+                [
+                    Diagnostic(
+                        f"SEQ has more than {self._most:,} transitions, the maximum of one query",
+                        self._plan.sequence.span,
+                        "many optional steps in a row, or `|` in many operands of `&` or AND, "
+                        "multiply the ways through SEQ: write fewer of them, or divide the query",
+                    )
+                ],
+                self._plan.source,
+                self._plan.name,
+            )
 
     def sequence(self, sequence: ast.Sequence, reach: Operator | None) -> _Ways:
         """The ways of a sequence; `reach` is the operator on its left, also through parentheses."""
@@ -290,6 +322,7 @@ class _Builder:
         if isinstance(unit, ast.Conjunction):
             return self._atoms([Atom("together", ((a,),)) for a in self._alternatives(unit)])
         operands = tuple(tuple(self._alternatives(operand)) for operand in unit.operands)
+        self._add_transitions(_choices(operands))
         return self._atoms([Atom("any-order", operands)])
 
     def _disjunction(self, unit: ast.Disjunction, reach: Operator | None) -> _Ways:
@@ -328,6 +361,7 @@ class _Builder:
         parts = [self._alternatives(operand) for operand in unit.operands]
         if isinstance(unit, ast.Disjunction):
             return [alternative for part in parts for alternative in part]
+        self._add_transitions(_choices(parts))
         return [sum(choice, ()) for choice in product(*parts)]
 
     def _next(self) -> int:
@@ -467,6 +501,11 @@ def read_one_another(plan: QueryPlan, operands: Sequence[Sequence[Sequence[int]]
         not read[one].isdisjoint(bound[other])
         for one, other in permutations(range(len(operands)), 2)
     )
+
+
+def _choices(operands: Sequence[Sequence[Sequence[int]]]) -> int:
+    """How many occurrences all choices of one alternative per operand have, at least."""
+    return prod(map(len, operands)) * len(operands)
 
 
 def _entering(arrival: _Arrival, action: Action) -> _Arrival:

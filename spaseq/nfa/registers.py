@@ -55,17 +55,19 @@ class RegisterFile:
                 self._view(register.name, self.number[register.name], register.kind)
             elif register.kind == "iterations":
                 self._view(f"{IS_FIRST}{register.unit}", self.number[register.name], "is first")
-        units = range(len(plan.units))
-        self._scoped = [self._where(scope=unit) for unit in units]
-        self._following = [self._where(unit=unit) for unit in units]
-        self._dependents: dict[int, list[tuple[int, Register]]] = {
-            self.number[register.name]: [
-                (n, other)
-                for n, other in enumerate(plan.registers)
-                if other.variable == register.variable
-                and other.kind in ("last", "first", "aggregate")
-            ]
-            for register in plan.registers
+        self.scoped: list[list[tuple[int, Register]]] = [[] for _ in plan.units]
+        self.following: list[list[tuple[int, Register]]] = [[] for _ in plan.units]
+        dependents: dict[str, list[tuple[int, Register]]] = {}
+        for n, register in enumerate(plan.registers):
+            if register.scope is not None:
+                self.scoped[register.scope].append((n, register))
+            if register.unit is not None:
+                self.following[register.unit].append((n, register))
+            if register.kind in ("last", "first", "aggregate"):
+                dependents.setdefault(register.variable, []).append((n, register))
+        self._dependents = {
+            n: dependents.get(register.variable, [])
+            for n, register in enumerate(plan.registers)
             if register.kind == "value"
         }
 
@@ -104,15 +106,15 @@ class RegisterFile:
 
     def enter(self, env: Environment, unit: int, again: bool) -> None:
         """Begin a run of the unit, or its next iteration."""
-        for number, _ in self._scoped[unit]:
+        for number, _ in self.scoped[unit]:
             env[number] = self._blank[number]
-        for number, register in self._following[unit]:
+        for number, register in self.following[unit]:
             if register.kind == "previous":
                 value = self.number[register.variable]
                 env[number] = env[value] if again else None
             elif register.kind == "iterations":
                 env[number] = _next(register, env[number]) if again else 1
-        for number, register in self._following[unit]:
+        for number, register in self.following[unit]:
             if register.kind in ("value", "last"):
                 env[number] = None
             elif register.kind == "first":
@@ -145,16 +147,6 @@ class RegisterFile:
     def _view(self, name: str, number: int, kind: str) -> None:
         self.views[name] = len(self.registers) + len(self._viewed)
         self._viewed.append((number, kind))
-
-    def _where(
-        self, *, unit: int | None = None, scope: int | None = None
-    ) -> list[tuple[int, Register]]:
-        return [
-            (n, register)
-            for n, register in enumerate(self.registers)
-            if (unit is not None and register.unit == unit)
-            or (scope is not None and register.scope == scope)
-        ]
 
 
 def _next(register: Register, number: int) -> int:

@@ -16,9 +16,22 @@ from spaseq.parser import ast
 from spaseq.plan.scope import commutes, subexpressions
 from spaseq.plan.wording import variable
 
+MAX_LEVELS = 250
+"""Operators above one another in one GPM, since the compiler and the evaluation recurse."""
+
 
 def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
     """The findings about one GPM's pattern and all groups inside it."""
+    levels = _levels(define.pattern)
+    if levels > MAX_LEVELS:
+        yield Diagnostic(
+            f"{define.name} has {levels:,} operators above one another; the maximum of one GPM is "
+            f"{MAX_LEVELS}",
+            define.name_span,
+            "OPTIONAL, UNION, MINUS, GRAPH, SERVICE, BIND, VALUES, a nested FILTER and a path with "
+            "alternatives or `*` count: combine some of them by UNION or VALUES of several rows, "
+            "or divide the GPM",
+        )
     for part in ast.walk(define.pattern):
         match part:
             case ast.Service():
@@ -38,6 +51,38 @@ def check_pattern(define: ast.Define) -> Iterator[Diagnostic]:
                 yield from _below(groups_of_exists(element.expression))
             case _:
                 yield from _below(element)
+
+
+def _levels(node: object, top: bool = True) -> int:
+    """How many operators may be above one another in a pattern.
+
+    The elements of a group count each, triples joined without paths once in a row; the group of
+    each element is on top of those before it. Top-level filters run one after another.
+    """
+    if isinstance(node, ast.GroupGraphPattern):
+        below = max((_levels(element, False) for element in node.elements), default=0)
+        own = 0
+        triples = False
+        for element in node.elements:
+            if isinstance(element, ast.Triple):
+                own += not triples
+                own += _path_levels(element.predicate)
+            else:
+                own += not (top and isinstance(element, ast.Filter))
+            triples = isinstance(element, ast.Triple)
+        return own + below
+    if isinstance(node, tuple):
+        return max((_levels(part, False) for part in node), default=0)
+    if not is_dataclass(node) or isinstance(node, Span | ast.Triple):
+        return 0
+    return max((_levels(getattr(node, part.name), False) for part in fields(node)), default=0)
+
+
+def _path_levels(path: object) -> int:
+    """The operators that the parts of a path need if the path has no fixed chain of triples."""
+    parts = [part for part in ast.walk(path) if isinstance(part, ast.AlternativePath)]
+    repeated = any(isinstance(part, ast.RepeatPath) for part in ast.walk(path))
+    return len(parts) + repeated
 
 
 def _service(service: ast.Service) -> Iterator[Diagnostic]:

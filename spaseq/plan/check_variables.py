@@ -54,8 +54,11 @@ def check_variables(context: Context) -> Iterator[Diagnostic]:
         yield from _select(context, form)
     elif isinstance(form, ast.Construct):
         yield from _template(context, form)
+    found: dict[str, list[Occurrence]] = {}
+    for place in context.places.occurrences:
+        found.setdefault(place.name, []).append(place)
     for name, scope in context.scopes.items():
-        places = [place for place in context.places.occurrences if place.name == name]
+        places = found.get(name, [])
         for element in scope.filters:
             yield from _calls(context, element.condition, places)
         for bind in scope.stateful:

@@ -43,6 +43,7 @@ class _Planner:
         self._groups = groups
         self._resolver = resolver
         self._arguments: dict[ast.Expr, Condition] = {}
+        self._places: dict[ast.Expr, int] = {}
         self._aggregates: dict[str, ResultAggregate] = {}
 
     def output(self) -> Output:
@@ -98,8 +99,10 @@ class _Planner:
             argument = None
             if call.argument is not None:
                 assert not isinstance(call.argument, ast.GpmName)
-                self._arguments.setdefault(call.argument, self._over_result(call.argument))
-                argument = list(self._arguments).index(call.argument)
+                if call.argument not in self._arguments:
+                    self._places[call.argument] = len(self._arguments)
+                    self._arguments[call.argument] = self._over_result(call.argument)
+                argument = self._places[call.argument]
             self._aggregates[name] = ResultAggregate(
                 name, call.name, argument, call.distinct, call.separator
             )

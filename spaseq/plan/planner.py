@@ -64,6 +64,7 @@ class _Planner:
         self.scopes = gpm_scopes(query)
         self.sequence = without_parentheses(query.sequence)
         self.places = sequence_places(self.sequence)
+        self._positive = self.places.positive_names()
         self.partition = (
             tuple(dict.fromkeys(v.name for v in query.partition.variables))
             if query.partition
@@ -178,7 +179,7 @@ class _Planner:
             tuple(variables),
             scope.certain,
             local,
-            any(p.name == scope.name and not p.negated for p in self.places.occurrences),
+            scope.name in self._positive,
         )
 
     def _split(self, scope: GpmScope) -> tuple[list[ast.Expr], list[ast.Expr]]:

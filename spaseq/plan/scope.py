@@ -13,6 +13,7 @@ round than there are top-level `BIND`s.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from spaseq.parser import ast
@@ -83,27 +84,30 @@ def _stateful_binds(elements: tuple[ast.Element, ...]) -> frozenset[int]:
     """The positions of the stateful BINDs.
 
     Removing one from the pattern can make another stateful, so the search repeats until the set
-    is a fixpoint; it is the least one.
+    is a fixpoint; it is the least one. A BIND is examined again only when a variable that it names
+    has lost its last binding.
     """
-    stateful: frozenset[int] = frozenset()
-    while True:
-        rest = [e for place, e in enumerate(elements) if place not in stateful]
-        bindable = _possible(rest)
-        grown = frozenset(
-            place
-            for place, e in enumerate(elements)
-            if isinstance(e, ast.Bind)
-            and (place in stateful or _needs_match(e.expression, bindable))
-        )
-        if grown == stateful:
-            return stateful
-        stateful = grown
-
-
-def _needs_match(expression: ast.Expr, bindable: frozenset[str]) -> bool:
-    if next(state_calls(expression), None) is not None:
-        return True
-    return not expression_variables(expression) <= bindable
+    bound = Counter(name for e in elements for name in element_variables(e))
+    named: dict[str, list[int]] = {}
+    waiting = []
+    for place, e in enumerate(elements):
+        if isinstance(e, ast.Bind):
+            names = expression_variables(e.expression)
+            for name in names:
+                named.setdefault(name, []).append(place)
+            if not names <= bound.keys() or next(state_calls(e.expression), None) is not None:
+                waiting.append(place)
+    stateful: set[int] = set()
+    while waiting:
+        place = waiting.pop()
+        if place in stateful:
+            continue
+        stateful.add(place)
+        for name in element_variables(elements[place]):
+            bound[name] -= 1
+            if not bound[name]:
+                waiting += named.get(name, ())
+    return frozenset(stateful)
 
 
 # ------------------------------------------------------------------ variables of patterns

@@ -7,14 +7,16 @@ decided on sight are not in these tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 
-from spaseq.nfa.automaton import ACCEPT, Automaton, Edge, Link, Place
+from spaseq.nfa.automaton import ACCEPT, Atom, Automaton, Edge, Link, Place
 from spaseq.nfa.wiring import fragment_places
 from spaseq.parser import ast
-from spaseq.plan.logical import QueryPlan
+from spaseq.plan.logical import QueryPlan, Register
 from spaseq.rules import enabled
 
 Range = tuple[int, int]
@@ -81,15 +83,20 @@ def guards_at_the_end(link: Link) -> tuple[int, ...]:
     return tuple(guard for guard in link.guards if guard not in seen)
 
 
-def found_by(plan: QueryPlan, gpm: int) -> Iterator[int]:
-    """The columns that index buffered rows: bound in each, and bound by other steps too."""
-    several = sum(occurrence.gpm == gpm for occurrence in plan.occurrences) > 1
-    elsewhere = frozenset().union(
-        *(other.variables for n, other in enumerate(plan.gpms) if several or n != gpm)
-    )
-    for column, name in enumerate(plan.gpms[gpm].variables):
-        if name in plan.gpms[gpm].certain and name in elsewhere:
-            yield column
+class Shared:
+    """The variables that several steps of a plan bind."""
+
+    def __init__(self, plan: QueryPlan):
+        self._plan = plan
+        self._steps = Counter(occurrence.gpm for occurrence in plan.occurrences)
+        self._gpms = Counter(name for gpm in plan.gpms for name in gpm.variables)
+
+    def columns(self, gpm: int) -> Iterator[int]:
+        """The columns that index buffered rows: bound in each, and bound by other steps too."""
+        for column, name in enumerate(self._plan.gpms[gpm].variables):
+            several = self._steps[gpm] > 1 or self._gpms[name] > 1
+            if name in self._plan.gpms[gpm].certain and several:
+                yield column
 
 
 def tables(plan: QueryPlan, automaton: Automaton, closing: Sequence[Link]) -> SearchTables:
@@ -107,6 +114,7 @@ class _Writing:
         self._inside = fragment_places(automaton)
         self._searches: list[dict[int, None]] = [{} for _ in plan.gpms]
         self._whole: set[int] = set()
+        self._shared = Shared(plan)
         self.tables = SearchTables()
 
     def write(self) -> None:
@@ -126,7 +134,7 @@ class _Writing:
             self._record_searches(number, guards)
         for gpm, searching in enumerate(self._searches):
             out.searches.append(self._listed(out.searchers, list(searching)))
-            out.kept.append(list(found_by(self._plan, gpm)) if searching else None)
+            out.kept.append(list(self._shared.columns(gpm)) if searching else None)
             out.whole.append(gpm in self._whole)
             needed = self._needed(gpm) if searching else ()
             out.columns.append(self._listed(out.column_numbers, list(needed)))
@@ -216,11 +224,7 @@ class _Writing:
         entered = {action.unit for action in edge.actions} if edge is not None else set()
         for guard in guards:
             own = entered & set(self._automaton.guards[guard].units)
-            restored = [
-                number
-                for number, register in enumerate(self._plan.registers)
-                if register.unit in own or register.scope in own
-            ]
+            restored = sorted({number for unit in own for number in self._of_units.get(unit, ())})
             self.tables.checks.append((guard, *self._listed(self.tables.restored, restored)))
         return first, len(self.tables.checks)
 
@@ -252,23 +256,51 @@ class _Writing:
 
         The filters of a step over several events read the columns of all its GPMs.
         """
-        plan = self._plan
-        live = {register for place in self._automaton.places for register in place.live}
-        live.update(register for guard in self._automaton.guards for register in guard.reads)
-        names = {plan.registers[number].variable or plan.registers[number].name for number in live}
-        read = frozenset[str]().union(
-            *(
-                condition.reads
-                for atom in self._automaton.atoms
-                if any(plan.occurrences[number].gpm == gpm for number in atom.occurrences)
-                for number in atom.occurrences
-                for condition in plan.occurrences[number].conditions
-            )
-        )
-        names |= {r.variable or r.name for r in plan.registers if r.name in read}
-        for column, name in enumerate(plan.gpms[gpm].variables):
+        names = self._distinguishing | self._read_beside(gpm)
+        for column, name in enumerate(self._plan.gpms[gpm].variables):
             if name in names:
                 yield column
+
+    @cached_property
+    def _of_units(self) -> Mapping[int, list[int]]:
+        """The registers that the iterations of each unit update or reset."""
+        found: dict[int, list[int]] = {}
+        for number, register in enumerate(self._plan.registers):
+            for unit in {register.unit, register.scope}:
+                if unit is not None:
+                    found.setdefault(unit, []).append(number)
+        return found
+
+    @cached_property
+    def _distinguishing(self) -> frozenset[str]:
+        """The variables that distinguish partial matches or that guards read."""
+        live = {register for place in self._automaton.places for register in place.live}
+        live.update(register for guard in self._automaton.guards for register in guard.reads)
+        return frozenset(self._variable(self._plan.registers[number]) for number in live)
+
+    @cached_property
+    def _steps_of(self) -> Mapping[int, list[Atom]]:
+        """The steps that each GPM is a part of."""
+        found: dict[int, list[Atom]] = {}
+        for atom in self._automaton.atoms:
+            for gpm in {self._plan.occurrences[number].gpm for number in atom.occurrences}:
+                found.setdefault(gpm, []).append(atom)
+        return found
+
+    def _read_beside(self, gpm: int) -> set[str]:
+        """The variables that the conditions of the steps with a GPM read."""
+        occurrences = {n for atom in self._steps_of.get(gpm, ()) for n in atom.occurrences}
+        conditions = (c for n in occurrences for c in self._plan.occurrences[n].conditions)
+        read = frozenset[str]().union(*(condition.reads for condition in conditions))
+        return {self._variable(self._named[name]) for name in read if name in self._named}
+
+    @cached_property
+    def _named(self) -> Mapping[str, Register]:
+        return {register.name: register for register in self._plan.registers}
+
+    @staticmethod
+    def _variable(register: Register) -> str:
+        return register.variable or register.name
 
     @staticmethod
     def _listed(into: list, items: Sequence) -> Range:  # type: ignore[type-arg]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from spaseq.nfa.automaton import ACCEPT, Automaton
-from spaseq.nfa.native.conjunction_tables import found_by
+from spaseq.nfa.native.conjunction_tables import Shared
 from spaseq.nfa.native.range_tables import joins_whole
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Occurrence, QueryPlan
@@ -62,7 +62,8 @@ def tables(plan: QueryPlan, automaton: Automaton) -> ChainTables:
             needs = _needs(plan, order, step, condition)
             assert needs is not None
             tests.append((numbers[occurrence.index] + position, needs))
-    columns = [list(found_by(plan, occurrence.gpm)) for occurrence in order]
+    shared = Shared(plan)
+    columns = [list(shared.columns(occurrence.gpm)) for occurrence in order]
     computed = _computed(order)
     ranged = [
         [column for column, name in enumerate(_names(plan, occurrence)) if name in computed]

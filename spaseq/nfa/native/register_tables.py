@@ -59,9 +59,10 @@ class NativeRegisters:
     def followers(self, name: str) -> Iterator[Follower]:
         """The registers that change when a variable is bound."""
         kinds = {"last": LAST_VALUE, "first": FIRST_VALUE, "aggregate": STATE}
-        for number, register in self._numbered():
-            if register.variable == name and register.kind in kinds and number in self.kept:
-                yield kinds[register.kind], number
+        for number in self._followers.get(name, ()):
+            kind = self._plan.registers[number].kind
+            if kind in kinds and number in self.kept:
+                yield kinds[kind], number
 
     def counts(self, occurrence: Occurrence) -> list[int]:
         """The registers that count the rows of an occurrence."""
@@ -80,10 +81,9 @@ class NativeRegisters:
 
     def effects(self, action: Action) -> Iterator[Effect]:
         """The effects of `RegisterFile.enter`, register by register."""
-        following = [(n, r) for n, r in self._numbered() if r.unit == action.unit]
-        for number, register in self._numbered():
-            if register.scope == action.unit:
-                yield FORGET, number, 0
+        following = self._registers.following[action.unit]
+        for number, _ in self._registers.scoped[action.unit]:
+            yield FORGET, number, 0
         for number, register in following:
             if register.kind == "previous":
                 value = self._registers.number[register.variable]

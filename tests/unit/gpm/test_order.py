@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pyoxigraph as ox
+from collections.abc import Callable
 
-from spaseq.gpm.native.order import Step, cost, fan_out, ordered
+import pyoxigraph as ox
+import pytest
+
+from spaseq.gpm.native.order import Greedy, Step, cost, fan_out, guessed, ordered
 
 A, B, C = 0, 1, 2
 P, Q, R = (ox.NamedNode(f"http://e/{name}") for name in "pqr")
@@ -48,3 +51,18 @@ def test_an_empty_view_gives_no_rows() -> None:
 def test_ties_go_as_in_the_text() -> None:
     steps = [step(A, P, B), step(A, Q, C), step(A, R, B)]
     assert ordered(steps, NOTHING)[0] == steps[0]
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        pytest.param(lambda n: (0, n + 1), id="star"),
+        pytest.param(lambda n: (n, n + 1), id="chain"),
+        pytest.param(lambda n: (2 * n, 2 * n + 1), id="apart"),
+    ],
+)
+def test_each_triple_is_ranked_once_per_end(ends: Callable[[int], tuple[int, int]]) -> None:
+    steps = [step(ends(n)[0], P, ends(n)[1]) for n in range(500)]
+    greedy = Greedy(steps, NOTHING, [guessed(each) for each in steps])
+    assert sorted(greedy.order()) == list(range(500))
+    assert greedy.ranked <= 3 * len(steps)

@@ -6,6 +6,7 @@ import pytest
 from nfa_queries import live, names, planned
 
 from spaseq.nfa.compile import compile_automaton
+from spaseq.nfa.liveness import Flow
 from spaseq.plan.logical import QueryPlan
 
 PATTERNS = {
@@ -132,3 +133,18 @@ def test_registers_that_nothing_has_met_are_not_kept() -> None:
     """?x comes from D only, and D has not been met where A waits for B."""
     plan = query("A : B : D : N", A="{ [] :a [] }", B="{ [] :b [] }", N="{ [] :n ?x }")
     assert live(plan) == {"^ A": [], ": B": [], ": D": [], ": N": ["x"]}
+
+
+@pytest.mark.parametrize(
+    ("operator", "suffix"), [(" ; ", ""), (" : ", "+"), (" , ", "{2,3}")], ids=["", "+", "{2,3}"]
+)
+def test_the_fixpoints_visit_each_place_a_few_times(operator: str, suffix: str) -> None:
+    count = 200
+    steps = {f"X{n}": f"{{ ?s :p ?v{n} }}" for n in range(count)}
+    plan = planned(operator.join(name + suffix for name in steps), steps, "SELECT *", HOUR)
+    automaton = compile_automaton(plan)
+    flow = Flow(automaton, plan)
+    flow.solve()
+    flow.changed_on_some_way()
+    flow.bound_on_every_way()
+    assert flow.visits <= 12 * len(automaton.places)
