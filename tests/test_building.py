@@ -1,15 +1,19 @@
-"""On Windows, setup.py compiles with clang-cl, and links its runtime library."""
+"""The sdist has all files; on Windows, setup.py compiles with clang-cl and links its library."""
 
 from __future__ import annotations
 
+import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from setuptools import Extension
 
-SETUP = Path(__file__).parent.parent / "setup.py"
+ROOT = Path(__file__).parent.parent
+SETUP = ROOT / "setup.py"
 
 
 class Compiler:
@@ -50,3 +54,15 @@ def test_an_error_says_where_clang_comes_from(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match=r"clang-cl.*Visual Studio"):
         use_clang(Compiler(), [])
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="only a checkout knows its files")
+def test_the_sdist_has_every_file_of_the_checkout(tmp_path: Path) -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    command = [sys.executable, str(SETUP), "-q", "egg_info", "--egg-base", str(tmp_path)]
+    environment = os.environ | {"SPASEQ_BUILD": "none"}
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env=environment)
+    sources = (tmp_path / "spaseq.egg-info" / "SOURCES.txt").read_text("utf-8").splitlines()
+    assert set(tracked.split("\0")) - {""} - set(sources) == set()
