@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -36,7 +37,9 @@ def comparable(text: str) -> list[str]:
 
 def main() -> int:
     """The exit status: 1 if an example finds other matches."""
-    program = Path(sysconfig.get_path("scripts"), "spaseq")
+    # `which` adds the suffix that programs have on Windows.
+    program = shutil.which("spaseq", path=sysconfig.get_path("scripts"))
+    assert program is not None, "the environment has no command spaseq"
     where = [sys.executable, "-I", "-c", "import spaseq; print(spaseq.__file__)"]
     installed = Path(
         subprocess.run(where, capture_output=True, text=True, check=True).stdout.strip()
@@ -46,7 +49,7 @@ def main() -> int:
         return 1
     for name in NAMES:
         folder = ROOT / "examples" / name
-        command = [str(program), *command_of(folder / "README.md")]
+        command = [program, *command_of(folder / "README.md")]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
         found = comparable(done.stdout)
         if found != comparable((folder / "expected.jsonl").read_text("utf-8")):

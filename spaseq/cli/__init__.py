@@ -8,6 +8,8 @@ Commands import the engine when they run, so that `--help` and shell completion 
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Sequence
 
 import click
@@ -20,7 +22,7 @@ from spaseq.cli.groups import QuietGroup
 from spaseq.cli.map_command import map_command
 from spaseq.cli.plot_command import plot
 from spaseq.cli.remote_command import remote
-from spaseq.cli.reports import discard_output, log, use_json
+from spaseq.cli.reports import discard_output, log, use_json, use_utf8
 from spaseq.cli.run_command import run
 from spaseq.cli.serve_command import serve
 from spaseq.cli.stopping import Stopped, stoppable
@@ -73,6 +75,8 @@ for _command in _COMMANDS:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; `arguments` default to `sys.argv[1:]`."""
     use_json(False)
+    if os.name == "nt":
+        use_utf8(sys.stdout, sys.stderr)
     try:
         with stoppable():
             status = command_line.main(

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -54,6 +55,17 @@ def use_json(wanted: bool) -> None:
 def is_json() -> bool:
     """Whether messages are JSON objects."""
     return _as_json
+
+
+def use_utf8(*streams: TextIO | None) -> None:
+    """Write UTF-8 with line feeds to files and pipes, as everywhere but on Windows.
+
+    There Python uses the code page of the system, which lacks most characters, unless the stream is
+    a console.
+    """
+    for stream in streams:
+        if isinstance(stream, TextIOWrapper) and not stream.isatty():
+            stream.reconfigure(encoding="utf-8", newline="\n")
 
 
 def log(message: str, prefix: str = "spaseq: ", **fields: Any) -> None:

@@ -309,7 +309,10 @@ def run(
         reports.log(warning, prefix="")
     if check_config:
         from spaseq.cli.checking import check_all
+        from spaseq.live.posix import require_posix
 
+        if is_live:
+            require_posix("a live run")
         sink = None if output == arguments.STDIN else output
         settings = settings_of(context)
         secrets = {} if settings is None else settings.secrets

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from spaseq.cli.reports import use_utf8
 
 QUERY = """PREFIX : <http://example.org/>
 SELECT ?a ?v WITHIN 1 MINUTE FROM STREAM s :s WHERE { SEQ(A) DEFINE GPM A ON s { ?a :v ?v } }"""
@@ -72,3 +75,12 @@ def test_an_extension_of_another_format(tmp_path: Path) -> None:
     assert not (tmp_path / "matches.xlsx").exists()
     assert spaseq(tmp_path, "--output", "matches.xlsx", "--format", "csv") == b""
     assert (tmp_path / "matches.xlsx").read_bytes().startswith(b"a,v")
+
+
+def test_files_and_pipes_of_windows_are_written_as_elsewhere() -> None:
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding="cp1252", newline="\r\n")
+    use_utf8(stream, None)
+    stream.write("ü → x\n")
+    stream.flush()
+    assert written.getvalue() == "ü → x\n".encode()

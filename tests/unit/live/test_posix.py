@@ -19,9 +19,13 @@ KB = f"http://example.org/stock/kb={EXAMPLE / 'kb.ttl'}"
     ("command", "what"),
     [
         (["run", QUERY, "--stream", STREAM, "--kb", KB, "--follow"], "a live run"),
+        (
+            ["run", QUERY, "--stream", STREAM, "--kb", KB, "--follow", "--check-config"],
+            "a live run",
+        ),
         (["serve", "--listen", "127.0.0.1:0"], "the server"),
     ],
-    ids=["run", "serve"],
+    ids=["run", "check", "serve"],
 )
 def test_a_system_without_reads_by_position(
     command: list[str],
