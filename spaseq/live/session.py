@@ -8,7 +8,7 @@ because its positions and partial matches would have another meaning.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, field, replace
 from typing import Any
 
@@ -145,14 +145,13 @@ class Session:
     def _open(self, kb: Any, entail: str | None, limits: Mapping[str, Any]) -> None:
         options = self._options
         stored: dict[int, Checkpoint] = {}
+        continued: dict[int, Continued] = {}
         identifier = ""
         if options.state is not None:
             self._state = StateFolder(options.state, self._log)
             identifier = self._state.identifier
-            stored = {one.number: one for one in self._state.checkpoints()}
-            for one in stored.values():
-                self._check_stored(one)
-        continued = {number: self._continued(one) for number, one in stored.items()}
+            for one, found in self._fitting(self._state.checkpoints()):
+                stored[one.number], continued[one.number] = one, found
         # Errors in sources are found before the output is opened and truncated.
         sources = {
             iri: opened_source(iri, urls, self._log, options.follow)
@@ -344,6 +343,22 @@ class Session:
             "domain": [self._domain.kind, self._domain.origin],
             **self._belongings(),
         }
+
+    def _fitting(self, checkpoints: Sequence[Checkpoint]) -> Iterator[tuple[Checkpoint, Continued]]:
+        """The checkpoints that this run may continue, of some with the newest first.
+
+        The newest must fit. An older one serves if the output does not reach the newest; if it is
+        from before a change of the queries, it is left out, with those before it.
+        """
+        for one in checkpoints:
+            try:
+                self._check_stored(one)
+                continued = self._continued(one)
+            except StateError:
+                if one is checkpoints[0]:
+                    raise
+                return
+            yield one, continued
 
     def _check_stored(self, checkpoint: Checkpoint) -> None:
         """Refuse a checkpoint of another run."""

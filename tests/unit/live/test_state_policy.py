@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from session_runs import Running
+from session_runs import TIMING, Running
 from test_following import append, event
 from test_state import checkpoints
 
@@ -97,6 +97,20 @@ def test_an_old_version_drains_over_several_runs(tmp_path: Path) -> None:
         run.wait_for(lambda: run.has_read(path) and not run.session.run.draining)
     with Running(tmp_path, str(path), OTHER, options(tmp_path)) as run:
         assert [query.plan.name for query in run.session.run.queries] == ["query"]
+
+
+def test_a_checkpoint_from_before_a_change_does_not_matter(tmp_path: Path) -> None:
+    """The run with the changed query makes its last checkpoint only, beside an older one."""
+    path = stopped(tmp_path)
+    append(path, event(8))
+    rare = replace(TIMING, checkpoint=600.0)
+    with Running(tmp_path, str(path), NINE, options(tmp_path, "fresh"), timing=rare) as run:
+        run.wait_for(lambda: run.has_read(path))
+    append(path, event(9))
+    with Running(tmp_path, str(path), NINE, options(tmp_path), timing=rare) as run:
+        run.wait_for(lambda: run.has_read(path))
+    with pytest.raises(StateError, match="the query query has changed"):
+        Running(tmp_path, str(path), PAIR, options(tmp_path))
 
 
 def test_a_missing_query_drains(tmp_path: Path) -> None:
