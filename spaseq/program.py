@@ -135,7 +135,7 @@ class Program(CompiledQueries):
             prune: Whether readers drop the triples that no query can use. False: they keep all, so
                 that queries about any triples can be added to the run.
             share: Whether queries that differ in constants, in their last steps, or in what they
-                select, are evaluated as one (see `explain`) until some query is replaced, removed
+                select, are evaluated as one (see `explain`) until one of them is replaced, removed
                 or bound. With limits or `entail`, which apply to each query, they are evaluated
                 separately.
 
@@ -227,10 +227,22 @@ class Program(CompiledQueries):
         if not chosen:
             return unshared(self)
         names = [self.queries[template.queries[0]].plan.name for template in chosen]
+        return assembled(self, chosen, self.compile_templates(chosen, names))
+
+    @staticmethod
+    def compile_templates(chosen: Sequence[Template], names: Sequence[str]) -> Program:
+        """The program of some templates, for the package itself.
+
+        Args:
+            chosen: The templates.
+            names: A name for each.
+
+        Example:
+            >>> program.compile_templates(templates_of(program), ["alerts"])
+        """
         # Their queries have been checked, and no text can write all that templates have.
         plans = [plan_checked(t.query, name, ()) for t, name in zip(chosen, names, strict=True)]
-        compiled = _compiled(plans, [template.query for template in chosen], names)
-        return assembled(self, chosen, compiled)
+        return _compiled(plans, [template.query for template in chosen], names)
 
     def _together(self, entail: str | None) -> SharedProgram | None:
         """The program as a run without limits evaluates it."""

@@ -49,6 +49,7 @@ _Feed: TypeAlias = tuple[
     Matches | GroupedMatches | MultiMatches | Pushing, EventBatch | EventSequence, int
 ]
 """The core's iterator or push batch, its events, and how many of them are counted."""
+_OF_PACKAGE = {"settle", "end_stream", "begin_change", "change"}
 
 
 class Run:
@@ -69,10 +70,10 @@ class Run:
         shared: SharedProgram | None = None,
     ):
         self.alone = Alone()
-        """The lock that refuses a second thread."""
+        """Refuses a second thread."""
         self.evaluation = Evaluation(program, kb, bound, entail, limits, prune, apart, shared)
-        tasks: Sequence[int] = self.evaluation.shared.tasks()
-        self._plain: tuple[CompiledQueries, Sequence[int]] | None = (program, tasks)
+        self._plain: tuple[CompiledQueries, Sequence[int]] | None
+        self._plain = program, self.evaluation.shared.tasks()
         self._like = program
         self.clock, self.rows = self.evaluation.clock, self.evaluation.rows
         self.queries: Sequence[QueryRun] = self.evaluation.queries
@@ -88,15 +89,15 @@ class Run:
     def __dir__(self) -> list[str]:
         """The names for callers; other attributes are for the package."""
         public = {name for name in vars(Run) if not name.startswith("_")}
-        return sorted(public - {"settle", "end_stream"} | {"kb", "unreturned"})
+        return sorted(public - _OF_PACKAGE | {"kb", "unreturned"})
 
     def __repr__(self) -> str:
         # Without the lock: it must work in a debugger, too, while another thread uses the run.
         clock, feed = self.clock, self._feed
         count = clock.events + (0 if feed is None else feed[0].after - feed[2])
         state = ", stopped" if clock.failure else ", finished" if clock.finished else ""
-        events = f"{count} event{'' if count == 1 else 's'}"
-        return f"<Run of {in_short(self.evaluation.public)}; {events}{state}>"
+        queries, plural = in_short(self.evaluation.public), "" if count == 1 else "s"
+        return f"<Run of {queries}; {count} event{plural}{state}>"
 
     def _repr_html_(self) -> str:
         from spaseq.explain.notebook import run_html
@@ -192,8 +193,7 @@ class Run:
         evaluation = self.evaluation
         if evaluation.is_single(stream) and not self.rows.asks(stream):
             native = self.queries[0].native
-            relevance = self.rows.matchers.relevance
-            pushing = native.pushing(self.alone, self.clock, relevance, self.kb)
+            pushing = native.pushing(self.alone, self.clock, self.rows.matchers.relevance, self.kb)
             if pushing is not None:
                 self._feed = pushing, pushing.batch, 0
 
@@ -210,9 +210,7 @@ class Run:
     def _process(self, event: Event, found: list[Match]) -> None:
         """Process an admitted event.
 
-        Raises:
-            KbError: if a remote KB fails that the event needs; the run is unchanged.
-            SpaseqError: for all other errors; the run has failed.
+        After any error but that of a remote KB (`KbError`) the run has failed.
         """
         self._stop_feed()
         event = self.evaluation.prepare(event)
@@ -388,7 +386,7 @@ class Run:
             self._feed = None
         if not self.clock.failure:
             for name in self.evaluation.drained():
-                self._change(changes.removed(self.evaluation, name))
+                self.change(changes.removed(self.evaluation, name))
 
     # ------------------------------------------------------------------ time
 
@@ -495,9 +493,9 @@ class Run:
         Example:
             >>> run.add("hot", spaseq.compile(query))
         """
-        self._begin_change()
-        bound, unbound = changes.bound_program(self.evaluation, program)
-        self._change(changes.added(self.evaluation, name, bound, unbound, new_streams))
+        self.begin_change()
+        bound = changes.bound_program(self.evaluation, program)
+        self.change(changes.added(self.evaluation, name, *bound, new_streams))
 
     @alone
     def replace(
@@ -529,9 +527,9 @@ class Run:
         Example:
             >>> run.replace("hot", spaseq.compile(query), "keep")
         """
-        self._begin_change()
+        self.begin_change()
         bound = changes.bound_program(self.evaluation, program)
-        self._change(changes.replaced(self.evaluation, {name: bound}, state, new_streams))
+        self.change(changes.replaced(self.evaluation, {name: bound}, state, new_streams))
 
     @alone
     def remove(self, name: str, *, drain: bool = False) -> None:
@@ -552,8 +550,8 @@ class Run:
         Example:
             >>> run.remove("hot")
         """
-        self._begin_change()
-        self._change(changes.removed(self.evaluation, name, drain))
+        self.begin_change()
+        self.change(changes.removed(self.evaluation, name, drain))
         changes.forget_unused(self.evaluation)
 
     @property
@@ -576,25 +574,26 @@ class Run:
         Example:
             >>> run.bind(threshold=30)
         """
-        self._begin_change()
+        self.begin_change()
         before = self.evaluation.bound
         try:
-            self._change(changes.rebound(self.evaluation, self._like, values))
+            self.change(changes.rebound(self.evaluation, self._like, values))
         except BaseException:
             self.evaluation.bound = before
             raise
 
-    def _begin_change(self) -> None:
+    def begin_change(self) -> None:
+        """Prepare for `change`."""
         self.settle()
         self.clock.check_running()
         if self.clock.finished:
             raise ChangeError("the run is finished")
         self._stop_feed()
 
-    def _change(self, change: changes.Change) -> None:
+    def change(self, change: changes.Change) -> None:
+        """Change the queries; for the package itself."""
         change.apply()
-        evaluation = self.evaluation
-        self.rows, self.queries = evaluation.rows, evaluation.queries
+        self.rows, self.queries = self.evaluation.rows, self.evaluation.queries
         self._plain = None
         self._iris = iris_of(self.program) | {iri: iri for iri in self.clock.streams}
 
@@ -605,8 +604,8 @@ class Run:
         Example:
             >>> run.divide()
         """
-        self._begin_change()
-        self._change(changes.apart(self.evaluation))
+        self.begin_change()
+        self.change(changes.apart(self.evaluation))
 
     @alone
     def close(self) -> None:

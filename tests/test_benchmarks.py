@@ -142,6 +142,8 @@ def test_a_server_under_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("start.py", ("--queries", "5"), "from the state: 5 queries"),
         ("ingest.py", ("--events", "2000", "--body", "500"), "the engine alone"),
+        ("standing.py", ("--queries", "20", "--events", "6000", "--only", "threshold"),
+         "20 queries apart"),
         ("subscribers.py", ("--subscribers", "3", "--rate", "50", "--seconds", "1"),
          "each got 50 to 50"),
         ("flood.py", ("--connections", "20", "--seconds", "1.2"), "each with its match"),

@@ -123,11 +123,15 @@ def push(client: Client, stop: threading.Event, pushed: list[int]) -> None:
 
 
 def change(
-    client: Client, stop: threading.Event, drawn: random.Random, known: dict[str, str | None]
+    client: Client,
+    stop: threading.Event,
+    drawn: random.Random,
+    known: dict[str, str | None],
+    count: int,
 ) -> None:
-    """Register, replace, pause and remove queries; `known` has what each was changed to."""
+    """Register, replace, pause and remove `count` queries; `known` has what each was changed to."""
     while not stop.is_set():
-        name = f"q{drawn.randrange(6)}"
+        name = f"q{drawn.randrange(count)}"
         text = known.get(name)
         if text is not None and drawn.random() < 0.25:
             answer, unanswered = client.ask("DELETE", f"/v1/queries/{name}")
@@ -179,7 +183,15 @@ def found(client: Client, name: str) -> list[tuple[int, ...]]:
     ]
 
 
-def run(kills: int, seed: int, least: float, most: float, checkpoint: str, folder: Path) -> str:
+def run(
+    kills: int,
+    seed: int,
+    least: float,
+    most: float,
+    checkpoint: str,
+    folder: Path,
+    queries: int = 6,
+) -> str:
     """Kill a server and say what was checked; raises `SystemExit` if something is missing."""
     drawn = random.Random(seed)
     server = Server(folder, checkpoint)
@@ -191,7 +203,7 @@ def run(kills: int, seed: int, least: float, most: float, checkpoint: str, folde
     stop, pushed, known, seen = threading.Event(), list[int](), dict[str, str | None](), Counter()
     tasks: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
         (push, (Client(server), stop, pushed)),
-        (change, (Client(server), stop, random.Random(seed + 1), known)),
+        (change, (Client(server), stop, random.Random(seed + 1), known, queries)),
         (subscribe, (server, stop, seen)),
     ]
     threads = [threading.Thread(target=task, args=given, daemon=True) for task, given in tasks]
@@ -244,12 +256,13 @@ def main() -> None:
     parser.add_argument("--least", type=float, default=0.05, help="seconds between two kills")
     parser.add_argument("--most", type=float, default=0.8)
     parser.add_argument("--checkpoint-every", default="300ms")
+    parser.add_argument("--queries", type=int, default=6, help="from 20 on, many are one template")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         print(
             run(
                 given.kills, given.seed, given.least, given.most, given.checkpoint_every,
-                Path(folder),
+                Path(folder), given.queries,
             )
         )  # fmt: skip
 

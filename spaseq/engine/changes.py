@@ -21,41 +21,23 @@ from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order, sho
 from spaseq.engine.continuing import difference
 from spaseq.engine.evaluation import Begin, Evaluation
 from spaseq.engine.instants import QueryRun
+from spaseq.engine.listing import Entry, Listed, Listing
 from spaseq.engine.parameters import parameter_terms, variables_of
 from spaseq.engine.part_states import Part
-from spaseq.engine.sharing import extended
 from spaseq.errors import ArgumentError, ChangeError, kind_of
 from spaseq.gpm.pattern import Pattern, canonical
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
-from spaseq.records import dataclass
 
 StatePolicy: TypeAlias = Literal["keep", "drain", "fresh"]
 """What happens to the partial matches of a query that is replaced."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A query of a changed run."""
-
-    source: ast.Query
-    name: str
-    """The name that it was compiled with, which `REGISTER QUERY` overrides."""
-    unbound: ast.Query
-    """Before variables were bound."""
-    compiled: CompiledQuery
-    run: QueryRun | None
-    """Its state; None if the query begins now."""
-    kept: QueryRun | Part | None = None
-    """The query whose state it continues, if it begins now."""
-    drains: bool = False
-    """Whether it begins no further partial matches."""
-
-
 def entries_of(run: Evaluation) -> list[Entry]:
     """The queries of a run, in the order of its program.
 
-    Queries of templates begin separately, with their part of the state.
+    The queries of templates begin on their own, with their part of the state, but for those whose
+    matches nobody wants any more.
     """
     program = run.public
     runs: dict[int, tuple[CompiledQuery, QueryRun | Part]] = {}
@@ -68,6 +50,8 @@ def entries_of(run: Evaluation) -> list[Entry]:
     found = []
     for number, i in enumerate(program.positions):
         compiled, state = runs[number]
+        if isinstance(state, Part) and compiled.plan.name in run.silent:
+            continue
         found.append(
             Entry(
                 program.sources[i],
@@ -85,9 +69,9 @@ def _executed(run: Evaluation) -> list[Entry]:
     """The queries of a run as it evaluates them, each template as one."""
     program = run.program
     return [
-        Entry(source, name, source, compiled, query)
-        for source, name, compiled, query in zip(
-            program.sources, program.names, program.queries, run.queries, strict=True
+        Entry(source, name, source, compiled, query, template=run.shared.templates.get(number))
+        for number, (source, name, compiled, query) in enumerate(
+            zip(program.sources, program.names, program.queries, run.queries, strict=True)
         )
     ]
 
@@ -97,8 +81,13 @@ def _named(program: CompiledQueries) -> list[tuple[ast.Query, str]]:
 
 
 def draining_name(shown: str, taken: Collection[str]) -> str:
-    """A name for a query that drains, different from some names."""
-    names = (f"{shown} (draining{'' if n == 1 else f' {n}'})" for n in count(1))
+    """A name for a query that drains, beside queries with some names."""
+    return free_name(shown, "draining", taken)
+
+
+def free_name(shown: str, what: str, taken: Collection[str]) -> str:
+    """A name for what has become of a query: its name, and `what` in parentheses."""
+    names = (f"{shown} ({what}{'' if n == 1 else f' {n}'})" for n in count(1))
     return next(name for name in names if name not in taken)
 
 
@@ -123,12 +112,13 @@ def added(
         raise ArgumentError(f"name: a name that is not empty is needed, not {name!r}")
     if any(query.plan.name == name for query in run.public.queries):
         raise ChangeError(f"the run has a query {name} already: replace it, or choose another name")
-    shares = bool(run.divisions) and program.queries[0].plan.registers_stream is None
-    change = Change(run, _executed(run) if shares else entries_of(run))
+    registers = any(query.plan.registers_stream for query in program.queries)
+    change = apart(run) if registers else beside_templates(run)
     entry = change.entry(name, program, unbound)
     change.entries.append(entry)
-    if shares:
-        change.public = extended(run.public, program, name)
+    if change.listing is not None:
+        compiled = change.listing.compiled(program, name)
+        change.listing.queries.append(Listed(entry.source, name, unbound, compiled, entry))
     change.check_streams(new_streams)
     return change
 
@@ -151,12 +141,16 @@ def replaced(
     """
     if state not in get_args(StatePolicy):
         raise ValueError(f"state is one of {', '.join(get_args(StatePolicy))}, not {state!r}")
-    change = Change(run, entries_of(run))
+    registers = any(
+        query.plan.registers_stream for program, _ in programs.values() for query in program.queries
+    )
+    change = apart(run) if registers else beside_templates(run, programs)
+    listing = change.listing
     for name, (program, unbound) in programs.items():
         place = change.place(name)
         before, after = change.entries[place], change.entry(name, program, unbound)
         if state == "drain":
-            change.entries.append(change.draining(before))
+            change.drain(before, name)
         elif state == "keep":
             differs = difference(before.compiled, after.compiled)
             if differs:
@@ -165,6 +159,12 @@ def replaced(
                 )
             after = replace(after, kept=before.run or before.kept)
         change.entries[place] = after
+        if listing is not None:
+            one = listing.of(name)
+            assert one is not None
+            one.compiled = listing.compiled(program, name)
+            one.source, one.name, one.unbound = after.source, name, unbound
+            one.entry, one.before = after, None
     change.check_streams(new_streams)
     return change
 
@@ -176,10 +176,12 @@ def removed(run: Evaluation, name: str, drain: bool = False) -> Change:
         ChangeError: if there is no such query, if another query reads the stream that it registers,
             or if it is the only query and does not drain.
     """
-    change = Change(run, entries_of(run))
+    change = beside_templates(run, [name])
     entry = change.entries.pop(change.place(name))
     if drain:
-        change.entries.append(change.draining(entry))
+        change.drain(entry, name)
+    if change.listing is not None:
+        change.listing.queries = [one for one in change.listing.queries if one.entry is not entry]
     if not change.entries:
         raise ChangeError(f"{name} is the only query of the run, which needs one")
     change.check_streams(False)
@@ -191,6 +193,23 @@ def apart(run: Evaluation) -> Change:
     return Change(run, entries_of(run))
 
 
+def beside_templates(run: Evaluation, names: Iterable[str] = ()) -> Change:
+    """A change that leaves the templates of a run as they are.
+
+    Args:
+        run: The run.
+        names: The queries that change; if one is part of a template, no template stays.
+    """
+    known = {query.plan.name: number for number, query in enumerate(run.public.queries)}
+    executors = run.shared.executors
+    evaluated = [executors[known[name]] if name in known else None for name in names]
+    if not run.divisions or any(n is None or n in run.divisions for n in evaluated):
+        return apart(run)
+    change = Change(run, _executed(run))
+    change.keep_templates()
+    return change
+
+
 class Change:
     """A change of one run: the entries after it, and the patterns that it adds.
 
@@ -199,8 +218,8 @@ class Change:
 
     def __init__(self, run: Evaluation, entries: list[Entry]):
         self._run = run
-        self.public: CompiledQueries | None = None
-        """The queries as they were written, if templates remain; the last one is then new."""
+        self.listing: Listing | None = None
+        """The queries as they were written, if there are templates after the change."""
         self._patterns: dict[int, Pattern] = {}
         """The patterns of new queries that no earlier query had, by number."""
         self._new_tasks: dict[Pattern, int] = {}
@@ -208,10 +227,19 @@ class Change:
         self._total = len(run.program.patterns)
         used = _used(entry for entry in entries if entry.run is not None)
         self._free = sorted(set(range(self._total)) - used, reverse=True)
-        self.entries = [entry if entry.run is not None else self._part(entry) for entry in entries]
+        self.entries = [entry if entry.run is not None else self.part(entry) for entry in entries]
+
+    def keep_templates(self) -> Listing:
+        """Leave the templates as they are; the entries are what the run evaluates."""
+        self.listing = self.listing or Listing(self._run, self.entries)
+        return self.listing
 
     def place(self, name: str) -> int:
-        """The index of a query among the entries."""
+        """The place of a query among the entries."""
+        if self.listing is not None:
+            one = self.listing.of(name)
+            assert one is not None
+            return next(n for n, entry in enumerate(self.entries) if entry is one.entry)
         for place, entry in enumerate(self.entries):
             if entry.compiled.plan.name == name:
                 return place
@@ -229,14 +257,14 @@ class Change:
             raise ChangeError(f"the query registers the name {compiled.plan.name}, not {name}")
         derived = not {q.registers_stream for q in self._plans()}.isdisjoint(compiled.plan.streams)
         compiled = replace(compiled, plan=replace(compiled.plan, name=name))
-        return Entry(source, name, unbound, self._numbered(compiled, program, derived), None)
+        return Entry(source, name, unbound, self.numbered(compiled, program, derived), None)
 
-    def _part(self, entry: Entry) -> Entry:
+    def part(self, entry: Entry) -> Entry:
         """The entry of a query of a template, with the numbers of patterns of its own."""
-        numbered = self._numbered(entry.compiled, self._run.public, False)
+        numbered = self.numbered(entry.compiled, self._run.public, False)
         return replace(entry, compiled=numbered)
 
-    def _numbered(
+    def numbered(
         self, compiled: CompiledQuery, program: CompiledQueries, derived: bool
     ) -> CompiledQuery:
         """A query of a program with the numbers that its patterns have in the run.
@@ -258,8 +286,12 @@ class Change:
             asked=tuple(tuple(n if n < 0 else numbers[n] for n in some) for some in compiled.asked),
         )
 
-    def draining(self, before: Entry) -> Entry:
-        """The entry of a query that begins no further partial matches, under a name of its own.
+    def drain(self, before: Entry, shown: str) -> None:
+        """Let a query begin no further partial matches, under a name of its own.
+
+        Args:
+            before: Its entry.
+            shown: Its name.
 
         Raises:
             ChangeError: if the query registers a stream or reads a registered one.
@@ -273,8 +305,11 @@ class Change:
                 f"the query {plan.name} cannot drain, since it registers a stream or reads a "
                 "registered one"
             )
-        name = draining_name(plan.shown, {entry.compiled.plan.name for entry in self.entries})
-        return replace(
+        taken = {entry.compiled.plan.name for entry in self.entries}
+        if self.listing is not None:
+            taken |= self.listing.names
+        name = draining_name(plan.shown, taken)
+        entry = replace(
             before,
             source=unregistered(before.source),
             name=name,
@@ -284,6 +319,9 @@ class Change:
             kept=before.run or before.kept,
             drains=True,
         )
+        self.entries.append(entry)
+        if self.listing is not None:
+            self.listing.drain(shown, entry)
 
     def _plans(self) -> list[QueryPlan]:
         return [entry.compiled.plan for entry in self.entries]
@@ -349,7 +387,8 @@ class Change:
                         f"have; its streams are {streams}. If its events will be pushed from now "
                         "on, say so: new_streams=True"
                     )
-        self._check_order(plans)
+        if self.listing is None:
+            self._check_order(plans)
 
     def _check_order(self, plans: Sequence[QueryPlan]) -> None:
         """Put writers of streams before their readers, as in a newly compiled program."""
@@ -377,13 +416,16 @@ class Change:
             KbError, LimitExceeded: if the run cannot have a query; nothing has changed.
             ChangeError: if a reader drops triples that a query needs, or a state does not fit.
         """
-        program, run = self._program(), self._run
-        shared, unbound = None, [entry.unbound for entry in self._by_text()]
-        if self.public is not None:
-            places = [*run.shared.places, len(run.public.queries)]
-            shared = replace(run.shared, public=self.public, executed=program, places=places)
-            unbound = [*run.unbound, self.entries[-1].unbound]
-        run.change(program, unbound, self._patterns, self._queries, shared)
+        run, listing = self._run, self.listing
+        if listing is None:
+            program, shared, matched = self._program(self._by_text()), None, {}
+            unbound = [entry.unbound for entry in self._by_text()]
+        else:
+            self.entries = listing.arranged(self.entries)
+            program = self._program(self.entries)
+            shared, matched = listing.shared(self.entries, program), listing.matched
+            unbound = [one.unbound for one in listing.queries]
+        run.change(program, unbound, self._patterns, self._queries, shared, matched)
         states = zip(self.entries, run.queries, strict=True)
         run.drain([query for entry, query in states if entry.drains])
 
@@ -403,15 +445,18 @@ class Change:
             found.append(query)
         return found
 
-    def _program(self) -> CompiledQueries:
-        """The changed program, with the numbers of patterns that the run has."""
+    def _program(self, ordered: Sequence[Entry]) -> CompiledQueries:
+        """The changed program, with the numbers of patterns that the run has.
+
+        Args:
+            ordered: The entries in the order of the sources.
+        """
         patterns = list(self._run.program.patterns)
         for number, pattern in sorted(self._patterns.items()):
             if number < len(patterns):
                 patterns[number] = pattern
             else:
                 patterns.append(pattern)
-        ordered = self._by_text()
         return CompiledQueries(
             tuple(entry.compiled for entry in self.entries),
             tuple(patterns),

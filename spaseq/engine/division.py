@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.branches import Embedding, ends
@@ -18,6 +19,7 @@ from spaseq.engine.native._matches import (
     divided_by_thresholds,
 )
 from spaseq.engine.part_states import Part, PartStates
+from spaseq.engine.sharing import SharedProgram
 from spaseq.plan.templates import Template
 from spaseq.plan.thresholds import Threshold
 from spaseq.rdf.event import Term
@@ -26,6 +28,7 @@ from spaseq.results import Match
 if TYPE_CHECKING:
     from spaseq.engine.native.query_run import NativeRun
 
+NO_MATCHES: Mapping[int, int] = MappingProxyType({})
 _REMEMBERED = 4096
 """The number of values whose position among the thresholds is cached."""
 
@@ -78,7 +81,8 @@ class Division:
         template: The template.
         public: The program that has its queries.
         query: Its state.
-        embeddings: The positions of its queries in it, if it branches.
+        embeddings: Where its queries lie in it, if it branches.
+        silent: The names of queries whose matches nobody wants any more.
     """
 
     def __init__(
@@ -87,12 +91,16 @@ class Division:
         public: CompiledQueries,
         query: QueryRun,
         embeddings: Mapping[int, Embedding],
+        silent: Collection[str] = (),
     ):
         self.template = template
+        self.silent: frozenset[int] = frozenset()
+        """The numbers of queries whose matches are dropped."""
         self._embeddings = embeddings
         self._public, self.query = public, query
         self.matched = dict.fromkeys(template.queries, 0)
         """The number of matches of each query so far."""
+        self.silence(silent)
         self._make: Make | None = None
         self.writes = False
         """Whether makers write the matches (`write_with`)."""
@@ -118,6 +126,12 @@ class Division:
                 for number, some in enumerate(members)
             }
 
+    def silence(self, names: Collection[str]) -> None:
+        """Drop the matches of queries of some names, and of no others."""
+        queries = self._public.queries
+        quiet = [n for n in self.template.queries if queries[n].plan.name in names]
+        self.silent = frozenset(quiet)
+
     def write_with(self, make: Make) -> bool:
         """Have makers write the matches from now on; False if the queries have none."""
         self._make = make
@@ -129,11 +143,13 @@ class Division:
     ) -> list[tuple[int, list[Match]]]:
         """(number of a query, its matches), by number."""
         if self._columns:
-            return divided_by_thresholds(
+            found = divided_by_thresholds(
                 matches, self._ordered, self._columns, self._reached, self.matched, as_picks
             )
-        by_edge = bool(self.template.branches)
-        return divided(matches, self._readers, self.matched, as_picks, by_edge)
+        else:
+            by_edge = bool(self.template.branches)
+            found = divided(matches, self._readers, self.matched, as_picks, by_edge)
+        return [each for each in found if each[0] not in self.silent] if self.silent else found
 
     def written(self, matches: Matches) -> list[tuple[int, MatchMaker | None, list[Any]]]:
         """(number of a query, the maker that writes its matches, the matches), by number."""
@@ -142,6 +158,10 @@ class Division:
             (number, self._of[number].maker(self._make), picks)
             for number, picks in self(matches, as_picks=True)
         ]
+
+    def part(self, number: int) -> Part:
+        """A query with its part of the state."""
+        return dict(self.parts())[number]
 
     def parts(self) -> list[tuple[int, Part]]:
         """(number of a query, the query with its part of the state)."""
@@ -163,6 +183,28 @@ class Division:
             for number, some in enumerate(self.template.members)
             for place, query in enumerate(some)
         ]
+
+
+def divisions_of(
+    shared: SharedProgram,
+    queries: Sequence[QueryRun],
+    silent: Collection[str] = (),
+    matched: Mapping[int, int] = NO_MATCHES,
+) -> dict[int, Division]:
+    """Per query of a run that is a template: what divides its matches.
+
+    Args:
+        shared: The program.
+        queries: The states of the queries that it evaluates.
+        silent: The names of queries whose matches nobody wants any more.
+        matched: The matches so far, by the numbers of the queries.
+    """
+    public, found = shared.public, {}
+    for number, template in shared.templates.items():
+        division = Division(template, public, queries[number], shared.embeddings, silent)
+        division.matched.update({n: matched.get(n, 0) for n in template.queries})
+        found[number] = division
+    return found
 
 
 def _text(number: int) -> bytes:

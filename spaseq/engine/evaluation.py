@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
-from spaseq.engine.division import Division
+from spaseq.engine.division import NO_MATCHES, divisions_of
 from spaseq.engine.entailment import Entailment
 from spaseq.engine.formatting import Block, Formatting, Make
 from spaseq.engine.instants import QueryRun
@@ -105,12 +105,9 @@ class Evaluation:
                 if self.originals[number] < number
                 else self._query(query)
             )
-        self.divisions = {
-            number: Division(
-                template, self.shared.public, self.queries[number], self.shared.embeddings
-            )
-            for number, template in self.shared.templates.items()
-        }
+        self.silent: frozenset[str] = frozenset()
+        """The names of queries of templates whose matches nobody wants any more."""
+        self.divisions = divisions_of(self.shared, self.queries)
         """Per query that is a template: what divides its matches among its queries."""
         self._parts: list[tuple[int, list[Match]]] = []
         self.compaction = Compaction(self.distinct, self.rows)
@@ -146,6 +143,12 @@ class Evaluation:
     def _query(self, query: CompiledQuery) -> QueryRun:
         graphs = self.entailed.get(query.plan.kb_graphs, self.kb)
         return QueryRun(query, graphs, self.rows.matchers, self._limits, self._files)
+
+    def silence(self, names: Iterable[str]) -> None:
+        """Drop the matches of some queries of templates from now on."""
+        self.silent = self.silent.union(names)
+        for division in self.divisions.values():
+            division.silence(self.silent)
 
     def _direct(self) -> list[bool]:
         written = {q.plan.registers_stream for q in self.queries} - {None}
@@ -353,6 +356,7 @@ class Evaluation:
         new: Mapping[int, Pattern],
         queries: Callable[[Begin], list[QueryRun]],
         shared: SharedProgram | None = None,
+        matched: Mapping[int, int] = NO_MATCHES,
     ) -> None:
         """Change the queries between two events.
 
@@ -362,7 +366,8 @@ class Evaluation:
             new: The patterns that the run does not have, by number.
             queries: Lists the states of the queries. Its argument begins one, which may continue
                 the state of another.
-            shared: The program as it was written, if templates stay as they are.
+            shared: The program as it was written, if there are templates afterwards.
+            matched: The matches so far of their queries, by the numbers in `shared`.
 
         Raises:
             KbError, LimitExceeded, ChangeError: if the run cannot have a query; the queries are as
@@ -401,7 +406,7 @@ class Evaluation:
                 query.renew(self.rows.matchers)
         else:
             self._renumber(staying, terms)
-        self._adopt(program, unbound, new, after, shared)
+        self._adopt(program, unbound, new, after, shared, matched)
 
     def _entail(self, program: CompiledQueries) -> Callable[[], None]:
         """Close the KB for a changed program; returns what undoes it.
@@ -475,13 +480,14 @@ class Evaluation:
         new: Mapping[int, Pattern],
         queries: list[QueryRun],
         shared: SharedProgram | None,
+        matched: Mapping[int, int],
     ) -> None:
         """Continue with changed queries, whose automata are ready."""
         delayed = dict(zip(self.queries, self.delayed, strict=True))
         first: dict[QueryRun, int] = {}
         self.program, self.unbound, self.queries = program, list(unbound), queries
         self.shared = shared or unshared(program)
-        self.divisions = {} if shared is None else self.divisions
+        self.divisions = divisions_of(self.shared, queries, self.silent, matched)
         self.originals = [first.setdefault(query, n) for n, query in enumerate(queries)]
         self.delayed = [delayed.get(query, []) for query in queries]
         self.drain()

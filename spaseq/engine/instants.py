@@ -388,6 +388,22 @@ class QueryRun:
         self._empty_at = closed if self._empty_at is None else self._empty_at
         return self._empty_at < closed and self.next_closing() is None
 
+    def is_idle(self, closed: int | None) -> bool:
+        """Whether the query has nothing but what has left its window, so that it could begin anew.
+
+        All timestamps before `closed` are closed. Cost: linear in the state.
+        """
+        if self.drains or self.opened or self.queued or self.next_closing() is not None:
+            return False
+        state, parts = self.state(), self.native.parts
+        if state.pending or state.begun or state.complete or state.kept or state.partitions:
+            return False
+        if self.plan.window.kind not in ("span", "tumbling") or closed is None:
+            return not state.groups
+        latest = [parts.union(members)[0] for _, _, members, *_ in parts.groups(self.time is None)]
+        closing = self.native.clock.closing
+        return all(closing(parts.time_of(start)) < closed for start in latest)
+
     @property
     def _keeps_rows(self) -> bool:
         """Whether partial matches can be rows that are joined later, and not groups."""

@@ -94,6 +94,11 @@ class SharedProgram:
             return self.public.queries[number].plan
         return self.executed.queries[self.executors[number]].plan
 
+    def others(self, number: int) -> int:
+        """How many other queries are evaluated as one with a query of `public`."""
+        template = self.templates.get(self.executors[number])
+        return 0 if template is None else len(template.queries) - 1
+
     def own_tasks(self, number: int) -> list[int]:
         """Per GPM of a query: the number of its pattern in `executed`."""
         tasks = self.executed.queries[self.executors[number]].tasks
@@ -137,29 +142,19 @@ def unshared(program: CompiledQueries) -> SharedProgram:
     return SharedProgram(program, program, {}, range(len(program.queries)))
 
 
-def extended(public: CompiledQueries, program: CompiledQueries, name: str) -> CompiledQueries:
-    """A program with the query of another program added after the others, under a name."""
-    (query,), first = program.queries, len(public.patterns)
-    query = replace(
-        query,
-        plan=replace(query.plan, name=name),
-        tasks=tuple(first + number for number in query.tasks),
-        asked=tuple(tuple(n if n < 0 else first + n for n in some) for some in query.asked),
-    )
-    return CompiledQueries(
-        (*public.queries, query),
-        (*public.patterns, *program.patterns),
-        (),
-        (*public.sources, *program.sources),
-        (*public.names, name),
-    )
+def templates_of(
+    program: CompiledQueries, least: int | None = None, numbers: Iterable[int] | None = None
+) -> list[Template]:
+    """The templates of a program's queries.
 
-
-def templates_of(program: CompiledQueries, least: int | None = None) -> list[Template]:
-    """The templates of a program's queries; `least` as for `spaseq.plan.templates.templates`."""
+    Args:
+        program: The program.
+        least: As for `spaseq.plan.templates.templates`.
+        numbers: The queries that may be part of one; None: all.
+    """
     if not enabled("templates"):
         return []
-    shareable = _shareable(program, range(len(program.queries)))
+    shareable = _shareable(program, range(len(program.queries)) if numbers is None else numbers)
     found = templates(shareable, least)
     varied = [each for each in found if each.numbered or each.thresholds]
     covered = {number for each in varied for number in each.queries}
@@ -269,6 +264,37 @@ def is_projected(query: CompiledQuery) -> bool:
     return projected_registers(query, RegisterFile(query.plan, RunningAggregates())) is not None
 
 
+@dataclass(frozen=True)
+class Fitting:
+    """A template whose automaton is that of its queries."""
+
+    template: Template
+    compiled: CompiledQuery
+    embeddings: Mapping[int, Embedding]
+    """As in `SharedProgram`, for its queries."""
+
+
+def fitting(
+    public: CompiledQueries, chosen: Sequence[Template], compiled: CompiledQueries
+) -> list[Fitting]:
+    """Those of some templates, `compiled` in their order, whose automaton is that of their queries.
+
+    The others differ from them, and cannot be used.
+    """
+    found = []
+    for query, template in zip(compiled.queries, chosen, strict=True):
+        numbers = template.queries
+        embeddings: dict[int, Embedding] | None = {}
+        if template.branches:
+            embeddings = _embeddings(public, template, query)
+            fits = embeddings is not None
+        else:
+            fits = corresponds(query, public.queries[numbers[0]], template.numbered)
+        if fits and is_projected(query):
+            found.append(Fitting(template, query, embeddings or {}))
+    return found
+
+
 def assembled(
     public: CompiledQueries, chosen: Sequence[Template], compiled: CompiledQueries
 ) -> SharedProgram:
@@ -280,18 +306,12 @@ def assembled(
     order: list[tuple[int, CompiledQuery, Template | None]] = []
     covered: set[int] = set()
     embeddings: dict[int, Embedding] = {}
-    for query, template in zip(compiled.queries, chosen, strict=True):
-        numbers = template.queries
-        if template.branches:
-            found = _embeddings(public, template, query)
-            fits = found is not None
-            embeddings |= found or {}
-        else:
-            fits = corresponds(query, public.queries[numbers[0]], template.numbered)
-        if fits and is_projected(query):
-            covered.update(numbers)
-            tasks = tuple(first + number for number in query.tasks)
-            order.append((numbers[0], replace(query, tasks=tasks), template))
+    for each in fitting(public, chosen, compiled):
+        numbers = each.template.queries
+        covered.update(numbers)
+        embeddings |= each.embeddings
+        tasks = tuple(first + number for number in each.compiled.tasks)
+        order.append((numbers[0], replace(each.compiled, tasks=tasks), each.template))
     order += [(n, query, None) for n, query in enumerate(public.queries) if n not in covered]
     order.sort(key=itemgetter(0))
     if not covered:
@@ -311,7 +331,7 @@ def assembled(
         executed,
         {number: each for number, (_, _, each) in enumerate(order) if each is not None},
         [place for place, _, _ in order],
-        {number: each for number, each in embeddings.items() if number in covered},
+        embeddings,
     )
 
 

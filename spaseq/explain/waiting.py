@@ -8,16 +8,21 @@ members of each up to `MAX_MEMBERS`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native.snapshot import LiveRegisters
+from spaseq.engine.part_states import Part
 from spaseq.engine.place_names import Notation
 from spaseq.nfa.native.register_tables import FAILED, NEVER_BOUND, OPENED
+from spaseq.nfa.state import NOTHING, AutomatonState, NodeState
 from spaseq.rdf.event import Term, Timestamp
 from spaseq.rdf.time import from_micros
 from spaseq.records import dataclass
 
+_OF_TERMS = frozenset(("value", "previous", "first", "last"))
+"""The kinds of registers that hold a term."""
 _NO_TERMS = frozenset((0, OPENED, NEVER_BOUND, FAILED))
 MAX_MEMBERS = 1000
 """The nodes of a group that are examined for its earliest start."""
@@ -47,27 +52,25 @@ class WaitingGroup:
 
 
 def waiting_groups(run: Evaluation, number: int) -> Iterator[WaitingGroup]:
-    """The groups of query `number` of a run whose counters are in step (`Evaluation.sync`)."""
-    query, notation = run.queries[number], Notation(run.program.queries[number])
-    native, parts = query.native, query.native.parts
-    registers = LiveRegisters(native)
-    domain = run.clock.domain
+    """The groups of query `number` of a run whose counters are in step (`Evaluation.sync`).
+
+    Of queries that are evaluated as one, the state of all is read for those of one.
+    """
+    executed = run.shared.executors[number]
+    query, compiled = run.queries[executed], run.public.queries[number]
+    domain, notation = run.clock.domain, Notation(compiled)
     if domain is None:
         return
+    division = run.divisions.get(executed)
+    found = _own(query) if division is None else _of_part(division.part(number))
+    parts, clock = query.native.parts, query.native.clock
     has_end = query.plan.window.kind in ("span", "tumbling")
-    for place, values, members, *_ in parts.groups(query.time is None):
+    for place, named, (first, last, is_exact) in found:
         if place not in notation.numbers:
             continue
-        named: dict[str, Term] = {}
-        for register, value in zip(registers.of(place), values, strict=False):
-            if register.kind in ("value", "previous", "first", "last"):
-                term = None if value in _NO_TERMS else parts.term(value)
-                if term is not None:
-                    named[register.name] = term
-        first, last, is_exact = _starts(query, members)
         until = None
         if has_end:
-            until = from_micros(native.clock.closing(parts.time_of(last)), domain)
+            until = from_micros(clock.closing(parts.time_of(last)), domain)
         yield WaitingGroup(
             place,
             notation.title(place),
@@ -79,7 +82,53 @@ def waiting_groups(run: Evaluation, number: int) -> Iterator[WaitingGroup]:
         )
 
 
-def _starts(query: QueryRun, members: int) -> tuple[int, int, bool]:
+_Starts: TypeAlias = tuple[int, int, bool]
+"""The instants of the first and of the last start, and whether all members were examined."""
+
+
+def _own(query: QueryRun) -> Iterator[tuple[int, dict[str, Term], _Starts]]:
+    """Place, registers and starts of the groups of a query with its own automaton."""
+    parts, registers = query.native.parts, LiveRegisters(query.native)
+    for place, values, members, *_ in parts.groups(query.time is None):
+        named: dict[str, Term] = {}
+        for register, value in zip(registers.of(place), values, strict=False):
+            if register.kind in _OF_TERMS:
+                term = None if value in _NO_TERMS else parts.term(value)
+                if term is not None:
+                    named[register.name] = term
+        yield place, named, _starts(query, members)
+
+
+def _of_part(part: Part) -> Iterator[tuple[int, dict[str, Term], _Starts]]:
+    """As `_own`, of a query that is evaluated with others."""
+    plan, places, state = part.compiled.plan, part.compiled.automaton.places, part.state()
+    for group in state.groups:
+        named: dict[str, Term] = {}
+        for number, cell in zip(places[group.place].live, group.values, strict=True):
+            register = plan.registers[number]
+            if register.kind in _OF_TERMS and isinstance(cell, int) and cell > 0:
+                named[register.name] = state.terms[cell - 1]
+        yield group.place, named, _starts_in(state, group.members)
+
+
+def _starts_in(state: AutomatonState, members: int) -> _Starts:
+    """As `_starts`, in a state as data."""
+
+    def latest_of(position: int) -> int:
+        item = state.graph[position]
+        return item.start if isinstance(item, NodeState) else item.latest
+
+    earliest, todo, examined = latest_of(members), [members], 0
+    while todo and examined < MAX_MEMBERS:
+        examined += 1
+        item = state.graph[todo.pop()]
+        earliest = min(earliest, item.start if isinstance(item, NodeState) else item.latest)
+        behind = (item.before,) if isinstance(item, NodeState) else item[1:]
+        todo += [each for each in behind if each != NOTHING]
+    return earliest, latest_of(members), not todo
+
+
+def _starts(query: QueryRun, members: int) -> _Starts:
     """The least and the greatest start of the members of a union, and whether both are exact."""
     parts = query.native.parts
     latest = parts.union(members)[0]

@@ -64,7 +64,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         notation = Notation(compiled)
         queries[compiled.plan.name] = {
             "matches": run.matched(number),
-            **_others(run, executed),
+            **_others(run, number),
             "groups": waiting[executed],
             "nodes": held.nodes,
             "buffered_rows": held.rows,
@@ -106,10 +106,10 @@ def _errors(run: Evaluation, number: int, counters: AutomatonCounters) -> dict[s
     return {"errors": found} if found else {}
 
 
-def _others(run: Evaluation, executed: int) -> dict[str, int]:
+def _others(run: Evaluation, number: int) -> dict[str, int]:
     """How many other queries are evaluated as one with a query, if any."""
-    division = run.divisions.get(executed)
-    return {} if division is None else {"evaluated_with": len(division.matched) - 1}
+    others = run.shared.others(number)
+    return {"evaluated_with": others} if others else {}
 
 
 def _result_groups(query: QueryRun) -> dict[str, int]:
@@ -189,7 +189,7 @@ class _Inquiry:
         self.name = self.compiled.plan.name
         executed = run.shared.executors[number]
         self.query: QueryRun = run.queries[executed]
-        self.others = _others(run, executed).get("evaluated_with", 0)
+        self.others = run.shared.others(number)
         self.plan = run.shared.plan(number)
         self.tasks = run.shared.own_tasks(number)
         self.counters = run.shared.own_counters(number, self.query.counters())

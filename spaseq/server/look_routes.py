@@ -51,18 +51,19 @@ async def explain(request: Request) -> Response:
 
 
 def _counts(run: Run, number: int) -> LiveCounts:
-    query = run.queries[number]
-    places = query.counters().places
+    evaluation = run.evaluation
+    shared = evaluation.shared
+    places = shared.own_counters(number, run.queries[shared.executors[number]].counters()).places
     return LiveCounts(
         {state.number: state.groups for state in places},
         {state.number: state.reached for state in places},
-        query.matched,
+        evaluation.matched(number),
     )
 
 
 def _alone(run: Run, number: int) -> Any:
-    """The program of one query of a run, with the numbers that its patterns have there."""
-    program = run.evaluation.program
+    """The program of one query of a run."""
+    program = run.program
     return replace(program, queries=(program.queries[number],))
 
 
@@ -71,11 +72,12 @@ def _drawn(run: Run, number: int) -> str:
 
 
 def _described(run: Run, number: int) -> dict[str, Any]:
-    counts, query = _counts(run, number), run.evaluation.program.queries[number]
+    counts, query = _counts(run, number), run.program.queries[number]
     (shown,) = to_dict(_alone(run, number))["queries"]
     notation = Notation(query)
     shown["live"] = {
         "matches": counts.matches,
+        "evaluated_with": run.evaluation.shared.others(number),
         "places": [
             {
                 "place": notation.numbers[place],

@@ -177,19 +177,21 @@ class Machine:
             self.runs.start(options, program)
         else:
             one.run.add(name, program, new_streams=True)
+            one.group()
 
     def _replace(
         self, standing: Standing, program: Program, state: StatePolicy, record: int
     ) -> None:
         """Replace a running query by another version with the same options."""
         name, one = standing.definition.name, self._run_of(standing)
-        present = dict(zip(one.names, one.run.program.sources, strict=True))
-        if state == "keep" and present.get(name) == program.sources[0]:
-            return  # only the form of the text differs
+        if state == "keep" and one.source(name) == program.sources[0]:
+            return  # the text differs in its form alone
         self.runs.check_registered(program, standing.options, name)
         if state == "drain" and not one.has_begun:
             state = "fresh"
+        one.leave_template(standing.definition)
         one.run.replace(name, program, state, new_streams=True)
+        one.group()
         if state == "drain":
             self.draining.add(record, standing, None, one.run)
 
@@ -282,6 +284,7 @@ class Machine:
         if not drain or not one.has_begun:
             self._take_out(standing.options, name)
             return
+        one.leave_template(standing.definition)
         one.run.remove(name, drain=True)
         self.draining.add(record, standing, until, one.run)
 
@@ -328,6 +331,8 @@ class Machine:
             # The run ends drained versions before any other change, which may leave one query.
             one.run.finish(close=False)
         if len(one.names) > 1:
+            if name in self.queries:
+                one.leave_template(self.queries[name].definition, keeps=False)
             one.run.remove(name)
             return
         # A run has at least one query. Without a run, no event waits, and time begins anew.
@@ -385,8 +390,7 @@ class Machine:
     def _kb_graphs(self, standing: Standing) -> set[str]:
         """The KB graphs that a running query names."""
         one = self._run_of(standing)
-        known = dict(zip(one.names, one.run.program.sources, strict=True))
-        return {kb.iri.value for kb in known[standing.definition.name].kbs}
+        return {kb.iri.value for kb in one.source(standing.definition.name).kbs}
 
     # ------------------------------------------------------------ streams
 
@@ -429,9 +433,8 @@ class Machine:
 
     def readers_of(self, iri: str) -> list[str]:
         """The queries that read a stream."""
-        queries = (query for run in self.runs.all for query in run.program.queries)
-        readers = [query.plan.shown for query in queries if iri in query.plan.streams]
-        return list(dict.fromkeys(readers))
+        plans = (plan for one in self.runs for plan in one.plans)
+        return list(dict.fromkeys(plan.shown for plan in plans if iri in plan.streams))
 
     @property
     def holder(self) -> InputStream | None:
@@ -610,7 +613,7 @@ class Machine:
             except Exception as error:
                 self._emit(one.run.unreturned)
                 blamed = one.run.failing or getattr(error, "name", None)
-                names = [name for name in one.names if name == blamed] or one.names
+                names = [name for name in one.names if name == blamed] or one.suspects
                 raise RunStopped(one.options, names, error) from error
 
     def _emit(self, found: Iterable[Match]) -> None:
@@ -680,8 +683,8 @@ class Machine:
     def _resume(self, saved: Sequence[Any], blob: bytes) -> None:
         """Resume the runs of a checkpoint."""
         programs = []
-        for options, names in names_of(saved):
-            known = {
+        for options, names, left in names_of(saved):
+            known = left | {
                 standing.draining or standing.definition.name: standing.definition
                 for standing in (*self.queries.values(), *self.draining)
                 if standing.options == options

@@ -83,11 +83,10 @@ def _queries(context: Context) -> list[Family]:
         running.add(standing.is_running, {"query": name})
         channel = board.channels.get(name)
         matches.add(0 if channel is None else channel.topic.end, {"query": name})
-    for run in machine.runs.all:
+    for one in machine.runs:
         # Equal queries may share their state, which has the name of the first.
-        compiled = run.evaluation.program.queries
-        for one, query in zip(compiled, run.queries, strict=True):
-            labels = {"query": one.plan.name}
+        for name, query in one.states:
+            labels = {"query": name}
             shed.add(query.shed, labels)
             places = range(len(query.compiled.automaton.places))
             groups.add(sum(map(query.native.parts.live_groups, places)), labels)

@@ -12,7 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from spaseq.engine.instants import QueryRun
+from spaseq.engine.regrouping import regrouped, separated
 from spaseq.errors import QueryWarning, StateError
+from spaseq.parser import ast
+from spaseq.plan.logical import QueryPlan
+from spaseq.plan.templates import LEAST
 from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
@@ -23,7 +28,8 @@ from spaseq.server.inputs import BEFORE_ALL, InputStream
 from spaseq.server.kb_graphs import KbGraphs
 from spaseq.server.problems import Problem
 from spaseq.server.releasing import match_up_to
-from spaseq.server.run_options import RunOptions, RunSettings, limits_of
+from spaseq.server.run_options import BOUNDS, RunOptions, RunSettings, limits_of
+from spaseq.server.standing import Definition
 from spaseq.server.waiting import Released
 
 MAX_RUNS = 64
@@ -40,12 +46,18 @@ class ServerRun:
     Args:
         options: The options of its queries.
         run: The run.
-        minters: IRI of a stream → the minter that numbers its events in this run.
+        minters: IRI of a stream → what numbers its events in this run.
+        shares: Whether queries can be evaluated as one (`spaseq.engine.regrouping`).
+        tried: The number of queries evaluated alone from which on templates are looked for.
+        left: What templates still evaluate of queries that have left them, by the names there.
     """
 
     options: RunOptions
     run: Run
     minters: dict[str, Minter] = field(default_factory=dict)
+    shares: bool = False
+    tried: int = 0
+    left: dict[str, Definition] = field(default_factory=dict)
 
     @property
     def dictionary(self) -> Dictionary:
@@ -54,12 +66,12 @@ class ServerRun:
     @property
     def names(self) -> Sequence[str]:
         """The names of the queries in the run."""
-        return self.run.program.names
+        return [name for name in self.run.program.names if name not in self.left]
 
     @property
     def streams(self) -> list[str]:
         """The IRIs of the streams that queries read, in the order of the run."""
-        read = set(self.run.program.streams)
+        read = {iri for plan in self.plans for iri in plan.streams}
         return [iri for iri in self.run.clock.streams if iri in read]
 
     @property
@@ -71,6 +83,93 @@ class ServerRun:
         """The number of the query with a name in the run; None if it is no longer there."""
         names = [query.plan.name for query in self.run.program.queries]
         return names.index(name) if name in names else None
+
+    def source(self, name: str) -> ast.Query:
+        """The query of a name."""
+        program = self.run.program
+        return program.sources[program.names.index(name)]
+
+    @property
+    def plans(self) -> list[QueryPlan]:
+        """The plans of the queries."""
+        plans = [query.plan for query in self.run.program.queries]
+        return [plan for plan in plans if plan.name not in self.left]
+
+    # ------------------------------------------------------------ templates
+
+    def group(self) -> None:
+        """Let queries join templates, if so many are evaluated alone that it pays.
+
+        Their number has to grow between two times, so that registering queries one by one costs
+        what registering them together costs, but for a factor. No match depends on when it is done.
+        """
+        self._forget_left()  # a query that registers a stream has ended all templates
+        evaluation = self.run.evaluation
+        alone = len(evaluation.queries) - len(evaluation.divisions)
+        if not self.shares or alone < max(LEAST, self.tried):
+            return
+        self.run.begin_change()
+        change = regrouped(evaluation, Program)
+        if change is not None:
+            self.run.change(change)
+            self._forget_left()
+        alone = len(evaluation.queries) - len(evaluation.divisions)
+        self.tried = alone + max(LEAST, len(self.names) // 2)
+
+    def leave_template(self, definition: Definition, keeps: bool = True) -> None:
+        """Evaluate a query alone, since it will be replaced, drain or be removed.
+
+        Args:
+            definition: The query.
+            keeps: Whether it keeps its partial matches.
+        """
+        self.run.begin_change()
+        found = separated(self.run.evaluation, definition.name, keeps)
+        if found is None:
+            return
+        change, left = found
+        self.run.change(change)
+        self._forget_left()
+        if left is not None:
+            self.left[left] = definition
+            self.run.evaluation.silence([left])
+
+    @property
+    def suspects(self) -> Sequence[str]:
+        """The queries to blame where no single one is known: those of a template, or all."""
+        evaluation = self.run.evaluation
+        failing = evaluation.failing
+        division = None if failing is None else evaluation.divisions.get(failing)
+        if division is None:
+            return self.names
+        members = [evaluation.public.queries[n].plan.name for n in division.template.queries]
+        return [name for name in members if name not in self.left]
+
+    @property
+    def states(self) -> Iterator[tuple[str, QueryRun]]:
+        """Name → state of the queries that the run evaluates; a template has that of its first."""
+        evaluation = self.run.evaluation
+        names = [query.plan.name for query in evaluation.public.queries]
+        for number, query in enumerate(self.run.queries):
+            division = evaluation.divisions.get(number)
+            place = evaluation.shared.places[number]
+            own = [place] if division is None else division.template.queries
+            name = next((names[n] for n in own if names[n] not in self.left), None)
+            if name is not None:
+                yield name, query
+
+    def restore_left(self, left: Mapping[str, Definition]) -> None:
+        """What `left` was when the run was saved."""
+        if self.run.evaluation.divisions:
+            self.left = dict(left)
+            self.run.evaluation.silence(left)
+            return
+        for name in left:  # the server has got limits, with which there are no templates
+            self.run.remove(name)
+
+    def _forget_left(self) -> None:
+        names = set(self.run.program.names)
+        self.left = {name: one for name, one in self.left.items() if name in names}
 
     def matches(
         self,
@@ -147,15 +246,19 @@ class RunSet:
                 403, f"the server has {MAX_RUNS} combinations of entailment and limits already",
                 "limit",
             )  # fmt: skip
-        # Clients can inspect each query, so none is evaluated together with another.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", QueryWarning)
             run = program.start(
-                kb=self._kb.sources(), entail=options.entail, prune=False, share=False,
+                kb=self._kb.sources(), entail=options.entail, prune=False,
                 **limits_of(options, self._settings),
             )  # fmt: skip
-        self._runs[options] = ServerRun(options, run)
-        return self._runs[options]
+        return self._added(options, run)
+
+    def _added(self, options: RunOptions, run: Run) -> ServerRun:
+        limits = limits_of(options, self._settings)
+        shares = options.entail is None and all(limits.get(name) is None for name in BOUNDS)
+        one = self._runs[options] = ServerRun(options, run, shares=shares)
+        return one
 
     def end(self, options: RunOptions) -> None:
         """End a run, whose last query is removed."""
@@ -176,14 +279,14 @@ class RunSet:
         for one in self:
             if one.options == options:
                 continue
-            for other in one.run.program.queries:
-                if other.plan.shown == name:
+            for other in one.plans:
+                if other.shown == name:
                     continue
-                registered = {own.plan.registers_stream, other.plan.registers_stream} - {None}
-                for stream in registered & {*own.plan.streams} | registered & {*other.plan.streams}:
+                registered = {own.plan.registers_stream, other.registers_stream} - {None}
+                for stream in registered & {*own.plan.streams} | registered & {*other.streams}:
                     raise Problem(
                         409, f"the stream <{stream}> connects the query with the query "
-                        f"{other.plan.shown}, which has other limits or entailment: give both the "
+                        f"{other.shown}, which has other limits or entailment: give both the "
                         "same", "conflict",
                     )  # fmt: skip
 
@@ -217,8 +320,9 @@ class RunSet:
         return [
             [
                 one.options.to_list(),
-                list(one.names),
+                list(one.run.program.names),
                 {iri: list(minter.state()) for iri, minter in one.minters.items()},
+                {name: definition.to_dict() for name, definition in one.left.items()},
             ]
             for one in self
         ]
@@ -250,7 +354,7 @@ class RunSet:
             StateError: if they do not fit.
         """
         start = 0
-        for (data, _, minters), program in zip(saved, programs, strict=True):
+        for (data, _, minters, *left), program in zip(saved, programs, strict=True):
             size = int.from_bytes(blob[start : start + _SIZE_BYTES], "big")
             start += _SIZE_BYTES + size
             if not size or start > len(blob):
@@ -259,16 +363,24 @@ class RunSet:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", QueryWarning)
                 run = program.resume(
-                    blob[start - size : start], self._kb.sources(), prune=False, share=False,
+                    blob[start - size : start], self._kb.sources(), prune=False,
                     **limits_of(options, self._settings),
                 )  # fmt: skip
-            one = self._runs[options] = ServerRun(options, run)
+            one = self._added(options, run)
+            one.restore_left(left_of(left))
             for iri, state in minters.items():
                 one.minters[iri] = Minter(numbers[iri])
                 one.minters[iri].restore(*state)
 
 
-def names_of(saved: Iterable[Sequence[Any]]) -> Iterator[tuple[RunOptions, Collection[str]]]:
-    """The options and the names of the queries of each run, from what `RunSet.state` returned."""
-    for data, names, _ in saved:
-        yield RunOptions.of_list(data), names
+def names_of(
+    saved: Iterable[Sequence[Any]],
+) -> Iterator[tuple[RunOptions, Collection[str], dict[str, Definition]]]:
+    """Of each run, from what `RunSet.state` returned: the options, the names, what is left."""
+    for data, names, _, *left in saved:
+        yield RunOptions.of_list(data), names, left_of(left)
+
+
+def left_of(data: Sequence[Mapping[str, Any]]) -> dict[str, Definition]:
+    """`ServerRun.left`, from the end of what `RunSet.state` returned; older states have none."""
+    return {name: Definition.from_dict(one) for some in data for name, one in some.items()}

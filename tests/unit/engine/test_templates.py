@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import pyoxigraph as ox
 import pytest
+from regrouping import regroup, separate
 from test_changes import POOL, Alone, Feed, events, query, shown
 
 import spaseq
@@ -188,6 +189,7 @@ def check_against_runs_of_one_query(draw: random.Random, another: Callable[[], s
     assert not apart.run.evaluation.divisions
     alone = {name: Alone(text) for name, text in texts.items()}
     ended: list[Alone] = []
+    silent: list[str] = []
     number, at, changed = len(texts), 0, False
     changes = draw.random() < 0.6
     while at < len(stream):
@@ -209,16 +211,21 @@ def check_against_runs_of_one_query(draw: random.Random, another: Callable[[], s
             assert {n: c["matches"] for n, c in counted.items()} == {
                 n: len(each.found) for n, each in alone.items()
             }
-        kinds = ["save"] * 4 + ["divide", "add", "remove", "replace", "keep"] * changes
+        kinds = ["save", "join"] * 4 + ["divide", "add", "remove", "replace", "keep"] * changes
+        kinds += ["leave", "leave", "add"] * changes
         for kind in draw.choices(kinds, k=draw.choice((0, 0, 1))):
             if kind == "save":
                 names = [q.plan.name for q in fed.run.program.queries]
                 if set(fed.run.program.streams) != set(fed.run.clock.streams):
                     continue
                 saved = spaseq.compile([texts[n] for n in names], names=names)
-                fed.run = saved.resume(fed.run.save(), share=draw.random() < 0.8)
+                shares = bool(silent) or draw.random() < 0.8
+                fed.run = saved.resume(fed.run.save(), share=shares)
+                fed.run.evaluation.silence(silent)
                 continue
-            changed = changed or kind in ("add", "remove", "replace")
+            if kind == "join":
+                regroup(fed.run)
+            changed = changed or kind in ("add", "remove", "replace", "leave")
             if kind == "divide":
                 fed.run.divide()
                 assert not fed.run.evaluation.divisions
@@ -227,6 +234,12 @@ def check_against_runs_of_one_query(draw: random.Random, another: Callable[[], s
                 number += 1
                 fed.run.add(name, spaseq.compile(text, names=[name]), new_streams=True)
                 alone[name], texts[name] = Alone(text), text
+            elif kind == "leave":
+                name = draw.choice(list(alone))
+                left = separate(fed.run, name)
+                if left is not None:
+                    silent.append(left)
+                    texts[left] = texts[name]
             elif kind == "remove" and len(alone) > 1:
                 name = draw.choice(list(alone))
                 fed.run.remove(name)
