@@ -2,10 +2,10 @@
 """The complete matches of an instant, gathered before any of them is made.
 
 For queries whose results depend on each other (`DISTINCT`, `LIMIT … PER … EVERY`, `ASK`, and `EMIT`
-where the core must list all matches), can be found twice, or need more than the registers of a match
-(computed columns, `CONSTRUCT`). The labels of all matches of an
-instant, or of a closing time, are copied. The output stage computes columns and graphs from the
-decoded steps and retains some of the matches, which a maker then makes one by one.
+where the core must list all matches), whose matches can be found twice, or which need more than the
+registers of a match (computed columns, `CONSTRUCT`). The labels of all matches of an instant, or of
+a closing time, are copied. The output stage computes columns and graphs from the decoded steps and
+retains some of the matches, which a maker then makes one by one.
 
 Invariant: the matches are those of `OutputStage.batch`, in its order; labels are read before the
 automaton advances. Cost: linear in the steps of all matches of an instant, and n log n if they are
