@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spaseq import frames as frames
     from spaseq.async_runs import AsyncRun as AsyncRun
     from spaseq.errors import ArgumentError as ArgumentError
     from spaseq.errors import ChangeError as ChangeError

@@ -53,3 +53,4 @@ for match in spaseq.run(program, {"s": "events.nq"}):
     wrong: int = match.query  # refused
     print(match.nothing)  # refused
 spaseq.run(program, {"s": "events.nq"}).to_batches("10")  # refused
+spaseq.frames.match(7, program)  # refused

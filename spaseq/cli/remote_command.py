@@ -62,6 +62,11 @@ def _connected(server: str, token: str | None) -> Iterator[Client]:
     try:
         with Client(server, token) as client:
             yield client
+    except httpx.ConnectError as error:
+        raise SpaseqError(
+            f"{server}: no server answers there ({error}): start one with spaseq serve, or name "
+            "another by --server"
+        ) from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise SpaseqError(f"{server}: {error or type(error).__name__}") from error
 

@@ -162,6 +162,13 @@ def test_from_the_shell(server: Served, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["remote", "list", "--server", "http://127.0.0.1:1"]) == 2
 
 
+def test_no_server_from_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["remote", "list", "--server", "http://127.0.0.1:1"]) == 2
+    assert "http://127.0.0.1:1: no server answers there" in capsys.readouterr().err
+    assert main(["remote"]) == 0
+    assert "Commands:" in capsys.readouterr().out
+
+
 def test_large_files_are_cut_between_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spaseq.cli.remote_command.CHUNK_BYTES", 300)
     prov = b"<http://www.w3.org/ns/prov#generatedAtTime>"
