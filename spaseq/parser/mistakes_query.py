@@ -25,7 +25,7 @@ def _prologue(context: ErrorContext) -> Mistake | None:
     if "CONSTRUCT" in context.expected and context.kind in ("SELECT", "ASK", "REGISTER"):
         return Mistake(
             "a mapping of rows begins with CONSTRUCT",
-            "write CONSTRUCT { … } WHERE { BIND(…) … }; a query is no mapping",
+            "write CONSTRUCT { … } WHERE { BIND(…) … }; this looks like a query",
         )
     if context.kind == "DOT" and "PREFIX" in context.expected:
         return Mistake("a dot after a declaration", "remove it; only Turtle writes one here")

@@ -210,9 +210,8 @@ class _Suggestion:
         yield f"  # No column looks like a time: BIND ?{TIME}, or use --arrival-time."
 
     def _is_without_names(self) -> bool:
-        """Whether the first line of a text file has values in place of names."""
-        forms = [form for _, form in _CASTS] + [form for form, _ in _TIMES]
-        return any(form.fullmatch(name) for name in self._header for form in forms)
+        """Whether the first line of a text file has a time in place of a name."""
+        return any(form.fullmatch(name) for name in self._header for form, _ in _TIMES)
 
     def _new(self, name: str) -> str:
         while name in self._taken:
