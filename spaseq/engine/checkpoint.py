@@ -203,7 +203,7 @@ class SavedState:
             self._data = record(unseal(blob), "the state", _OF_RUN)
             self._reader = Reader(self._data["tables"])
         if type(self._data["bound"]) is not dict:
-            refuse("bound", "is no record")
+            refuse("bound", "is not a record")
         self.bound = {
             name: _fixed(self._reader.term(number, "bound"))
             for name, number in self._data["bound"].items()
@@ -350,7 +350,7 @@ def _restore_query(
     plan, clock = query.plan, run.clock
     query.domain = _domain(data["domain"], "domain", "")
     if query.domain not in ("", clock.domain):
-        refuse("domain", "that of a query is another one than that of the run")
+        refuse("domain", "a query has another kind of time than the run")
     query.time = _time(data["time"], "time", clock, reader)
     is_open = clock.time is not None and clock.time.micros == clock.closed and not clock.finished
     is_read = direct and not clock.ordinals.keys().isdisjoint(plan.streams)
@@ -455,7 +455,7 @@ def _micros(value: Any, where: str) -> int:
 
 def _domain(value: Any, where: str, nothing: Any) -> Any:
     if value is not nothing and value != nothing and value not in (NUMBER, DATE_TIME):
-        refuse(where, "is no kind of time")
+        refuse(where, "is not a kind of time")
     return value
 
 

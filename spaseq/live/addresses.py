@@ -118,7 +118,7 @@ def address(url: str, options: Sequence[str], in_fragment: bool = False) -> Addr
             )
         )
     except ValueError as error:
-        raise SpaseqError(f"{shown}: it is no URL: {error}") from error
+        raise SpaseqError(f"{shown}: it is not a URL: {error}") from error
     userinfo, _, hosts = parts.netloc.rpartition("@")
     user, _, password = userinfo.partition(":")
     if not hosts:

@@ -205,7 +205,7 @@ class RedisSource:
                 if fields:
                     self._log(
                         f"{self._address.shown}: the entry {identifier} has no field "
-                        f"{self._field.decode()} and is left out"
+                        f"{self._field.decode()} and is skipped"
                     )
                 continue
             kind = fields.get(b"content-type")

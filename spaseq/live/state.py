@@ -130,7 +130,7 @@ class StateFolder:
             try:
                 found.append(self._read(number))
             except (StateError, OSError) as error:
-                self._log(f"--state {self.path}: checkpoint {number} is left out: {error}")
+                self._log(f"--state {self.path}: checkpoint {number} is skipped: {error}")
         if numbers and not found:
             raise StateError(
                 f"--state {self.path}: no checkpoint is intact; remove the folder to begin anew"

@@ -295,7 +295,7 @@ def _rows(data: Any, name: str) -> list[Any]:
     found = []
     for row in listed(data, name):
         if type(row) is not list or list(map(type, row)) not in types:
-            refuse(name, f"there is an item that is no {kind.__name__}")
+            refuse(name, f"there is an item that is not a {kind.__name__}")
         found.append(kind(*row))
     return found
 
@@ -303,6 +303,6 @@ def _rows(data: Any, name: str) -> list[Any]:
 def _numbers(data: Any, where: str) -> list[float]:
     for item in listed(data, where):
         if type(item) not in (bool, int, float):
-            refuse(where, "an item is no number")
+            refuse(where, "an item is not a number")
     found: list[float] = data
     return found

@@ -120,7 +120,7 @@ class _Checking:
         rising((micros for _, micros in clock), "clock", strictly=False)
         if tables.endless:
             if times or bounds or bound:
-                refuse("clock", "there is no window, but a time in it")
+                refuse("clock", "there is a time in a window, but no window")
             return
         whole(self.reach, "clock", 0, bound)
         first = bound if tables.counted and tables.lookback < 0 else self.reach
@@ -252,7 +252,7 @@ class _Checking:
             label = self.state.labels[whole(number, where, 0, len(self.state.labels) - 1)]
             plan = self.plan.gpms[gpm]
             if len(label.row) != len(plan.variables) or label.part or label.parts != 1:
-                refuse(where, f"is no row of {plan.name}")
+                refuse(where, f"is not a row of {plan.name}")
             if looked[gpm] is None and gpm not in chain:
                 refuse(where, f"nothing looks back at {plan.name}")
             if label.instant < last.get(gpm, 0):

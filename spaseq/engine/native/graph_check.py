@@ -215,7 +215,7 @@ class GraphCheck:
         """Check a reference to an earlier item."""
         whole(number, where, 0, above - 1)
         if not isinstance(self.state.graph[number], kind):
-            refuse(where, f"refers to an item that is no {kind.__name__}")
+            refuse(where, f"refers to an item that is not a {kind.__name__}")
         return self.items[number]
 
     def _step(self, label: LabelState, before: Item | None, where: str) -> Step:
@@ -293,7 +293,7 @@ class GraphCheck:
             step = self._step(label, before and self._past_deadlines(before, label.place), where)
             before = Item(frozenset((step,)), start, label.instant, label.instant, 1)
         if before is None or not step.whole:
-            refuse(where, "is no whole match")
+            refuse(where, "is not a complete match")
         return step
 
     def _past_deadlines(self, item: Item, target: int) -> Item:

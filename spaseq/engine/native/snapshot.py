@@ -456,7 +456,7 @@ class CellCheck:
         else:
             term = self.terms[whole(cell, where, 1, len(self.terms)) - 1]
             if register.function == "GROUP_CONCAT" and not _is_plain(term):
-                refuse(where, "the joined value is no string")
+                refuse(where, "the joined value is not a string")
 
     def _is_number(self, cell: object, where: str) -> None:
         number = whole(cell, where, 1, len(self.terms))
@@ -464,7 +464,7 @@ class CellCheck:
         if known is None:
             known = self._numeric[number] = decode(self.terms[number - 1]).kind in _NUMERIC
         if not known:
-            refuse(where, "a sum is no number")
+            refuse(where, "a sum is not a number")
 
     def _term(self, cell: int, where: str) -> Term | None:
         self.row((cell,), where)

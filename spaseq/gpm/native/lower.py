@@ -434,7 +434,7 @@ class _Lowering:
         if argument is None and call.distinct:
             raise NotNative("COUNT(DISTINCT *)")
         if isinstance(argument, ast.GpmName):
-            raise TypeError("the name of a GPM is no argument of a SPARQL aggregate")
+            raise TypeError("the name of a GPM cannot be an argument of a SPARQL aggregate")
         so_far, value = ast.Var(result), ast.Var("aggregated value")
         column = algebra.AggregateColumn(
             name, call.distinct, self._slot(result), expression_line(call)

@@ -154,7 +154,7 @@ def _computer(
 
         return count
     if isinstance(argument, ast.GpmName):
-        raise TypeError("the name of a GPM is no argument of a SPARQL aggregate")
+        raise TypeError("the name of a GPM cannot be an argument of a SPARQL aggregate")
     term: TermOf = compiled.term(argument)
 
     def compute(rows: Sequence[Row], scope: Scope) -> Term | None:

@@ -142,7 +142,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> No
     append(path, event(4))
     with Running(tmp_path, str(path), options=kept(tmp_path)) as run:
         run.wait_for_matches(4)
-        assert any("is left out: it is damaged" in text for text in run.said)
+        assert any("is skipped: it is damaged" in text for text in run.said)
     assert values(run.found) == numbers(1, 2, 3, 4)
 
 
