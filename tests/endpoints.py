@@ -40,7 +40,7 @@ def free_port() -> int:
 
 @contextmanager
 def nobody() -> Iterator[str]:
-    """A URL where nobody listens, and nobody can: its port is taken."""
+    """A URL at which no server listens or can listen, since its port is in use."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}/"

@@ -77,7 +77,7 @@ def sources(*suffixes: str) -> list[Path]:
 
 @cache
 def texts() -> tuple[Path, ...]:
-    """Every text that people wrote; what tools built or keep is left out."""
+    """Every handwritten text file; files that tools generate are omitted."""
     found = [ROOT / "Makefile", ROOT / ".ci" / "run"]
     for path in ROOT.rglob("*"):
         first = path.relative_to(ROOT).parts[0]

@@ -96,7 +96,7 @@ class PlaceState:
         self.unkeyed = 0
         """Rows that leave a partition variable unbound."""
         self.early = 0
-        """Events that found nobody waiting."""
+        """Events that arrived while no group was waiting."""
         self.unjoined = 0
         """Rows that no waiting group agrees with on the index."""
         self.visited = 0

@@ -27,7 +27,7 @@ def test_what_is_counted() -> None:
     assert stats["queries"]["any"]["places"] == {"2: A : B": 2}
     assert stats["groups"] == 3
     assert stats["late_events"] == 0
-    assert stats["evaluated_gpms"] == 5  # nobody waits for B at first
+    assert stats["evaluated_gpms"] == 5  # no partial match waits for B at first
     assert stats["bytes"] > 0
 
 
