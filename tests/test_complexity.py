@@ -257,3 +257,10 @@ def test_a_time_in_front_of_a_window_of_events_keeps_the_terms_of_that_time() ->
 
 
 FORGETFUL = query("!N WITHIN 60 SECONDS ; A", GPMS, "3 EVENTS")
+
+
+@pytest.mark.parametrize("condition", ["?x + ?y > 0", "?x + ?y < 0", "?y > ?x", "?y < ?x"])
+def test_groups_that_an_event_has_passed_over_are_visited_once(condition: str) -> None:
+    gpms = {"A": GPMS["A"], "B": f"{{ ?k :b ?y FILTER({condition}) }}"}
+    run = fed(query("A , B", gpms, "1 DAY", "PARTITION BY (?k)"), "ab" * 400)
+    assert visited(run) <= 4 * 800

@@ -234,7 +234,7 @@ cdef class AutomatonCore:
         return 0
 
     cdef int _remove_joined(self, Groups groups, const Touched* touched) except -1 nogil:
-        """Remove a group that a `;` place has joined, or that has expired."""
+        """Remove a group that a `;` place has joined, that has expired or been passed over."""
         cdef Group* group = group_at(groups, touched.group)
         if not group.alive:  # the group has been shed
             return 0

@@ -71,12 +71,22 @@ cdef double ROUNDING_RELATIVE = 2.0 ** -20
 cdef double ROUNDING_ABSOLUTE = 1e-37
 
 
-cdef inline bint _is_passed_over(Transitions self, Place* place, const Group* group) noexcept nogil:
-    """Whether the operator is strict, and another event has passed over the group."""
-    if group.latest < 0 or place.contiguous and (
-        top_of(group.members).label.instant < self.partitions.before
-    ):
+cdef inline bint _is_passed_over(
+    Transitions self, EdgeRef* way, uint32_t number, Group* group
+) except -1 nogil:
+    """Whether the operator is strict, and another event has passed over a group that agrees.
+
+    No later event can join the group. It is removed when the instant closes, so that only the first
+    event after the passing one visits it.
+    """
+    cdef Place* place = way.place_at
+    if group.latest < 0:
         place.passed_over += 1
+        return True
+    if place.contiguous and top_of(group.members).label.instant < self.partitions.before:
+        place.passed_over += 1
+        if not place.flags and group.joined_at != self.window.now:
+            mark_joined(self.instant, way.place, number, group)
         return True
     return False
 
@@ -116,7 +126,7 @@ cdef inline int _join_group(
         not sure and self.tables.occurrences[edge.occurrence].flags & OccurrenceFlags.TESTS
     ):
         return self.join_environment(way, number, width, label, groups, sure)
-    if _is_passed_over(self, place, group):
+    if _is_passed_over(self, way, number, group):
         return 0
     place.joined += 1
     if place.operator == c";" and group.joined_at != self.window.now:
@@ -129,6 +139,20 @@ cdef inline int _join_group(
         instant, event.row, edge, group.values,
         new_node(tecs, label[0], group.members, group.latest),
     )
+
+
+cdef inline bint _agrees(Transitions self, Edge* edge, uint32_t width) except -1 nogil:
+    """Bind the current row in the environment; False if it disagrees with a register."""
+    cdef Occurrence* occurrence = &self.tables.occurrences[edge.occurrence]
+    cdef int status
+    begin_iterations(self.tables, edge, self.event.env)
+    if occurrence.flags & OccurrenceFlags.STORES_TERMS and not self.event.row_stored:
+        self.event.store_row(width)
+    status = bind(self.tables, occurrence, self.event.row, self.event.env)
+    if status > 0:
+        return True
+    occurrence.disagreed += 1
+    return _raised() if status < 0 else False
 
 
 cdef inline int _begin_match(
@@ -152,7 +176,7 @@ cdef inline int _begin_match(
             instant, event.row, edge, NULL, new_node(tecs, label[0], 0, self.window.now)
         )
     memset(event.env, 0, self.tables.cells * sizeof(term_t))
-    if not self._fits(edge, width, False):
+    if not _agrees(self, edge, width) or not self._fits(edge, width, False):
         return 0
     set_marks(edge, event.env, self.window.micros)
     if place.flags:
@@ -436,12 +460,12 @@ cdef class Transitions:
         cdef Place* place = way.place_at
         cdef Group* group = group_at(groups, number)
         self.instant.remember(self.event.env, place, groups, number)
+        if not _agrees(self, edge, width) or _is_passed_over(self, way, number, group):
+            return 0
         if not self._fits(edge, width, sure):
             return 0
         if not limits_hold(edge, self.event.env, self.window.micros):
             place.outside += 1
-            return 0
-        if _is_passed_over(self, place, group):
             return 0
         if place.flags:
             return self.joins.join_guarded(way, number, width, label)
@@ -462,19 +486,12 @@ cdef class Transitions:
         return 0
 
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil:
-        """Bind the current row in the environment; False if it disagrees or a filter is not true.
+        """Evaluate the BINDs and filters of a row that is bound in the environment.
 
         `sure`: the filters are true.
         """
         cdef Occurrence* occurrence = &self.tables.occurrences[edge.occurrence]
         cdef int status
-        begin_iterations(self.tables, edge, self.event.env)
-        if occurrence.flags & OccurrenceFlags.STORES_TERMS and not self.event.row_stored:
-            self.event.store_row(width)
-        status = bind(self.tables, occurrence, self.event.row, self.event.env)
-        if status <= 0:
-            occurrence.disagreed += 1
-            return _raised() if status < 0 else False
         if occurrence.flags & OccurrenceFlags.ASSIGNS and not assign(
             self.tables, edge.occurrence, self.event.env, self.event.row + width
         ):
