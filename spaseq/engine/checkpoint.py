@@ -130,8 +130,8 @@ def _save(run: Evaluation) -> bytes:
         "time": None if clock.time is None else writer.time(clock.time),
         "closed": clock.closed,
         "ordinals": _of_streams(run, clock.ordinals),
-        "derived time": run.derived_time,
-        "derived ordinal": run.derived_ordinal,
+        "derived time": run.registered.times,
+        "derived ordinal": run.registered.ordinals,
         "domain": clock.domain,
         "finished": clock.finished,
         "events": clock.events,
@@ -308,9 +308,11 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     written = {iri for query in run.queries if (iri := query.plan.registers_stream) is not None}
     everywhere = {*streams, *written}
     clock.ordinals = counts(data["ordinals"], "ordinals", everywhere, 0, MOST_ORDINAL)
-    run.derived_time = counts(data["derived time"], "derived time", written, LEAST, GREATEST)
-    run.derived_ordinal = counts(data["derived ordinal"], "derived ordinal", run.derived_time)
-    _check_all(run.derived_ordinal, run.derived_time, "derived ordinal")
+    run.registered.times = counts(data["derived time"], "derived time", written, LEAST, GREATEST)
+    run.registered.ordinals = counts(
+        data["derived ordinal"], "derived ordinal", run.registered.times
+    )
+    _check_all(run.registered.ordinals, run.registered.times, "derived ordinal")
     clock.finished = flag(data["finished"], "finished")
     clock.events = whole(data["events"], "events")
     clock.triples = whole(data["triples"], "triples")
@@ -428,7 +430,8 @@ def _check_events(run: Evaluation, query: QueryRun, delayed: Sequence[Event]) ->
         if event.time.micros < least:
             refuse("delayed", "an event comes before the time that the automaton has come to")
     last = {
-        stream: (time, run.derived_ordinal[stream]) for stream, time in run.derived_time.items()
+        stream: (time, run.registered.ordinals[stream])
+        for stream, time in run.registered.times.items()
     }
     if clock.time is not None:
         last |= {s: (clock.time.micros, clock.ordinals.get(s, 0)) for s in run.program.streams}
@@ -436,7 +439,7 @@ def _check_events(run: Evaluation, query: QueryRun, delayed: Sequence[Event]) ->
         refuse("delayed", "an event comes after the last one of its stream")
     for stream, (micros, ordinal) in last.items():
         instants = [event.instant for event in delayed if event.stream == stream]
-        if stream in run.derived_time and instants and max(instants) != (micros, ordinal - 1):
+        if stream in run.registered.times and instants and max(instants) != (micros, ordinal - 1):
             refuse("delayed", "the last event of a registered stream is missing")
 
 

@@ -26,6 +26,7 @@ from spaseq.engine.native._matches import copies
 from spaseq.engine.native.dispatch_keys import KeyChoice
 from spaseq.engine.part_states import Part
 from spaseq.engine.pattern_rows import EventRows, check_graphs, expressions_of
+from spaseq.engine.registered_clock import RegisteredClock
 from spaseq.engine.sharing import SharedProgram, originals, unshared
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import ChangeError, SpaseqError
@@ -117,10 +118,7 @@ class Evaluation:
         """Per query: whether it reads no registered stream, and so processes events at once."""
         self.delayed: list[list[Event]] = [[] for _ in self.queries]
         """Per query that is not direct: events of open timestamps, unless the loop has them."""
-        self.derived_time: dict[str, int] = {}
-        """Per registered stream: the time of its last event, in microseconds."""
-        self.derived_ordinal: dict[str, int] = {}
-        """Per registered stream: the ordinal of its next event at `derived_time`."""
+        self.registered = RegisteredClock()
         self.drains: tuple[QueryRun, ...] = ()
         """The queries that begin no further partial matches."""
         self._looked_at: int | None = None
@@ -277,7 +275,8 @@ class Evaluation:
     def multi(self) -> MultiRun | None:
         """The compiled loop; None if it cannot process the next event.
 
-        It cannot do so while events wait for other streams. One query over one stream has its own loop.
+        It cannot do so while events wait for other streams. One query over one stream has a loop of
+        its own.
         """
         if self._multi is None:
             if self._is_shared is None:
@@ -685,18 +684,20 @@ class Evaluation:
     def _register(self, query: QueryRun, matches: list[Match]) -> list[Match]:
         """Append the matches of a query to the stream that it registers, if any."""
         iri = query.plan.registers_stream
-        if iri is None:
+        if iri is None or not matches:
+            return matches
+        loop = None if self._multi is None or not self._multi.driver.loaded else self._multi
+        if loop is not None and query.constructs is not None:
+            micros = query.native.core.window.micros
+            first = self.registered.advance(iri, micros, len(matches))
+            loop.register_all(iri, query.constructs, matches, first)
             return matches
         for match in matches:
             assert match.graph is not None
-            if self.derived_time.get(iri) != match.end.micros:
-                self.derived_time[iri] = match.end.micros
-                self.derived_ordinal[iri] = 0
-            ordinal = self.derived_ordinal[iri]
-            self.derived_ordinal[iri] = ordinal + 1
+            ordinal = self.registered.advance(iri, match.end.micros)
             event = Event(iri, match.end, ordinal, tuple(map(fact_of, match.graph)))
-            if self._multi is not None and self._multi.driver.loaded:
-                self._multi.register(event)
+            if loop is not None:
+                loop.register(event)
                 continue
             for number, reader in enumerate(self.queries):
                 if reader.reads(iri):

@@ -29,6 +29,7 @@ from spaseq.engine.native.snapshot import (
     save_automaton,
     sum_counters,
 )
+from spaseq.engine.native_constructs import construct_maker
 from spaseq.engine.native_groups import match_columns, read_in_python, result_reader
 from spaseq.engine.output import OutputStage
 from spaseq.engine.pattern_rows import EventRows
@@ -106,6 +107,8 @@ class QueryRun:
         self._occurrences = linked(plan, self._registers, kb, matchers.calls, LinkedOccurrence)
         self.native = self._on_the_core(matchers)
         """The automaton on the compiled core."""
+        self.constructs = construct_maker(self.native, compiled, self._registers)
+        """Makes the matches of a query that registers a stream; None if Python does."""
         self.output = OutputStage(compiled, self._registers, self._occurrences, kb, matchers.calls)
         self._arrange()
         self._waits = self.output.waits
@@ -298,6 +301,7 @@ class QueryRun:
         self._solutions = None
         self.shed_before = self.shed
         self.native = self._on_the_core(matchers)
+        self.constructs = construct_maker(self.native, self.compiled, self._registers)
         self._arrange()
         self._set_makers()
         self._tell_ended()
@@ -638,6 +642,8 @@ class QueryRun:
             if self.native.core.complete:
                 return self.native.matches.take(self.plan.skip_past_last, self._kb.version)
             return ()
+        if self.constructs is not None:
+            return self._constructed()
         if self._reader is not None:
             if self._reader.refused == 0:
                 self._reader.read()
@@ -646,6 +652,17 @@ class QueryRun:
             self.group_in_python(without=self._reader.refused - 1)
         found: list[Match] = []
         self._emit(list(self.native.take(one=self.output.any_will_do)), end, found)
+        return found
+
+    def _constructed(self) -> list[Match]:
+        """The complete matches of a query that registers a stream."""
+        assert self.constructs is not None
+        if not self.native.core.complete:
+            return []
+        skips, output = self.plan.skip_past_last, self.output
+        found = self.constructs.take_all(skips, self._kb.version, output.constructed)
+        output.constructed += len(found)
+        self.emitted += len(found)
         return found
 
     def _feed_queued(self, rows: EventRows, found: list[Match]) -> None:

@@ -1,10 +1,10 @@
 """`MultiRun`: the queries of a run in one compiled loop, and their state on both sides of it.
 
 The loop (`spaseq.engine.native._multi_driver`) serves runs of several queries, or of one query over
-several streams. While it is loaded, the driver holds the position in the streams and the events that
-wait for registered streams, and the clock of the run counts its events. `sync` writes the position to
-each `QueryRun`, and `unload` also lets other code process events. Both cost one step per query, so
-the run calls them only before the state of a query is read or changed.
+several streams. While it is loaded, the driver holds the position in the streams and the events
+that wait for registered streams, and the clock of the run counts its events. `sync` writes the
+position to each `QueryRun`, and `unload` also lets other code process events. Both cost one step per
+query, so the run calls them only before the state of a query is read or changed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.division import Division
 from spaseq.engine.formatting import Block
 from spaseq.engine.instants import QueryRun
+from spaseq.engine.native._constructs import ConstructMaker
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._multi_driver import MultiDriver
 from spaseq.engine.native._multi_matches import MultiMatches
@@ -233,15 +234,37 @@ class MultiRun:
     def register(self, event: Event) -> None:
         """Let the readers of a registered stream process an event when its timestamp closes."""
         readers = self._readers_of.get(event.stream)
-        if readers is None:
-            return
-        batch = self._registered.get(event.stream)
+        if readers is not None:
+            batch = self._batch_of(event.stream)
+            self._matchers.add(batch, event)
+            self.driver.register(readers, batch, len(batch) - 1, self._file(""))
+
+    def register_all(
+        self, iri: str, constructs: ConstructMaker, matches: list[Match], ordinal: int
+    ) -> None:
+        """As `register`, for matches that compiled code has made.
+
+        Args:
+            iri: The stream.
+            constructs: Their maker.
+            matches: Some matches of one instant.
+            ordinal: The ordinal of the event of the first one.
+        """
+        readers = self._readers_of.get(iri)
+        if readers is not None:
+            batch = self._batch_of(iri)
+            first = len(batch)
+            constructs.add_events(matches, batch, ordinal)
+            for index in range(first, len(batch)):
+                self.driver.register(readers, batch, index, self._file(""))
+
+    def _batch_of(self, iri: str) -> EventBatch:
+        """The batch of the next events of a registered stream."""
+        batch = self._registered.get(iri)
         if batch is None or not self.driver.delaying or len(batch) >= MOST_TOGETHER:
-            batch = EventBatch(self._dictionary, event.stream)
-            self._registered[event.stream] = batch
+            batch = self._registered[iri] = EventBatch(self._dictionary, iri)
         batch.refit()
-        self._matchers.add(batch, event)
-        self.driver.register(readers, batch, len(batch) - 1, self._file(""))
+        return batch
 
     # ------------------------------------------------------------------ state
 

@@ -17,6 +17,7 @@ from math import isfinite
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.native._group_matches import GroupColumns
 from spaseq.engine.native._group_results import ResultReader
+from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._result_groups import NativeGroups
 from spaseq.engine.native.query_run import NativeRun
 from spaseq.engine.residual_filters import looks_at_graphs
@@ -195,7 +196,7 @@ def result_reader(native: NativeRun, query: CompiledQuery, groups: NativeGroups)
     }
     return ResultReader(
         groups,
-        native.group_maker(),
+        native.maker_of_events(MatchMaker),
         native.decoder([]),
         values,
         sorted(read),

@@ -1,8 +1,9 @@
 # cython: language_level=3
 """One result of one query.
 
-A subclass can override the `decode` methods to compute times, bindings and events on first access,
-each on its own, so that a match that is only counted or passed on costs almost nothing.
+A subclass can override the `decode` methods to compute times, bindings, events and the graph on
+first access, each on its own, so that a match that is only counted or passed on costs almost
+nothing.
 """
 
 cimport cython
@@ -53,7 +54,6 @@ cdef class Match:
     ):
         self.query = query
         self.variables = variables
-        self.graph = graph
         self.boolean = boolean
         self.kb_version = kb_version
         self.results = results
@@ -62,6 +62,7 @@ cdef class Match:
         self.found_end = end
         self.found_bindings = bindings
         self.found_events = events
+        self.found_graph = graph
 
     cdef int decode_times(self) except -1:
         """Compute the times, which are None; a complete match has them. So do the others."""
@@ -72,6 +73,16 @@ cdef class Match:
 
     cdef int decode_events(self) except -1:
         return 0
+
+    cdef int decode_graph(self) except -1:
+        return 0
+
+    @property
+    def graph(self):
+        """The triples of a CONSTRUCT, else None."""
+        if self.found_graph is None:
+            self.decode_graph()
+        return self.found_graph
 
     @property
     def start(self):

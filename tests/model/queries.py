@@ -55,6 +55,7 @@ class PlainQueryRun(QueryRun):
         if self.output.groups is not None:
             self.group_in_python()
         self.native = cast(NativeRun, _Automaton(self, run.rows.matchers))
+        self.constructs = None
 
     def reads_only(self, stream: str) -> bool:
         """Nobody takes its events elsewhere than one by one."""

@@ -25,6 +25,16 @@ cdef struct Recent:
     uint32_t stream
     PyObject* taken
 
+
+cdef class FoundMatch(Match):
+    cdef MatchDecoder reading
+    cdef tuple steps
+    cdef DecodedStep computed   # the computed columns, if there are any
+    cdef Ending ending
+
+    cdef tuple _witnesses(self)
+
+
 cpdef list copies(list matches, str query)
 cdef int add_copies(list matches, str query, list found) except -1
 
@@ -53,6 +63,7 @@ cdef class MatchMaker:
     cdef StartMarks marks       # of AFTER MATCH SKIP TO, or None
 
     cdef Match match(self, object version)
+    cdef int fill(self, FoundMatch match, object version) except -1
     cdef tuple steps(self)
     cdef int position_walk(self, uint32_t number) except -1
     cdef const TermRecord* computed_record(self, uint32_t place) noexcept

@@ -56,11 +56,6 @@ cdef class FoundMatch(Match):
     decodes, and each attribute is set once, so that others can read it.
     """
 
-    cdef MatchDecoder reading
-    cdef tuple steps
-    cdef DecodedStep computed   # the computed columns, if there are any
-    cdef Ending ending
-
     def to_json(self) -> str:
         if self.graph is not None or self.boolean is not None:
             return Match.to_json(self)
@@ -124,6 +119,10 @@ cdef class CopiedMatch(Match):
         self.found_events = self.original.events
         return 0
 
+    cdef int decode_graph(self) except -1:
+        self.found_graph = self.original.graph
+        return 0
+
 
 cpdef list copies(list matches, str query):
     """Copies of some matches under the name of another query, decoded on first access."""
@@ -140,7 +139,7 @@ cdef int add_copies(list matches, str query, list found) except -1:
         copied = CopiedMatch.__new__(CopiedMatch)
         copied.original = match
         copied.query = query
-        copied.variables, copied.graph = match.variables, match.graph
+        copied.variables = match.variables
         copied.boolean, copied.kb_version = match.boolean, match.kb_version
         copied.results = match.results
         copied.closed_by_end = match.closed_by_end
@@ -330,6 +329,11 @@ cdef class MatchMaker:
     cdef Match match(self, object version):
         """The match that the core's walk has reached."""
         cdef FoundMatch match = FoundMatch.__new__(FoundMatch)
+        self.fill(match, version)
+        return match
+
+    cdef int fill(self, FoundMatch match, object version) except -1:
+        """Set the attributes of a new match to those of the match that the walk has reached."""
         match.query = self.reading.query
         match.kb_version = version
         match.reading = self.reading
@@ -337,13 +341,13 @@ cdef class MatchMaker:
         match.variables = self.reading.names
         match.computed = self.computed
         if self.triples is not None:
-            match.graph = tuple(map(triple_of, self.triples))
+            match.found_graph = tuple(map(triple_of, self.triples))
         if self.gathering is not None and self.gathering.asks:
             match.boolean = True
         match.ending = self.ending
         match.closed_by_end = self.ending.by_input
         self.made += 1
-        return match
+        return 0
 
     cdef tuple steps(self):
         """The steps of the match at which the core's walk is."""

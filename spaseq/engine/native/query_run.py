@@ -365,9 +365,9 @@ class NativeRun:
                 self._events[instant, stream] = known
         return known
 
-    def group_maker(self) -> MatchMaker:
-        """What decodes the events of the matches of groups in the core."""
-        return self._maker(MatchMaker, [], self._plan.shown)
+    def maker_of_events(self, kind: type[Maker]) -> Maker:
+        """A maker of matches without bindings."""
+        return self._maker(kind, [], self._plan.shown)
 
     def made_by(
         self, kind: type[Maker], name: str | None = None, columns: Sequence[str] | None = None
