@@ -26,7 +26,7 @@ from spaseq.engine.native._matches import copies
 from spaseq.engine.native.dispatch_keys import KeyChoice
 from spaseq.engine.part_states import Part
 from spaseq.engine.pattern_rows import EventRows, check_graphs, expressions_of
-from spaseq.engine.registered_clock import RegisteredClock
+from spaseq.engine.registered_clock import RegisteredClock, divided_at
 from spaseq.engine.sharing import SharedProgram, originals, unshared
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import ChangeError, SpaseqError
@@ -275,8 +275,7 @@ class Evaluation:
     def multi(self) -> MultiRun | None:
         """The compiled loop; None if it cannot process the next event.
 
-        It cannot do so while events wait for other streams. One query over one stream has a loop of
-        its own.
+        It cannot do so while events wait for other streams. A query of one stream has its own loop.
         """
         if self._multi is None:
             if self._is_shared is None:
@@ -671,13 +670,8 @@ class Evaluation:
         self, number: int, query: QueryRun, micros: int | None, found: list[Match]
     ) -> None:
         """Push the delayed events of a query whose timestamps close."""
-        delayed = self.delayed[number]
-        ready = [e for e in delayed if micros is None or e.time.micros < micros]
-        self.delayed[number] = [
-            e for e in delayed if micros is not None and e.time.micros >= micros
-        ]
-        ready.sort(key=lambda event: event.instant)
-        for event in ready:
+        closed, self.delayed[number] = divided_at(self.delayed[number], micros)
+        for event in closed:
             self._advance(number, query, event.time.micros, found)
             self._push(number, query, event, found)
 

@@ -9,15 +9,14 @@ the interleaving of streams.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.continuing import same_solutions
 from spaseq.engine.formatting import Make
-from spaseq.engine.limit_errors import exceeded
+from spaseq.engine.limit_errors import exceeded, naming_limits
 from spaseq.engine.native._group_matches import GroupedMatches
 from spaseq.engine.native._group_results import ResultReader
 from spaseq.engine.native._matches import Matches, MatchMaker
@@ -63,24 +62,6 @@ NO_ORDINAL = 2**32
 """Greater than the ordinal of any event."""
 BYTES_PER_RESULT = 1200
 """The approximate memory of a result remembered for de-duplication, in CPython."""
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _reporting(
-    method: Callable[Concatenate[QueryRun, P], R],
-) -> Callable[Concatenate[QueryRun, P], R]:
-    """Turn a `LimitReached` of the core into a `LimitExceeded` with the place and the cause."""
-
-    @wraps(method)
-    def reporting(self: QueryRun, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return method(self, *args, **kwargs)
-        except LimitReached as reached:
-            raise self.exceeded(reached) from None
-
-    return reporting
 
 
 class QueryRun:
@@ -426,7 +407,7 @@ class QueryRun:
 
     # ------------------------------------------------------------------ events
 
-    @_reporting
+    @naming_limits
     def push(self, event: Event, rows: EventRows, found: list[Match]) -> None:
         """Process an event at the open timestamp, or the first event after `advance`.
 
@@ -448,7 +429,7 @@ class QueryRun:
             self.ordinal = self._next_ordinal(certain)
             self._feed_queued(rows, found)
 
-    @_reporting
+    @naming_limits
     def advance(self, before: int | None, rows: EventRows, found: list[Match]) -> None:
         """Close all timestamps before `before`; None closes all."""
         if self.time is not None and (before is None or self.time.micros < before):
@@ -533,7 +514,7 @@ class QueryRun:
         self._marked_count += len(matches)
         return [match.__replace__(closed_by_end=True) for match in matches]
 
-    @_reporting
+    @naming_limits
     def run(self, batch: EventBatch, first: int, position: int) -> tuple[int, Iterable[Match]]:
         """Process encoded events of the query's only stream, up to an event that completes a match.
 

@@ -6,9 +6,10 @@ Cost: reads at most `EXAMINED_MAX_GROUPS` groups.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from numbers import Integral
-from typing import Literal
+from typing import Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.place_names import Notation
@@ -23,6 +24,9 @@ EXAMINED_MAX_GROUPS = 100_000
 """The greatest number of groups whose registers an error counts."""
 
 OnLimit = Literal["stop", "shed"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Held = Iterable[tuple[int, Sequence[object]]]
 """Live groups: place, and the values of its registers."""
@@ -176,3 +180,25 @@ def _crowded(notation: Notation, groups: Held, matches: int) -> tuple[int, str]:
     shown = ", ".join(f"{name} ({at_least}{len(seen):,} values)" for name, seen in apart)
     kept = f", distinguished by {shown}" if shown else ""
     return place, f"{number:,} of them in place {notation.title(place)}{kept}"
+
+
+class Limited(Protocol):
+    """A state whose limits can be reached."""
+
+    def exceeded(self, reached: LimitReached) -> LimitExceeded: ...
+
+
+S = TypeVar("S", bound=Limited)
+
+
+def naming_limits(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Turn a `LimitReached` of the core into the `LimitExceeded` that the object makes of it."""
+
+    @wraps(method)
+    def naming(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except LimitReached as reached:
+            raise self.exceeded(reached) from None
+
+    return naming

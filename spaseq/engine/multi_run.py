@@ -3,8 +3,8 @@
 The loop (`spaseq.engine.native._multi_driver`) serves runs of several queries, or of one query over
 several streams. While it is loaded, the driver holds the position in the streams and the events
 that wait for registered streams, and the clock of the run counts its events. `sync` writes the
-position to each `QueryRun`, and `unload` also lets other code process events. Both cost one step per
-query, so the run calls them only before the state of a query is read or changed.
+position to each `QueryRun`, and `unload` also lets other code process events. Both cost one step
+for each query, so the run calls them only before the state of a query is read or changed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,20 @@
-"""The times and ordinals of the events of registered streams."""
+"""The times and ordinals of the events of registered streams, and which of them are due."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from spaseq.rdf.event import Event
+
+
+def divided_at(events: Sequence[Event], micros: int | None) -> tuple[list[Event], list[Event]]:
+    """The events before a time in order, and the others; None is after all times."""
+    if micros is None:
+        return sorted(events, key=attrgetter("instant")), []
+    before = [event for event in events if event.time.micros < micros]
+    before.sort(key=attrgetter("instant"))
+    return before, [event for event in events if event.time.micros >= micros]
 
 
 class RegisteredClock:

@@ -112,12 +112,12 @@ cdef class ConstructMaker(MatchMaker):
     def _key(self, ConstructedMatch match):
         """The sort key of a match, in the order of `OutputStage`."""
         cdef DecodedStep step
-        streams, values, orders, occurrences, rows = self._decoded_order(match)
-        bindings = self.values.bindings(match.steps, None)
-        instants = []
+        values, orders, _, occurrences, rows = self.ordering.sort_key(match.steps, None)
+        solution = list(map(order_key, self.values.solution(match.steps, None)))
+        instants, streams = [], []
         for step in match.steps:
             instants.append((step.micros, step.ordinal))
-        solution = [order_key(bindings.get(name)) for name in self.values.names]
+            streams.append(step.stream)
         return instants, streams, values, orders, solution, occurrences, rows
 
     cdef int _add_event(
