@@ -92,7 +92,7 @@ def source_of(
         return _read(iri, files, number, options, domain, mapping)
     if mapping is not None:
         raise SpaseqError(
-            f"the stream <{iri}> has a mapping, but {kind_of(content)} is no "
+            f"the stream <{iri}> has a mapping, but {kind_of(content)} is not a "
             f"file, Arrow table or data frame{_as_table(content)}"
         )
     if isinstance(content, Mapping | bytes) or not isinstance(content, Iterable):

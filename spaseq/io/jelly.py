@@ -156,7 +156,7 @@ class _Frames:
         try:
             frame = jelly.RdfStreamFrame.FromString(data)
         except DecodeError as error:
-            raise _Broken("the frame is no such message") from error
+            raise _Broken("the frame is not a valid protobuf message") from error
         if not frame.rows:
             return []
         try:

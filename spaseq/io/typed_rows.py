@@ -136,5 +136,7 @@ class TypedRows:
             try:
                 arrays.append(part.texts.column(field.name).cast(field.type))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise SpaseqError(f"the column {field.name} is no {field.type}: {error}") from error
+                raise SpaseqError(
+                    f"the column {field.name} does not fit its type {field.type}: {error}"
+                ) from error
         return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -107,7 +107,7 @@ def entry(table: Mapping[str, T], name: str, what: str) -> T:
         SpaseqError: if the table has no such entry. The message lists the names it has.
     """
     if name not in table:
-        raise SpaseqError(f"{name!r} is no {what}; use {one_of(table)}")
+        raise SpaseqError(f"{name!r} is not a {what}; use {one_of(table)}")
     return table[name]
 
 

@@ -90,7 +90,7 @@ class Journal:
         self._file = open(path, "r+b")  # noqa: SIM115 (closed by `close`)
         rest = path.stat().st_size - end
         if rest:
-            self._log(f"{path}: {rest} bytes behind record {self.next} are not whole: cut off")
+            self._log(f"{path}: cut off {rest} bytes of an incomplete record {self.next}")
         self._file.truncate(end)
         self._file.seek(end)
         self._size = end

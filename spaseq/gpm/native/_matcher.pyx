@@ -580,7 +580,7 @@ cdef class NativeMatcher:
         cdef RowIndex index
         cdef uint32_t i
         if number >= self.node_count or self.nodes[number].operator != TABLE:
-            raise ValueError(f"operator {number} is no table")
+            raise ValueError(f"operator {number} is not a table")
         slots, _ = self.flat.tables[self.nodes[number].first]
         self.serial = 0
         self._set_rows(&self.nodes[number], slots, rows, batch)

@@ -644,7 +644,7 @@ cdef int binary(int operation, Operand* a, Arena* scratch) except -2 nogil:
         set_truth(a, _same_term(a, b))
     else:
         with gil:
-            raise SystemError(f"instruction {operation} is no operator of two operands")
+            raise SystemError(f"instruction {operation} is not an operator of two operands")
     return 0
 
 
@@ -675,5 +675,5 @@ cdef int unary(int operation, Operand* a, Arena* scratch) except -2 nogil:
         set_truth(a, a.kind == Kind.TRIPLE)
     else:
         with gil:
-            raise SystemError(f"instruction {operation} is no operator of one operand")
+            raise SystemError(f"instruction {operation} is not an operator of one operand")
     return 0

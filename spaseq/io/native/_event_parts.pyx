@@ -76,7 +76,7 @@ cdef class EventParts:
         for predicate, is_object in ends:
             number = dictionary.intern(predicate)
             if number >= self.known:
-                raise ValueError(f"{predicate} is no term of the run")
+                raise ValueError(f"{predicate} is not a term of the run")
             self.wanted[number] |= <uint8_t>(OBJECT if is_object else SUBJECT)
 
     def __dealloc__(self):

@@ -70,7 +70,7 @@ cdef int unrepeated(uint32_t slot) except -1:
 
 cdef int torn() except -1 nogil:
     with gil:
-        raise BrokenFrame("the frame is no such message")
+        raise BrokenFrame("the frame is not a valid protobuf message")
 
 
 cdef inline const char* varint(

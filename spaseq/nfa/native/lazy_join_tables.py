@@ -113,7 +113,7 @@ def eager_because(plan: QueryPlan, automaton: Automaton) -> str | None:
     for step, occurrence in enumerate(order):
         for condition in occurrence.residual:
             if any(isinstance(node, ast.Exists) for node in ast.walk(condition.expression)):
-                return f"FILTER({condition.text}) looks at the event at hand"
+                return f"FILTER({condition.text}) tests the current event with EXISTS"
             if _needs(plan, order, step, condition) is None:
                 return f"FILTER({condition.text}) reads what a later step may bind"
     return None

@@ -295,7 +295,7 @@ def test_explain_says_how_rows_are_joined_and_what_came_of_it() -> None:
         (chain("A : !C : B : C"), "not a chain of single graph patterns under :"),
         (chain(clauses="WITHIN UNBOUNDED"), "without a window"),
         (chain(clauses="WITHIN 9 SECONDS EMIT STRICT"), "EMIT STRICT"),
-        (chain(gpms={"C": "{ ?l :c ?z FILTER EXISTS { ?e :o ?x } }"}), "looks at the event"),
+        (chain(gpms={"C": "{ ?l :c ?z FILTER EXISTS { ?e :o ?x } }"}), "tests the current event"),
         (chain(gpms={"C": "{ ?l :c ?z BIND(?x + ?z AS ?n) }"}), "a BIND over several steps"),
         (
             chain(gpms={"B": "{ ?k :b ?y FILTER(COALESCE(?z, ?x) < ?y) }"}),

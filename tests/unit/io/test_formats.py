@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[3]
         (lambda: ReadOptions(syntax="n5"), "'n5' is no syntax of streams; use nq, nt, .* or jelly"),
         (
             lambda: open_sink("xls", [Shape("q", "select")]),
-            "'xls' is no format of results; use table, jsonl, csv, .* or parquet",
+            "'xls' is not a format of results; use table, jsonl, csv, .* or parquet",
         ),
     ],
 )

@@ -322,8 +322,8 @@ def test_a_broken_frame_ends_the_file_and_no_more(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"<e:s> <e:p> <e:o> .\n" * 9, "the frame is no such message"),
-        (b"\n" + b"<e:s> <e:p> <e:o> .\n" * 9, "the frame is no such message"),
+        (b"<e:s> <e:p> <e:o> .\n" * 9, "the frame is not a valid protobuf message"),
+        (b"\n" + b"<e:s> <e:p> <e:o> .\n" * 9, "the frame is not a valid protobuf message"),
         (gzip.compress(b"x" * 99, mtime=0), ""),
         (b"\xff\xff\xff\xff\xff\xff\xff", "the frame's length is more than 2147483647 bytes"),
         (b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", "the frame's length is more than"),

@@ -777,7 +777,7 @@ def test_rows_are_merged_with_other_streams(tmp_path: Path) -> None:
         ([{"t": 1}], {"s": MAPPING}, "has a mapping, but a list is .*: pyarrow.Table.from_pylist"),
         ([{"t": 1}], {}, r"\{'t': 1\} is not an event; .*; rows are a table with a mapping"),
         ("x.csv", {}, r"has rows \(x.csv\).*; spaseq map --suggest x.csv writes one"),
-        ([(1, "")], {"s": MAPPING}, "has a mapping, but a list is no file, Arrow table or data"),
+        ([(1, "")], {"s": MAPPING}, "has a mapping, but a list is not a file, Arrow table or data"),
         (TABLE, {"s": MAPPING, "u": MAPPING}, "no query reads the stream u"),
     ],
 )

@@ -286,7 +286,7 @@ def test_a_torn_record_is_cut_off(tmp_path: Path) -> None:
     with served(copies) as server:
         server.push((2, 12))
         assert server.found() == [(10, 12)]
-        assert any("6 bytes behind record" in line for line in server.logged)
+        assert any("cut off 6 bytes of an incomplete record" in line for line in server.logged)
 
 
 def test_a_damaged_file_of_the_journal_is_refused(tmp_path: Path) -> None:
