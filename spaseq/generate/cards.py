@@ -40,8 +40,8 @@ _CONFIRMATION_EVENT = event_template(
 )
 
 QUERY = """\
-# Big after small: tiny payments on a card, two at least, then one of more than ten times
-# what its account usually spends, and no confirmation by the holder in between.
+# Big after small: at least two tiny payments with a card, then one of more than ten times the
+# usual amount of its account, without a confirmation by the holder in between.
 PREFIX schema: <https://schema.org/>
 PREFIX cards: <http://w3id.org/spaseq/cards#>
 

@@ -55,8 +55,8 @@ _STORAGE_EVENT = event_template(
 )
 
 QUERY = """\
-# The sky darkens over a district, twice at least, by a tenth each time; then a house there
-# draws power from the grid while its battery is still more than half full: time to use it.
+# The sky darkens over a district at least twice, by a tenth each time. Then a house there draws
+# power from the grid although its battery is more than half full.
 PREFIX sosa: <http://www.w3.org/ns/sosa/>
 PREFIX schema: <https://schema.org/>
 PREFIX grid: <http://w3id.org/spaseq/smart-grid#>

@@ -32,8 +32,8 @@ _TRADE = event_template(
 )
 
 QUERY = """\
-# A V: a price falls with three trades in a row or more, by more than three in a hundred, rises
-# with every trade from then on, and ends above the price it started to fall from.
+# A V: a price falls in at least three trades in a row, by more than three percent. It then rises
+# with every trade, and ends above the price from which it started to fall.
 PREFIX schema: <https://schema.org/>
 PREFIX stock: <http://w3id.org/spaseq/stock#>
 

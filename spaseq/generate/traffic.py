@@ -36,8 +36,8 @@ _POLLUTION_EVENT = event_template(
 )
 
 QUERY = """\
-# Congestion spreads: on one segment traffic crawls and the air is bad, whichever is seen
-# first; and within five minutes traffic crawls on a segment that leads to it, too.
+# Congestion spreads: traffic crawls on a segment and its air is bad, in either order. Within
+# five minutes, traffic also crawls on a segment that leads to it.
 PREFIX sosa: <http://www.w3.org/ns/sosa/>
 PREFIX traffic: <http://w3id.org/spaseq/traffic#>
 
