@@ -1,7 +1,7 @@
 """The template of a CONSTRUCT, compiled once: solutions → graphs.
 
-Each term of the template has a slot in a list. Constants are there from the beginning; a solution
-fills the slots of the variables, and each graph those of its own blank nodes and triple terms.
+Each term of the template has a slot in a list. The slots of constants are filled once. Each
+solution fills the slots of variables, and each graph the slots of its blank nodes and triple terms.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ class Construction:
     """The graphs of a template.
 
     Args:
-        template: The triples of the template. A triple term stands before the triples that it is
-            part of.
+        template: The triples of the template. A triple term precedes the triples that contain it.
         variables: Its variables, in the order of the values in a solution.
     """
 
@@ -54,7 +53,7 @@ class Construction:
         return self._slots.setdefault(node, len(self._slots))
 
     def graph(self, solution: Sequence[Term | None], number: int) -> tuple[Fact, ...]:
-        """The triples of a solution, without the ones that are no RDF triples.
+        """The triples of a solution, except those that are not valid RDF triples.
 
         Args:
             solution: The values of the variables.

@@ -1,8 +1,8 @@
-"""The queries of a changed run: as it evaluates them, and as they were written.
+"""The queries of a changed run: as the run evaluates them, and as they were written.
 
-A run with templates (`spaseq.engine.sharing`) evaluates other queries than those that were written.
-A change of such a run leaves the templates as they are, and says which written query is evaluated
-by which of the others.
+A run with templates (`spaseq.engine.sharing`) does not evaluate the written queries themselves. A
+change of such a run does not change the templates, and records which written query each evaluated
+query stands for.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from spaseq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A query of a changed run."""
+    """A query that a changed run evaluates: a written one or a template."""
 
     source: ast.Query
     name: str
-    """The one it was compiled with, which `REGISTER QUERY` overrides."""
+    """The name given at compilation; a name in `REGISTER QUERY` overrides it."""
     unbound: ast.Query
-    """Before variables were bound."""
+    """The syntax tree before variables were bound."""
     compiled: CompiledQuery
     run: QueryRun | None
     """Its state; None if it begins now."""
@@ -38,7 +38,7 @@ class Entry:
     drains: bool = False
     """Whether it begins no further partial matches."""
     template: Template | None = None
-    """The template that it is; its queries have the numbers before the change."""
+    """The template, if it is one; the numbers of its queries are those before the change."""
 
 
 @dataclass(slots=True)
@@ -48,11 +48,11 @@ class Listed:
     source: ast.Query
     name: str
     unbound: ast.Query
-    """Before variables were bound."""
+    """The syntax tree before variables were bound."""
     compiled: CompiledQuery
-    """With the numbers of patterns that it has in the listing."""
+    """The compiled query; its patterns have the numbers of the listing."""
     entry: Entry
-    """What evaluates it."""
+    """The entry that evaluates it."""
     before: int | None = None
     """Its number before the change; None: it is new."""
 
@@ -62,7 +62,7 @@ class Listing:
 
     Args:
         run: The run, which has no registered streams.
-        entries: What it evaluates, in its order.
+        entries: The queries that it evaluates, in its order.
     """
 
     def __init__(self, run: Evaluation, entries: Sequence[Entry]):
@@ -88,7 +88,7 @@ class Listing:
         return next((one for one in self.queries if one.compiled.plan.name == name), None)
 
     def compiled(self, program: CompiledQueries, name: str) -> CompiledQuery:
-        """The query of a program of one query, with a name and the numbers of the listing."""
+        """The only query of a program, with another name and pattern numbers of the listing."""
         (query,), first = program.queries, len(self._patterns)
         self._patterns += program.patterns
         return replace(
@@ -104,7 +104,7 @@ class Listing:
         return {one.compiled.plan.name for one in self.queries}
 
     def drain(self, name: str, entry: Entry) -> None:
-        """Add the version of a query that drains, which an entry of its own evaluates."""
+        """Add the version of a query that drains, which a separate entry evaluates."""
         one = self.of(name)
         assert one is not None
         plan = replace(one.compiled.plan, name=entry.name, shown_as=entry.compiled.plan.shown_as)
@@ -115,7 +115,7 @@ class Listing:
     # ------------------------------------------------------------------ after the change
 
     def arranged(self, entries: Iterable[Entry]) -> list[Entry]:
-        """What is evaluated, in the order of the queries: that of a program compiled anew."""
+        """The entries in the order of their first queries, as in a newly compiled program."""
         first: dict[int, int] = {}
         for number, one in enumerate(self.queries):
             first.setdefault(id(one.entry), number)
@@ -125,8 +125,8 @@ class Listing:
         """The program as the run evaluates it.
 
         Args:
-            entries: What `arranged` returned.
-            executed: The program of these.
+            entries: The result of `arranged`.
+            executed: The program that has them as its queries.
         """
         numbers = {one.before: n for n, one in enumerate(self.queries) if one.before is not None}
         public = CompiledQueries(
@@ -155,7 +155,7 @@ class Listing:
 
     @property
     def matched(self) -> dict[int, int]:
-        """The matches so far of the queries that a template evaluates."""
+        """The number of matches so far of each query that a template evaluates."""
         return {
             number: self._run.matched(one.before)
             for number, one in enumerate(self.queries)
@@ -164,6 +164,6 @@ class Listing:
 
 
 def _renumbered(template: Template, numbers: Mapping[int, int]) -> Template:
-    """A template whose queries have other numbers."""
+    """The template with new numbers for its queries."""
     members = tuple(tuple(numbers[number] for number in some) for some in template.members)
     return replace(template, members=members)

@@ -21,10 +21,11 @@ from spaseq.rdf.event import Term, triple_of
 def construct_maker(
     native: NativeRun, compiled: CompiledQuery, registers: RegisterFile
 ) -> ConstructMaker | None:
-    """What makes the matches of a query that registers a stream.
+    """The maker of the matches of a query that registers a stream; None if Python creates them.
 
-    None if Python makes them: if they come out after their last event, depend on each other by more
-    than their order, can be duplicates, or have steps of several events or reified triples.
+    Python creates matches that come later than their last event, depend on each other by more than
+    their order, can be duplicates, or have steps of several events, and those whose template has
+    reified triples.
     """
     plan, automaton = compiled.plan, compiled.automaton
     output = plan.output

@@ -1,4 +1,4 @@
-"""What the core makes the matches of a query of, without listing them in Python.
+"""The parts of a query's matches that compiled code creates, without listing matches in Python.
 
 The columns of a `SELECT` are registers, which matches read from the rows of their events, or
 expressions, which the output stage computes. If results depend on each other, or need more than
@@ -20,10 +20,10 @@ from spaseq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What a match of a query is made of."""
+    """The columns of a query's matches, and how the matches are collected."""
 
     columns: Sequence[tuple[str, int | None]]
-    """The columns of a SELECT, each with its register; None: it is computed."""
+    """The columns of a SELECT, each with its register, or None if it is computed."""
     template: Sequence[tuple[str, int]]
     """The variables of the template of a CONSTRUCT, each with its register."""
     chooses: bool
@@ -31,24 +31,25 @@ class Projection:
     repeats: bool
     """Whether a match can be found more than once."""
     gathers: bool
-    """Whether the matches of an instant are gathered before one is made."""
+    """Whether all matches of an instant are gathered before the first one is created."""
 
     @property
     def computed(self) -> list[int]:
-        """The places of the columns that are computed."""
+        """The positions of the computed columns."""
         return [place for place, (_, register) in enumerate(self.columns) if register is None]
 
     def registers(self, first: int) -> list[tuple[str, int]]:
-        """The columns with their registers; those that are computed have numbers from `first`."""
+        """The columns with their registers; computed columns have numbers from `first`."""
         numbers = iter(range(first, first + len(self.columns)))
         return [(name, next(numbers) if r is None else r) for name, r in self.columns]
 
 
 def projection(compiled: CompiledQuery, registers: RegisterFile) -> Projection | None:
-    """What the matches of a query are made of; None if Python lists them.
+    """The projection of a query; None if Python lists its matches.
 
-    That is so if results are grouped or registered, if `AFTER MATCH` acts on matches that wait or
-    that `EMIT` chooses among all of an instant, and if a match that waits can be found again.
+    Python lists them if results are grouped or registered, if `AFTER MATCH` affects matches that
+    wait or that `EMIT` chooses among all matches of an instant, or if a match that waits can be
+    found again.
     """
     plan, automaton, output = compiled.plan, compiled.automaton, compiled.plan.output
     if output.grouping is not None or plan.registers_stream is not None:
@@ -77,7 +78,7 @@ def projection(compiled: CompiledQuery, registers: RegisterFile) -> Projection |
 def projected_registers(
     compiled: CompiledQuery, registers: RegisterFile
 ) -> list[tuple[str, int]] | None:
-    """The columns of a SELECT with their registers, if matches are made one by one.
+    """The columns of a SELECT with their registers, if matches are created one by one.
 
     None if results depend on each other (except by `LIMIT` and `EMIT`), columns are computed, or
     duplicates can occur.
@@ -97,7 +98,7 @@ def _is_selected(compiled: CompiledQuery) -> bool:
 
 
 def _repeats_deadlines(automaton: Automaton) -> bool:
-    """Whether a deadline begins an iteration, which is no event of the match."""
+    """Whether a deadline begins an iteration; a deadline is not an event of the match."""
     return any(
         edge.actions
         for number, place in enumerate(automaton.places)

@@ -20,14 +20,14 @@ cdef struct TemplateTerm:
 
 
 cdef class ConstructedMatch(FoundMatch):
-    cdef MatchDecoder values    # of the variables of the template
+    cdef MatchDecoder values    # decodes the variables of the template
     cdef object instantiate
     cdef object number          # of the match among those of the query, from 1
 
 
 cdef class ConstructMaker(MatchMaker):
-    cdef MatchDecoder values    # of the variables of the template
-    cdef TemplateTerm* terms    # three of each triple
+    cdef MatchDecoder values    # decodes the variables of the template
+    cdef TemplateTerm* terms    # three for each triple
     cdef uint32_t triple_count
     cdef list constants         # the texts of terms
     cdef object instantiate

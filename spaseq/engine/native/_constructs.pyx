@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Matches of a CONSTRUCT, and the events of a registered stream that they become.
 
-For queries whose results depend on each other only by their order: every match, complete with its
-last event, no duplicates. A match decodes its graph on first access. The event of a match is made
-from the texts of its steps, without objects for its terms.
+This works for queries whose results depend on each other only by their order: they return every
+match, each match is complete with its last event, and there are no duplicates. A match decodes its
+graph on first access. The event of a match is encoded from the texts of its steps, without objects
+for its terms.
 
 Invariant: a match does not refer to the run.
 Cost: linear in the steps of a match and the triples of the template; n log n for n matches of one
@@ -30,7 +31,7 @@ cdef inline term_t entered(
 
 
 cdef class ConstructedMatch(FoundMatch):
-    """A match of a CONSTRUCT; its graph is decoded on first access, too."""
+    """A match of a CONSTRUCT; its graph, too, is decoded on first access."""
 
     def to_json(self) -> str:
         return Match.to_json(self)
@@ -51,13 +52,13 @@ cdef class ConstructMaker(MatchMaker):
         mem_free(self.terms)
 
     def set_template(self, MatchDecoder values not None, triples, instantiate):
-        """Set what a match is made into, before the first match.
+        """Set the template of the graphs, before the first match.
 
         Args:
             values: decodes the variables of the template.
             triples: three terms each: the text of a constant, the name of a variable, or the number
                 of a blank node.
-            instantiate: the graph of a match as terms, from its bindings and its number.
+            instantiate: returns the graph of a match from its bindings and its number.
         """
         cdef uint32_t i
         cdef bytes text
@@ -157,7 +158,7 @@ cdef class ConstructMaker(MatchMaker):
         self, const TemplateTerm* term, ConstructedMatch match, EventBatch batch, bint subject,
         bint predicate,
     ) except? 0:
-        """The number of a term; 0 if it is unbound, or has no place in a triple as that part."""
+        """The number of a term; 0 if it is unbound, or cannot be that part of a triple."""
         cdef bytes text
         cdef const Origin* origin
         cdef DecodedStep step

@@ -14,7 +14,7 @@ cdef struct Delayed:
     uint32_t file
     uint32_t ordinal
     int64_t micros
-    uint64_t arrival    # orders the events of one instant, then by `number`
+    uint64_t arrival    # orders the events of one instant, before `number`
     uint64_t number
 
 # The events of one query: events[first:end].
@@ -30,13 +30,13 @@ cdef struct DelayedList:
 cdef class DelayedEvents:
     cdef DelayedList* lists
     cdef uint32_t query_count
-    cdef uint32_t* queries      # those that have, or had, events
+    cdef uint32_t* queries      # the queries that have, or had, events
     cdef uint32_t listed
     cdef bint* is_listed        # per query
     cdef uint64_t arrivals      # of input events
     cdef uint64_t count         # the events of all queries
-    cdef uint64_t added         # events, ever
-    cdef dict batches           # address → batch, those that contain them included
+    cdef uint64_t added         # the events ever added
+    cdef dict batches           # address → batch, including batches that contain others
 
     cdef int add(
         self, uint32_t query, EventBatch batch, uint32_t index, uint32_t stream, uint32_t file,

@@ -1,14 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """`DelayedEvents`: the events that queries process when their timestamp closes.
 
-A query that reads a registered stream learns only then which events the stream has at that
-timestamp. So events of its input streams wait as well, and those of all its streams are processed
-in the order of their instants. Events of one instant keep the order in which they came.
+Only when a timestamp closes are all events of a registered stream at that timestamp known. A query
+that reads such a stream therefore also delays the events of its input streams, and processes the
+events of all its streams in the order of their instants. Events of one instant keep the order of
+their arrival.
 
-Invariant: a batch is retained before its events are added, and as long as they are here; no run's
-terms are set in it between two calls of the driver.
-Cost: constant time for an event that comes in order; n log n for n events of a timestamp that come
-in another one.
+Invariant: a batch is retained before its events are added, and as long as they are delayed; no
+run's terms are set in it between two calls of the driver.
+Cost: constant time for an event that arrives in order; n log n for n events of a timestamp that
+arrive out of order.
 """
 
 from libc.stdlib cimport qsort
@@ -147,13 +148,13 @@ cdef class DelayedEvents:
         return 0
 
     cdef int rest(self) except -1:
-        """Take the run's terms from the batches."""
+        """Remove the run's terms from the batches."""
         for batch in self.batches.values():
             (<EventBatch>batch).window = NULL
         return 0
 
     cdef int clear(self) except -1:
-        """Forget all events."""
+        """Remove all events."""
         cdef uint32_t i
         for i in range(self.query_count):
             self.lists[i].first = self.lists[i].end = 0

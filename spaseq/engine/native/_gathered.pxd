@@ -8,7 +8,7 @@ from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._selection cimport Selection
 from spaseq.nfa.native._tecs cimport Label, instant_t
 
-# A match: labels[first:first + length], from the last one back.
+# A match: labels[first:first + length], the label of its last step first.
 cdef struct GatheredPath:
     instant_t start
     uint32_t first
@@ -18,7 +18,7 @@ cdef struct GatheredPath:
 @cython.final
 cdef class Gathering:
     cdef AutomatonCore core
-    cdef readonly Selection selection   # what `EMIT` or `LIMIT` selects is gathered; None: all
+    cdef readonly Selection selection   # only its matches are gathered; None: all matches
     cdef MatchDecoder solving           # decodes the columns, or the variables of a template
     cdef MatchDecoder ordering          # decodes the sort key of matches of the same instants
     cdef object stage                   # the `OutputStage`
@@ -28,7 +28,7 @@ cdef class Gathering:
     cdef Label** labels
     cdef uint32_t label_count, label_room
     cdef GatheredPath* paths
-    cdef readonly uint32_t count        # the matches
+    cdef readonly uint32_t count        # number of matches
     cdef uint32_t path_room
     cdef list values                    # per match: its computed columns, or None
     cdef list graphs                    # per match that is retained: its triples, or None

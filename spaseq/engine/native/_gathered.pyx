@@ -1,15 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The complete matches of an instant, gathered before any of them is made.
+"""The complete matches of an instant, gathered before the first of them is created.
 
-For queries whose results depend on each other (`DISTINCT`, `LIMIT … PER … EVERY`, `ASK`, and `EMIT`
-where the core must list all matches), whose matches can be found twice, or which need more than the
-registers of a match (computed columns, `CONSTRUCT`). The labels of all matches of an instant, or of
-a closing time, are copied. The output stage computes columns and graphs from the decoded steps and
-retains some of the matches, which a maker then makes one by one.
+Three kinds of queries need this: their results depend on each other (`DISTINCT`,
+`LIMIT … PER … EVERY`, `ASK`, and `EMIT` where the core must list all matches), their matches can be
+found twice, or they need more than the registers of a match (computed columns, `CONSTRUCT`). The
+labels of all matches of an instant, or of a closing time, are copied. The output stage computes
+columns and graphs from the decoded steps and retains some of the matches. A maker then creates
+these one by one.
 
 Invariant: the matches are those of `OutputStage.batch`, in its order; labels are read before the
 automaton advances. Cost: linear in the steps of all matches of an instant, and n log n if they are
-ordered; computed columns and graphs cost what their Python code does.
+ordered, plus the Python code of computed columns and graphs.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -32,7 +33,7 @@ cdef class Gathering:
 
     Args:
         core: the automaton.
-        selection: what `EMIT` or `LIMIT` selects is gathered; None: all matches.
+        selection: the matches that `EMIT` or `LIMIT` selects, which are gathered; None: all.
         solving: decodes the columns of the query, or the variables of its template.
         ordering: decodes the variables that order matches of the same instants.
     """
@@ -49,7 +50,7 @@ cdef class Gathering:
         mem_free(self.paths)
 
     def arrange_with(self, stage):
-        """Have an output stage compute columns and graphs, and retain some of the matches.
+        """Let an output stage compute columns and graphs, and choose the matches to retain.
 
         Args:
             stage: the `OutputStage` of the query.
@@ -66,7 +67,7 @@ cdef class Gathering:
         return 0
 
     cdef int add(self) except -1:
-        """Add the match at which the core's walk is."""
+        """Add the match at the position of the core's walk."""
         cdef Walk walk = self.core.transitions.walk
         cdef GatheredPath* path
         if self.count == self.path_room:
@@ -106,7 +107,7 @@ cdef class Gathering:
 
         Args:
             steps: per match, its steps.
-            now: the time at which they come out.
+            now: the time at which they are returned.
         """
         cdef uint32_t number
         cdef list listed, order = list(range(self.count))
@@ -140,7 +141,7 @@ cdef class Gathering:
         return self.solving.solution(<tuple>steps[number], self.values[number])
 
     cdef list _once(self, list steps):
-        """The numbers of the matches, without further derivations of a match."""
+        """The numbers of the matches, each match once even if it was found several times."""
         cdef uint32_t i, number
         cdef const GatheredPath* path
         cdef const Label* label

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The starts of matches that `AFTER MATCH SKIP TO` has ended, as a maker of matches sees them.
+"""The starts of matches that `AFTER MATCH SKIP TO` has ended, for fast lookup by a maker.
 
-`spaseq.nfa.ended_starts` has them as intervals, which states save. Here a lookup for each match is
-constant: without partitions, a ring holds which starts have ended. With them, there are the keys of
-the partitions by start, as numbers of terms, which are valid inside the window.
+`spaseq.nfa.ended_starts` stores them as intervals, which saved state contains. Here, a lookup takes
+constant time for each match. Without partitions, a ring of flags shows which starts have ended.
+With partitions, a dictionary has the keys of the partitions for each start, as numbers of terms,
+which are valid inside the window.
 """
 
 from libc.stdint cimport uint8_t, uint32_t
@@ -16,7 +17,7 @@ from spaseq.rdf._memory cimport mem_calloc, mem_free
 from spaseq.rdf._terms cimport WINDOWED, term_t
 
 cdef enum:
-    OVER_MIN_KEYS = 256         # starts that have ended, below which none is removed
+    OVER_MIN_KEYS = 256         # below this number of ended starts, none is removed
 
 
 cdef class StartMarks:
@@ -47,7 +48,7 @@ cdef class StartMarks:
         mem_free(self.over)
 
     cdef bint passes_over(self) except -1:
-        """Whether the start of the match at hand has ended; otherwise, note which ones it ends."""
+        """Whether the start of the current match has ended; if not, note which starts it ends."""
         cdef uint32_t i, occurrence
         cdef Walk walk = self.core.transitions.walk
         cdef const Label* label
@@ -80,13 +81,13 @@ cdef class StartMarks:
         return False
 
     cdef object _term(self, term_t number):
-        """The term of a number that a label holds."""
+        """The term with a number from a label."""
         if number & WINDOWED:
             return self.core.event.terms.term(number)
         return self.dictionary.term(number)
 
     cdef int settle(self) except -1:
-        """Begin an instant: the starts that the last ones have ended give no more matches."""
+        """Begin an instant: starts that earlier instants have ended yield no more matches."""
         cdef instant_t i
         if self.over_keys is None:
             self.ended.settle(self.core.window.bound)
