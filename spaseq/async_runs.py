@@ -1,4 +1,4 @@
-"""A run for asyncio: its calls work in a thread of their own."""
+"""A run for asyncio: its calls are executed in a separate thread."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class AsyncRun:
         except CancelledError:
             self._abandoned.append(future)
             raise
-        # The thread does one call after the other, so abandoned ones have ended before this one.
+        # The thread executes calls one after the other, so abandoned calls end before this one.
         abandoned, self._abandoned = self._abandoned, []
         found: list[Match] = []
         for one in abandoned:

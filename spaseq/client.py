@@ -6,8 +6,8 @@
         for match in server.matches("rise", start="oldest"):
             print(match.id, match.bindings["p1"]["value"])
 
-A subscription that breaks is made again after the last match that arrived, so no match is missing
-or doubled while the replay buffer has it.
+A subscription whose connection breaks continues after the last match that arrived. No match is lost
+or duplicated as long as the replay buffer contains it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ Entail: TypeAlias = Literal["none", "rdfs", "owl-ql"]
 Start: TypeAlias = Literal["now", "oldest"]
 
 RETRY_SECONDS = 1.0
-"""The pause before a subscription is made again."""
+"""The pause before a broken subscription connects again."""
 QUIET_SECONDS = 60.0
-"""A subscription without even a heartbeat for so long is broken."""
+"""A subscription that receives nothing for so long, not even a heartbeat, is broken."""
 _BUSY = (429, 503)
 
 
 class ServerError(SpaseqError):
     """The server refused a request.
 
-    `status` is that of HTTP, `problem` the whole answer (RFC 9457); `diagnostics` are the findings
-    about a query that does not compile.
+    `status` is the HTTP status, and `problem` the whole answer (RFC 9457). `diagnostics` has the
+    findings about a query that does not compile.
     """
 
     def __init__(self, status: int, problem: Json):
@@ -56,7 +56,7 @@ class ServerError(SpaseqError):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What became of pushed events; `token` is the place of the body in the server's journal."""
+    """The result of a push; `token` is the position of the body in the server's journal."""
 
     accepted: int
     late: int
@@ -95,7 +95,7 @@ class ServedMatch:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What a subscription says beside matches: `progress`, `late` or `error`."""
+    """A message of a subscription that is not a match: `progress`, `late` or `error`."""
 
     kind: Literal["progress", "late", "error"]
     data: Mapping[str, Any]
@@ -106,7 +106,7 @@ Item: TypeAlias = ServedMatch | Notice
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request, for either client."""
+    """A request, as both clients send it."""
 
     method: str
     path: str
@@ -218,7 +218,7 @@ class _Events:
 
 
 class _Subscription:
-    """How far a subscription has come, over all its connections.
+    """The position of a subscription, across all of its connections.
 
     Args:
         query: The query.
@@ -259,7 +259,7 @@ class _Subscription:
         return item
 
     def can_continue(self, error: ServerError | httpx.TransportError) -> bool:
-        """Whether another connection misses no match after an error."""
+        """Whether another connection can continue after an error without losing a match."""
         if isinstance(error, ServerError):
             return error.status in _BUSY
         return bool(self._last) or self._start != "now"
@@ -276,9 +276,11 @@ class Client:
     Args:
         url: Where the server listens.
         token: A bearer token.
-        verify: As for httpx: whether, or by which certificates, the server is verified.
+        verify: As for httpx: whether the certificate of the server is verified, or by which
+            authorities.
 
-    All methods raise `ServerError` if the server refuses, and httpx's errors without a connection.
+    All methods raise `ServerError` if the server refuses a request, and the errors of httpx if the
+    connection fails.
     """
 
     def __init__(self, url: str, token: str | None = None, verify: Any = True):
@@ -330,16 +332,16 @@ class Client:
             state: What happens to the partial matches of the previous version.
             bind: Values of its variables.
             kb: IRI of a KB graph → URL of an endpoint.
-            paused: Whether it waits for `change`.
-            sinks: The names of the sinks that its matches go to.
-            entail: Its entailment regime, or `none`; None: that of the server.
+            paused: Whether it waits until `change` resumes it.
+            sinks: The names of the sinks that receive its matches.
+            entail: Its entailment regime, or `none`; None: the regime of the server.
             limits: Its limits, lower than those of the server: `max_groups`, `max_steps`,
                 `max_memory`, `on_limit`.
         """
         return self._json(_put_query(name, text, state, bind, kb, paused, sinks, entail, limits))
 
     def change(self, name: str, **changes: Any) -> Json:
-        """Pause or continue a query (`paused=`), or bind its variables (`bind=`)."""
+        """Pause or resume a query (`paused=`), or bind its variables (`bind=`)."""
         return self._json(_Request("PATCH", _query_path(name), {"json": changes}))
 
     def remove_query(self, name: str, drain: str | None = None) -> None:
@@ -347,8 +349,8 @@ class Client:
 
         Args:
             name: Its name.
-            drain: First finish its partial matches, for at most this duration (`30s`); an empty
-                text means until they have ended. None: remove it at once.
+            drain: First finish its partial matches, for at most this duration (`30s`). An empty
+                text sets no limit. None: remove the query at once.
         """
         self._ask(_remove_query(name, drain))
 
@@ -368,8 +370,8 @@ class Client:
             skip: Whether malformed statements are skipped (N-Quads, N-Triples).
 
         Returns:
-            The numbers of accepted, late and rejected events, which are durable. While the server
-            is busy, this waits.
+            The numbers of accepted, late and rejected events. The accepted events are durable.
+            While the server is busy, the call waits.
         """
         while True:
             try:
@@ -380,7 +382,7 @@ class Client:
             time.sleep(RETRY_SECONDS)
 
     def watermark(self, stream: str, moment: float | str) -> None:
-        """Declare that no event of a stream before a time will arrive: seconds, or a date."""
+        """Declare that a stream has no further events before a time, in seconds or as a date."""
         self._ask(_watermark(stream, moment))
 
     def streams(self) -> list[Json]:
@@ -407,7 +409,7 @@ class Client:
         return self._ask(request).text
 
     def why(self, query: str) -> str:
-        """How far the pattern of a query got, and what stopped it."""
+        """A report of how far the pattern of a query got, and what stopped it."""
         return self._ask(_why(query)).text
 
     def why_event(
@@ -418,7 +420,7 @@ class Client:
         Args:
             query: The query.
             graph: The event in Turtle.
-            at: Its time, if the graph has none.
+            at: Its time, if the graph has no timestamp.
             stream: The name or the IRI of its stream, if the query reads several.
         """
         return self._json(_why_event(query, graph, at, stream))
@@ -426,11 +428,11 @@ class Client:
     def subscribe(
         self, query: str, start: Start = "now", after: str = "", limit: int | None = None
     ) -> Iterator[Item]:
-        """Matches and notices, without end.
+        """Yield matches and notices, without end.
 
         Args:
             query: The query.
-            start: `now`, or `oldest`: with the replay buffer.
+            start: `now`, or `oldest`: begin with the matches in the replay buffer.
             after: The id of the last match received.
             limit: The number of matches after which it ends.
         """

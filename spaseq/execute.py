@@ -26,7 +26,7 @@ from spaseq.rdf.time import TimePrecision, TimeUnit, duration_micros
 from spaseq.result import Result
 
 Duration: TypeAlias = timedelta | str | int | float
-"""A duration: a timedelta, a text as `"10s"` or `"PT10S"`, or a number of seconds."""
+"""A duration: a timedelta, a text such as `"10s"` or `"PT10S"`, or a number of seconds."""
 _CHOICES = {
     "unit": get_args(TimeUnit),
     "on_error": get_args(OnError),
@@ -98,7 +98,7 @@ def run(
         on_limit: As for `Program.start`.
         map: For each stream of rows, by its IRI or its name, the mapping: its text, or the path
             of its file.
-        time_column: The column of times, of rows whose mapping leaves `?_time` unbound.
+        time_column: The column of times, for rows whose mapping leaves `?_time` unbound.
         workers: The threads that match, 2 by default. A query over one stream of large files whose
             matches share a key is divided among them by that key (`explain` names it); all other
             queries have one. Another thread reads files ahead. With 1, nothing is read ahead.
@@ -117,7 +117,8 @@ def run(
             skipped (`skip`).
         arrival_time: Whether the time of an event is its arrival time.
         clock: For `arrival_time`: returns microseconds since 1970-01-01T00:00:00Z.
-        contexts: Files that replace remote JSON-LD contexts, by URL; "" is for every other one.
+        contexts: Files that replace remote JSON-LD contexts, by URL. The file of "" replaces all
+            other remote contexts.
         reuse_graph_names: Whether a graph name that occurs again with a time is another event.
         event_metadata: Whether statements about the name of an event belong to it.
 
@@ -192,7 +193,7 @@ def run(
 
 
 def check_mapping(name: str, given: object) -> None:
-    """Refuse an argument that is no mapping.
+    """Refuse an argument that is not a mapping.
 
     Raises:
         ArgumentError: naming the argument.
@@ -241,7 +242,7 @@ def _framing(given: str | Framing | None) -> Framing | None:
     """A framing that may be given as text.
 
     Raises:
-        SpaseqError: for a text that is none.
+        SpaseqError: for a text that is not a framing.
     """
     try:
         return Framing.parse(given) if isinstance(given, str) else given
@@ -253,8 +254,8 @@ def _micros(name: str, duration: Duration) -> int:
     """A duration in microseconds.
 
     Raises:
-        ArgumentError: if it is none.
-        SpaseqError: if it is negative, or a text that is no duration.
+        ArgumentError: for a type that is not accepted.
+        SpaseqError: if it is negative, or a text that is not a duration.
     """
     if isinstance(duration, timedelta):
         micros = duration // timedelta(microseconds=1)

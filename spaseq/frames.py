@@ -2,11 +2,11 @@
 
 `match` reads the events of one stream from a table and returns a table of matches. It is a function
 from Arrow data to Arrow data, which these libraries call for each of their partitions or groups.
-Each call is a run of its own: matches across partitions are not found, so partition by a key that
-all steps of a match share. Rows become events in compiled code, and so do matches rows.
+Each call is a separate run: matches across partitions are not found, so partition by a key that all
+steps of a match share. Compiled code converts rows to events, and matches to rows.
 
-The events are the rows of the table by a mapping (docs/rows.md), or its columns `time`, `graph`
-(N-Triples) and optionally `name`, as on Spark.
+A mapping (docs/rows.md) defines the events of the rows. Without a mapping, the table has the
+columns `time`, `graph` (N-Triples) and optionally `name`, as on Spark.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def match(
         query: A compiled program, or one or several queries as for `spaseq.compile`, over one
             stream. A program is picklable, so that it can be sent to workers.
         map: The mapping from rows to events; without it, the table has the columns
-            `time`, `graph` and perhaps `name`.
-        time_column: The column of times, of rows whose mapping leaves `?_time` unbound.
+            `time`, `graph` and optionally `name`.
+        time_column: The column of times, for rows whose mapping leaves `?_time` unbound.
         columns: The columns of the result, as for `Result.to_arrow`.
         types: The types of columns, as for `Result.to_batches`. Give the types of variables if you
             concatenate several results: otherwise, a variable that no match of a partition binds is
@@ -97,7 +97,7 @@ def _key(query: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _compiled(query: Any) -> Program:
-    """The program of a text, which a worker compiles once for all of its partitions."""
+    """The program of a query, which a worker compiles once for all of its partitions."""
     return compile_queries(list(query) if isinstance(query, tuple) else query)
 
 

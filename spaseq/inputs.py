@@ -2,8 +2,8 @@
 
 A stream is files (paths, glob patterns or open files), tables, data sets of named graphs (of
 pyoxigraph or rdflib, or an iterable of quads), or an iterable of events. Data sets are written as
-N-Quads and read like a file, so the rules of files hold for them; an iterable of quads is read as
-it is iterated over. Cost: linear, and in Python for each quad or event.
+N-Quads and read like a file, so the rules for files apply to them. An iterable of quads is consumed
+while it is read. Cost: linear, with Python code for each quad or event.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Stream: TypeAlias = (
 """What a stream of `spaseq.run` may be."""
 
 QUADS_AT_ONCE = 1024
-"""The quads that are written before they are read."""
+"""The number of quads that are written as N-Quads at a time."""
 _PATTERN = frozenset("*?[")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
@@ -84,7 +84,7 @@ def source_of(
         mapping: The mapping of its rows, if there is one.
 
     Raises:
-        ArgumentError: if the content is nothing that a stream can be.
+        ArgumentError: if the content has a type that a stream cannot have.
         SpaseqError: if it does not fit the mapping.
     """
     files = _files(content)
@@ -120,7 +120,7 @@ def source_of(
 
 
 def _as_table(content: object) -> str:
-    """How rows become a table, for messages."""
+    """Advice on how to turn rows into a table, for messages."""
     if hasattr(content, "collect"):
         return ": its method collect() makes one"
     if isinstance(content, list | tuple) and content and isinstance(content[0], Mapping):
@@ -151,7 +151,7 @@ def _is_file(content: Any) -> bool:
 
 
 def _paths(content: Any) -> list[Any]:
-    """The files that a path names, which may be a pattern; other files are themselves."""
+    """The files that a path or a glob pattern names; an open file or a table is returned itself."""
     if not isinstance(content, str | PathLike):
         return [content]
     path = os.fspath(content)
@@ -201,7 +201,7 @@ def _read(
 
 
 def _entered(opened: dict[str, Any], file: Any) -> str:
-    """Enter an open file under a name of its own. Returns the name."""
+    """Register an open file under a unique name. Returns the name."""
     name = getattr(file, "name", None)
     shown = name if isinstance(name, str) else type(file).__name__
     numbered = (f"<{shown} {number}>" for number in count(2))
@@ -211,7 +211,7 @@ def _entered(opened: dict[str, Any], file: Any) -> str:
 
 
 class OpenedLines(Lines):
-    """The lines of a file that the caller has opened, and closes."""
+    """The lines of a file that the caller has opened and will close."""
 
     def __init__(self, name: str, file: IO[bytes]):
         super().__init__(name.strip("<>"), file)
@@ -229,7 +229,7 @@ class OpenedLines(Lines):
 
 
 def _binary(file: Any) -> IO[bytes]:
-    """An open file as one of bytes that can be read in blocks."""
+    """An open file as a binary file that can be read in blocks."""
     if isinstance(file, io.TextIOBase):
         below = getattr(file, "buffer", None)
         return io.BytesIO(file.read().encode()) if below is None else below
@@ -283,7 +283,7 @@ def _in_memory(
     options: ReadOptions,
     domain: TimeDomain,
 ) -> Source:
-    """The source of quads that are all there."""
+    """The source of quads that are in memory."""
     data = b"".join(_lines(quads))
     shown = f"<{name}>"
     written = replace(options, syntax="nq")
@@ -297,7 +297,7 @@ def _in_memory(
 def _looked_at(
     iri: str, content: Iterable[Any], number: int, options: ReadOptions, domain: TimeDomain
 ) -> Iterator[Event]:
-    """The events of an iterable, whose first item says whether it has events or quads."""
+    """The events of an iterable; its first item shows whether it has events or quads."""
     items = iter(content)
     first = next(items, None)
     if first is None:
@@ -316,7 +316,7 @@ def _looked_at(
 
 
 def _lines(quads: Iterable[Any]) -> Iterator[bytes]:
-    """Quads as N-Quads, some at a time."""
+    """Quads as N-Quads, several at a time."""
     rest = iter(quads)
     while some := list(islice(rest, QUADS_AT_ONCE)):
         yield "".join(map(_line, some)).encode()
@@ -410,7 +410,7 @@ def _parts(item: Any, scope: str, options: ReadOptions) -> _Parts:
 
 
 def _reordered(events: Iterator[Event], lateness: int, troubles: Troubles) -> Iterator[Event]:
-    """The events in order, as those of files: see `spaseq.io.source`."""
+    """The events in time order, by the rules for files (`spaseq.io.source`)."""
     waiting: list[tuple[int, int, Event]] = []
     watermark: int | None = None
     for arrived, event in enumerate(events):

@@ -1,12 +1,12 @@
-"""`KeyedRuns`: the events of one query divided by key among runs, each in a thread of its own.
+"""`KeyedRuns`: the events of one query divided by key among runs in separate threads.
 
 The caller's thread divides each batch that a reader returns (spaseq/io/native/_event_parts.pyx),
-gives the parts to the threads, and merges their matches into the order of one run. Meanwhile the
-threads match the next batches; matching releases the interpreter's lock. `key_division` decides
+passes the parts to the threads, and merges their matches into the order of a single run. Meanwhile
+the threads match the next batches; matching releases the interpreter's lock. `key_division` decides
 which queries can be divided. All others are matched by one run.
 
-Invariant: the matches are those of one run, in the order of the events with which they end. If a
-thread fails at an event, the error is raised after the matches before it.
+Invariant: the matches are those of a single run, in the order of their last events. If a thread
+fails at an event, the error is raised after the matches of earlier events.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from spaseq.results import Match
 from spaseq.runs import Run
 
 LEAST_BYTES = 1 << 23
-"""The size of the files of a stream from which dividing their events pays."""
+"""The minimum size of a stream's files, in bytes, for which dividing their events pays."""
 BATCHES_AHEAD = 2
-"""The batches that the threads may have before the matches of one are asked for."""
+"""The number of batches in the threads whose matches have not been collected."""
 
 
 def divided(
     run: Run, program: Program, sources: Sequence[Iterable[Event]], *, sink: Sink | None = None
 ) -> KeyedRuns | None:
-    """Runs that divide the events of a source by key, in place of a run that has not begun.
+    """Runs that divide the events of a source by key and replace a run that has not begun.
 
     Args:
-        run: The run, without limits of its own, knowledge base and entailment.
+        run: The run, without limits, knowledge base and entailment.
         program: Its program.
         sources: Its sources, which read with the `relevance` of the run.
-        sink: What writes the matches, if they need not be objects.
+        sink: The sink that writes the matches, if they need not be objects.
 
     Returns:
-        None if one run has to match all events, or if more threads do not pay.
+        The runs; None if one run has to match all events, or if more threads do not pay.
     """
     (source, *others) = sources
     if others or type(source) is not Source or not source.reads_ahead:
@@ -88,7 +88,7 @@ class _Worker:
         self.block: Block | None = None
         self._parts = parts
         self._index = 0
-        """The event of the present part that is matched."""
+        """The event of the current part that is being matched."""
         self._columns = columns
         self._given: SimpleQueue[EventPart | None] = SimpleQueue()
         self._found: SimpleQueue[PartMatches] = SimpleQueue()
@@ -104,7 +104,7 @@ class _Worker:
         self._given.put(part)
 
     def take(self) -> PartMatches:
-        """The matches of the first part that was given and not taken."""
+        """The matches of the oldest part whose matches have not been collected."""
         while True:
             try:
                 return self._found.get(timeout=1)
@@ -113,7 +113,7 @@ class _Worker:
                     raise MemoryError("a thread that matches has no memory left") from None
 
     def stop(self) -> None:
-        """End the thread, also within an event."""
+        """End the thread, even in the middle of an event."""
         thread = self._thread
         if thread.ident is None:
             return
@@ -123,7 +123,7 @@ class _Worker:
         forget(thread.ident)
 
     def _work(self) -> None:
-        """The work of the thread."""
+        """The loop of the thread."""
         while (part := self._given.get()) is not None:
             found = PartMatches(part, self._parts, self._columns, self.block)
             try:
@@ -173,10 +173,10 @@ class KeyedRuns:
         self._parts = EventParts(run.rows.matchers.dictionary, division.ends, dictionaries)
         self._block: Block | None = None
         self._waiting: deque[list[_Worker]] = deque()
-        """For each batch whose matches have not been taken: who has events of it."""
+        """For each batch whose matches have not been collected: the workers with events of it."""
         self._begun = False
         self.is_counted = False
-        """Whether the run has the counters of all runs: after the end of the input."""
+        """Whether the run has the counters of all runs, which it has after the end of the input."""
 
     def format_with(self, sink: Sink, most: int | None) -> None:
         """Let the threads format the matches for a sink, at most `most` of them."""
@@ -186,10 +186,10 @@ class KeyedRuns:
             worker.block = block
 
     def push_batch(self, events: Iterable[Event] | EventBatch | EventSequence) -> Iterator[Match]:
-        """Give the threads a batch, and yield the matches of earlier ones.
+        """Pass a batch to the threads, and yield the matches of earlier batches.
 
-        An empty one yields the matches of all. With a sink that formats, None stands for matches
-        that it can write.
+        An empty batch yields the matches of all batches. With `format_with`, None stands for
+        formatted matches, which the sink can write.
         """
         if isinstance(events, EventBatch) and len(events):
             self._give(events)
@@ -212,7 +212,7 @@ class KeyedRuns:
         self._waiting.append(given)
 
     def _merged(self) -> Iterator[Match]:
-        """The matches of the first batch that waits."""
+        """The matches of the oldest batch that waits."""
         found = [worker.take() for worker in self._waiting.popleft()]
         merge = PartMerge(found, self._block)
         yield from merge  # type: ignore[misc]
@@ -220,7 +220,7 @@ class KeyedRuns:
             raise merge.failure
 
     def finish(self, close: bool = True) -> Iterator[Match]:
-        """The matches that wait for their order; the end of the input adds none."""
+        """The matches of the batches that wait; the end of the input completes no other match."""
         yield from self.push_batch(())
         self.stop()
         for worker in self._workers:

@@ -38,7 +38,7 @@ Path: TypeAlias = str | PathLike[str]
 AtEnd: TypeAlias = Literal["close", "open"]
 """What the end of input does to windows that are open."""
 BATCH = 256
-"""Events of a batch."""
+"""The number of events of a batch."""
 _Answer: TypeAlias = tuple[Iterable[Match], Sequence[Event] | EventBatch | EventSequence]
 """The matches of a batch, and the batch."""
 
@@ -70,7 +70,7 @@ def shapes(program: CompiledQueries, leading: tuple[str, ...] = ()) -> list[Shap
 
     Args:
         program: The queries.
-        leading: Columns of the match in front of those of the solution, from `MATCH_COLUMNS`.
+        leading: The columns of the match, from `MATCH_COLUMNS`, before the columns of the solution.
 
     Raises:
         SpaseqError: if a query projects a variable of the same name.
@@ -165,7 +165,7 @@ def matches(
         close: As for `Run.finish`.
 
     Raises:
-        SpaseqError: from the source of the events, after the matches before it are yielded.
+        SpaseqError: from the source of the events, after the matches of earlier events are yielded.
     """
     watch, matched = _Watch(observe), 0
     answers = answered(run, events, batch, close)
@@ -249,7 +249,7 @@ class _Watch:
 def answered(run: Engine, events: Iterable[Event], size: int, close: bool) -> Iterator[_Answer]:
     """The matches of each batch with the batch, then those of the end of the run.
 
-    An error of the source of the events is raised after the matches before it are consumed.
+    An error of the source of the events is raised after the matches of earlier events are consumed.
     """
     read = batches(events, size)
     try:
@@ -269,7 +269,7 @@ def batches(
 ) -> Iterator[tuple[Sequence[Event] | EventBatch | EventSequence, SpaseqError | None]]:
     """The events in lists of `size`; the last one is paired with the error that ended them, if any.
 
-    Sources that encode their events return their own batches, or sequences merged of them.
+    Sources that encode their events return their own batches, or sequences merged from them.
     """
     encoded: Iterable[EventBatch | EventSequence] | None = None
     if isinstance(events, Source) and events.relevance is not None:
@@ -290,7 +290,7 @@ def batches(
     try:
         yield from _lists(single, size)
     finally:
-        if single is not events:  # a generator of the caller is the caller's to close
+        if single is not events:  # the caller closes its own generators
             close_generator(single)
 
 

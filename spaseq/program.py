@@ -82,10 +82,10 @@ class Program(CompiledQueries):
         return _compile(bind_parameters(self.sources, values), self.names)
 
     def beside(self, versions: Mapping[str, tuple[str, ast.Query]]) -> Program:
-        """The program with old versions of queries behind its own.
+        """The program with old versions of queries after its own queries.
 
         Args:
-            versions: The name of each → its name in matches, and its tree.
+            versions: The name of each old version → its name in matches, and its syntax tree.
 
         Example:
             >>> program.beside({"hot (draining)": ("hot", spaseq.compile(before).sources[0])})
@@ -97,7 +97,7 @@ class Program(CompiledQueries):
         return program._shown_as({name: shown for name, (shown, _) in versions.items()})
 
     def _shown_as(self, shown: Mapping[str, str]) -> Program:
-        """The program whose queries have other names in their matches: name → the other one."""
+        """The program whose queries have other names in their matches: name → name in matches."""
         queries = [
             replace(one, plan=replace(one.plan, shown_as=shown.get(one.plan.name)))
             for one in self.queries
@@ -240,7 +240,7 @@ class Program(CompiledQueries):
         Example:
             >>> program.compile_templates(templates_of(program), ["alerts"])
         """
-        # Their queries have been checked, and no text can write all that templates have.
+        # Their queries have been checked, and templates have parts that no text can express.
         plans = [plan_checked(t.query, name, ()) for t, name in zip(chosen, names, strict=True)]
         return _compiled(plans, [template.query for template in chosen], names)
 
@@ -329,7 +329,7 @@ class Program(CompiledQueries):
 
 
 def _can_share(limits: Limits) -> bool:
-    """Whether a run can evaluate several queries as one: limits and traces are for each query."""
+    """Whether a run can evaluate queries as one; limits and traces are separate for each query."""
     return limits == NO_LIMITS and not traced() and enabled("templates")
 
 
@@ -344,8 +344,8 @@ def compile_queries(
     Args:
         texts: A query, or several: each a text, or the path of a file. A `str` without a brace that
             ends in `.rq` or `.sparql` is a path as well.
-        names: Names for queries that register none. By default a file's query has its stem, and a
-            text's is `query`, or one of several `query1`, …
+        names: Names for queries that register none. The default is the stem of the query's file.
+            For a text it is `query`, or, if there are several queries, `query1` and so on.
         bind: Query variable → term or plain Python value.
 
     Raises:
@@ -423,7 +423,7 @@ def _listed(texts: object) -> list[AnyQuery]:
 
 
 def _query_path(given: AnyQuery) -> str | None:
-    """The path of a query that is given by one."""
+    """The path of a query, if the query is given as a path."""
     if isinstance(given, str):
         return given if "{" not in given and given.endswith((".rq", ".sparql")) else None
     return os.fspath(given)
@@ -440,7 +440,7 @@ def _read(path: str) -> str:
 
 
 def _names(paths: Sequence[str | None]) -> list[str]:
-    """The names of queries by default, each once."""
+    """The default names of queries, all different."""
     names: list[str] = []
     for number, path in enumerate(paths, 1):
         alone = "query" if len(paths) == 1 else f"query{number}"

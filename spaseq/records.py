@@ -99,7 +99,7 @@ def _frozen(kind: type[Any]) -> type[Any]:
     }
     own = vars(kind)
     for method in (__eq__, __hash__, __repr__, __getstate__, __setstate__):
-        # Python gives a class with an `__eq__` of its own the `__hash__` None.
+        # Python sets the `__hash__` of a class that defines `__eq__` to None.
         if own.get(method.__name__) is None:
             methods[method.__name__] = method
     for name, method in methods.items():

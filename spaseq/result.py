@@ -1,9 +1,9 @@
 """The result of `spaseq.run`: matches one by one, or as tables with typed columns.
 
-A result is read once, from the start: each match goes to the iteration, or to a table. Nothing is
-read before the first match is asked for. Tables are built without an object for a match where
-compiled code can build their rows (spaseq/io/typed_rows.py). pyarrow, pandas and polars are
-imported when they are used.
+A result is read once, from the start: each match is either yielded or becomes part of a table. No
+input is read before the first match is requested. Where compiled code can build the rows of a table
+(spaseq/io/typed_rows.py), no match becomes an object. pyarrow, pandas and polars are imported when
+they are used.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from spaseq.io.typed_rows import Part, TypedRows
 
 ROWS = 1 << 16
-"""The rows of a batch by default."""
+"""The default number of rows of a batch."""
 SHOWN = 10
-"""The matches that a notebook shows."""
+"""The number of matches that a notebook shows."""
 _NOT_BY_DEFAULT = ("id", "bindings", "events")
 
 
@@ -77,7 +77,7 @@ class Result:
         """Whether compiled code builds the rows of a table, which one run does."""
         self._events = events
         self._sources = sources
-        """What the events are from; `why_not` reads files again."""
+        """The sources of the events; `why_not` reads files again."""
         self._batch = batch
         self._close = close
         self._answers: Iterator[Any] | None = None
@@ -197,7 +197,7 @@ class Result:
                 stream of files, which are read again.
 
         Raises:
-            EventError: for an item of `events` that is no event.
+            EventError: for an item of `events` that is not an event.
             ValueError: if no query has the name.
             SpaseqError: as for `stats`.
 
@@ -208,7 +208,7 @@ class Result:
         return run.why_not(query, events or self._first_events())
 
     def _first_obstacle(self) -> str:
-        """The first thing that never happened, in one line."""
+        """The first thing that a match needs and that never happened, in one line."""
         from spaseq.explain.why_not import first_obstacle
 
         return first_obstacle(self._counted().evaluation, self._first_events()) or "unknown"
@@ -235,7 +235,7 @@ class Result:
         return [name for name in super().__dir__() if not name.startswith("_")]
 
     def _repr_html_(self) -> str:
-        """The next matches as a table, for notebooks. They remain to be read."""
+        """The next matches as a table, for notebooks; they can still be read afterwards."""
         while len(self._peeked) <= SHOWN:
             try:
                 self._peeked.append(self._following())
@@ -274,8 +274,8 @@ class Result:
             most: The number of matches to show; a note counts the others.
 
         Raises:
-            InputError: if some times are dates and others numbers. And all errors of iterating over
-                the matches.
+            InputError: if some times are dates and others numbers.
+            SpaseqError: all errors of iterating over the matches.
 
         Example:
             >>> spaseq.run(query, streams={"trades": "trades.nq"}).plot().save("matches.svg")
@@ -348,7 +348,7 @@ class Result:
             raise failure
 
     def _taking(self, rows: TypedRows, size: int) -> Iterator[None]:
-        """Add all matches to rows; yields when there are `size` rows to be taken."""
+        """Add all matches to rows; yields whenever `size` rows can be removed."""
         while self._peeked:
             rows.add(self._peeked.popleft())
         try:
@@ -462,7 +462,7 @@ class Result:
         return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The matches by the Arrow PyCapsule interface, as those of `to_reader`."""
+        """The matches through the Arrow PyCapsule interface, as from `to_reader`."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def to_polars(

@@ -38,7 +38,7 @@ def disabled() -> frozenset[str]:
     """The rules that the environment variable `SPASEQ_DISABLE` names, separated by commas.
 
     Raises:
-        SpaseqError: for a name that is no rule.
+        SpaseqError: for a name that is not a rule.
     """
     return _named(os.environ.get(VARIABLE, ""))
 
@@ -58,7 +58,7 @@ def enabled(rule: str) -> bool:
     """Whether a rule applies.
 
     Raises:
-        KeyError: for a name that is no rule.
+        KeyError: for a name that is not a rule.
         SpaseqError: as `disabled`.
     """
     if rule not in RULES:

@@ -7,8 +7,8 @@ the run failed, and all further calls refuse to process events.
 If one query reads one stream, events go to the compiled core in batches: the batches of a reader
 (`push_batch`), or a batch that pushed events are appended to (`push`,
 `spaseq/engine/native/_push.pyx`). Batches for several queries or of several streams go to the loop
-of `spaseq.engine.multi_run`, and pushed events do so one by one. The core advances on its own while
-its matches are consumed, and `settle` counts the events that it has processed.
+of `spaseq.engine.multi_run`; pushed events go there one by one. The core advances while its matches
+are consumed, and `settle` then counts the events that the core has processed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _Feed: TypeAlias = tuple[
     Matches | GroupedMatches | MultiMatches | Pushing, EventBatch | EventSequence, int
 ]
-"""The core's iterator or push batch, its events, and how many of them are counted."""
+"""The core's iterator or push batch, its events, and the number of events already counted."""
 _OF_PACKAGE = {"settle", "end_stream", "begin_change", "change"}
 
 
@@ -70,7 +70,7 @@ class Run:
         shared: SharedProgram | None = None,
     ):
         self.alone = Alone()
-        """Refuses a second thread."""
+        """The lock that refuses a second thread."""
         self.evaluation = Evaluation(program, kb, bound, entail, limits, prune, apart, shared)
         self._plain: tuple[CompiledQueries, Sequence[int]] | None
         self._plain = program, self.evaluation.shared.tasks()
@@ -87,7 +87,7 @@ class Run:
         self._iris = iris_of(program)
 
     def __dir__(self) -> list[str]:
-        """The names for callers; other attributes are for the package."""
+        """The public names; other attributes are for the package."""
         public = {name for name in vars(Run) if not name.startswith("_")}
         return sorted(public - _OF_PACKAGE | {"kb", "unreturned"})
 
@@ -106,7 +106,7 @@ class Run:
 
     @property
     def program(self) -> CompiledQueries:
-        """The queries at present."""
+        """The current queries."""
         return self._as_program()[0]
 
     def _as_program(self) -> tuple[CompiledQueries, Sequence[int]]:
@@ -145,7 +145,7 @@ class Run:
             ArgumentError: if the name of the stream is neither text nor an IRI.
             EventError: for an unknown stream, an invalid time or graph, or an event whose timestamp
                 is closed. This error and the one above leave the run unchanged.
-            LimitExceeded: beyond a limit of the run, which has failed then.
+            LimitExceeded: if the event exceeds a limit of the run; the run has then failed.
             RuntimeError: if another thread uses the run.
 
         Example:
@@ -210,7 +210,7 @@ class Run:
     def _process(self, event: Event, found: list[Match]) -> None:
         """Process an admitted event.
 
-        After any error but that of a remote KB (`KbError`) the run has failed.
+        After any error except that of a remote KB (`KbError`), the run has failed.
         """
         self._stop_feed()
         event = self.evaluation.prepare(event)
@@ -366,7 +366,7 @@ class Run:
                 self._stop_feed()
 
     def settle(self) -> None:
-        """Count the events that the core has processed on its own; without any, compact."""
+        """Count the events that the core has processed by itself; if there are none, compact."""
         if self._feed is not None:
             matches, events, first = self._feed
             self._feed = matches, events, matches.after
@@ -401,7 +401,8 @@ class Run:
             The matches that become certain.
 
         Raises:
-            EventError: for an invalid time, or a time of another kind than the times of the events.
+            EventError: for an invalid time, and for a date if the times of events are numbers, or
+                the reverse.
 
         Example:
             >>> run.advance("2026-01-05T13:00:00Z")
@@ -484,8 +485,9 @@ class Run:
             new_streams: Whether the query may read streams that the run does not have.
 
         Raises:
-            ChangeError: if the run lacks a stream of the query, has its name already, or has a
-                reader that drops triples of the query (`Program.start`). No error changes the run.
+            ChangeError: if the run lacks a stream of the query, already has a query of the name, or
+                has a reader that drops triples of the query (`Program.start`). No error changes the
+                run.
             ArgumentError: if the name is empty.
             KbError: if the knowledge base lacks what the query needs.
             LimitExceeded: if the limits of the run do not allow the query.
@@ -539,8 +541,8 @@ class Run:
             name: Its name.
             drain: Whether the query first continues its partial matches until they have ended, by a
                 match or with their window. Meanwhile it starts no new ones, `draining` lists it,
-                and its name is free. Without a time window it may remain forever: remove it again,
-                by the name in `draining`. The last query of a run remains.
+                and its name is free. Without a time window it may remain forever; to end it, remove
+                it again, by the name in `draining`. The last query of a run remains.
 
         Raises:
             ChangeError: if there is no such query, if it is the only one (without `drain`), or if
@@ -684,7 +686,7 @@ class Run:
                 a predicate, a constant, a filter that errs, with values.
 
         Raises:
-            EventError: for an item of `events` that is no event.
+            EventError: for an item of `events` that is not an event.
             ValueError: if no query has the name.
 
         Example:

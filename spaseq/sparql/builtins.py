@@ -60,10 +60,10 @@ class Builtin:
     `spaseq.rdf.conversion`.
     """
     opcode: str = ""
-    """The native form: of a function a member of `NativeFunction` (`gpm/native/_functions.pxd`),
-    of a test or form an instruction (`spaseq.gpm.native.bytecode.Operation`); empty: none."""
+    """The native form: for a function, a member of `NativeFunction` (`gpm/native/_functions.pxd`);
+    for a test or form, an instruction (`spaseq.gpm.native.bytecode.Operation`); empty: none."""
     arguments: tuple[Sort, ...] = ()
-    """The sorts of arguments that a call is meant for; the last is that of all further ones."""
+    """The sorts of arguments that a call expects; the last one applies to all further arguments."""
     result: Sort = "any"
     volatile: bool = False
     """Whether two calls with equal arguments may return different results."""

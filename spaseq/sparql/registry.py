@@ -2,7 +2,7 @@
 
 `function` registers a callable for the process. A query refers to it by the IRI only, so a program
 that calls it can be pickled; the process that starts the program must register the function, too.
-A run looks the callable up when it starts. A function that no query calls costs nothing.
+A run looks up the callable when it starts. A function that no query calls costs nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def function(iri: str, *, terms: bool = False, vectorized: bool = False) -> Call
 
 
 def _arity(call: Callable[..., Any]) -> tuple[int, int | None, list[str]]:
-    """(least, greatest number of arguments, names of the required ones)."""
+    """(minimum and maximum number of arguments, names of the required ones)."""
     if not callable(call):
         raise ValueError(f"{call!r} is not callable")
     try:

@@ -1,7 +1,7 @@
 """Units of lengths, by the IRIs of OGC and QUDT, in metres.
 
-An angle stands for the arc of the Earth's mean radius. Sources: OGC's register of units of measure,
-the vocabulary of units of QUDT 2.1.
+The length of an angle is that of its arc on a circle with the Earth's mean radius. Sources: OGC's
+register of units of measure, the vocabulary of units of QUDT 2.1.
 """
 
 from __future__ import annotations
