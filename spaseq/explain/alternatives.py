@@ -16,14 +16,14 @@ from spaseq.rdf import _values
 from spaseq.rdf.event import Term
 
 SHOWN = 3
-"""The most values that a message shows."""
+"""The maximum number of values in a message."""
 
 
 def instead_of(wanted: Term, seen: Counter[Term], prefixes: Mapping[str, str]) -> str:
-    """The terms in place of a wanted one.
+    """The terms that the data has in place of a wanted one.
 
-    A term of the same text or number is named alone, with the difference; then the nearest IRI;
-    else the most frequent terms.
+    If there is a term with the same text or number, only it is named, with the difference;
+    otherwise the nearest IRI; otherwise the most frequent terms.
     """
     for term in seen:
         if isinstance(wanted, ox.Triple) or not isinstance(term, ox.NamedNode | ox.Literal):
@@ -49,7 +49,7 @@ def instead_of(wanted: Term, seen: Counter[Term], prefixes: Mapping[str, str]) -
 
 
 def _kinds(wanted: Term, found: Term) -> str:
-    """How the kind of a term differs from that of the wanted one; empty if it does not."""
+    """How the kind of a term differs from the kind of the wanted one; empty if it does not."""
     ours, theirs = kind_of(wanted), kind_of(found)
     return "" if ours == theirs else f"{theirs} instead of {ours}"
 

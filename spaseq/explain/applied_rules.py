@@ -45,7 +45,7 @@ def applied_rules(query: CompiledQuery) -> dict[str, int]:
 
 
 def rules_text(applied: Mapping[str, int]) -> Iterator[str]:
-    """The rules of a query and the disabled ones, a line each."""
+    """A line for each rule of a query, and one for the disabled rules."""
     for rule, count in applied.items():
         part = _PARTS[rule]
         yield f"{rule}: {count} {part if count == 1 else part + 's'}"

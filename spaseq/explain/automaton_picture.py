@@ -130,7 +130,7 @@ def _wrapped(words: Iterable[str]) -> list[str]:
 
 
 def _edges(notation: Notation, counts: LiveCounts | None) -> Iterator[Edge]:
-    """One arrow between two places, whatever the number of ways between them."""
+    """The single arrow between two places, however many transitions connect them."""
     accept = len(notation.order)
     names: dict[tuple[int, int], dict[str, None]] = {}
     notes: dict[tuple[int, int], dict[Line, None]] = {}

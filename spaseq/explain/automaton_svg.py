@@ -35,7 +35,7 @@ _TIP = (
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """The path of an arrow, points along it, and how many of these are good for a label."""
+    """The path of an arrow, points along it, and how many of these are suitable for a label."""
 
     path: str
     points: tuple[Point, ...]
@@ -134,7 +134,7 @@ def _head(picture: Picture) -> list[Line]:
 
 
 def _wrapped(words: Iterable[str], most: int) -> list[str]:
-    """Lines of at most `most` letters; a longer word is cut."""
+    """Lines of at most `most` characters; a longer word is cut."""
     lines: list[str] = []
     for word in words:
         if lines and len(lines[-1]) + len(word) < most:

@@ -3,11 +3,11 @@
 The cost of a row at a place is the number of groups it is compared with. There is one group if no
 register is live, and an index finds one group if every live register is bound on both sides. Any
 other live register multiplies the groups that a row visits, with one exception: if a filter
-compares the register, the core indexes the groups in its order, and visits only groups for which
-the comparison can hold, or joins whole ranges at once if nothing later reads the groups'
-registers. A guard that is decided on sight visits groups in the same way. Other guards, and
-conjunctions, search the buffered rows of the window. The cost of the matches is added: each takes
-time linear in its length.
+compares the register, the core orders the groups by its value and visits only groups for which the
+comparison can hold, or joins whole ranges at once if nothing later reads the groups' registers. A
+guard that is decided on sight visits groups in the same way. Other guards, and conjunctions, search
+the buffered rows of the window. The cost of the matches is added: each takes time linear in its
+length.
 """
 
 from __future__ import annotations

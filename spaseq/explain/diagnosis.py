@@ -5,7 +5,7 @@ pattern was missing, because readers drop the triples that no query uses. This m
 events, one pattern at a time, in the order in which a person would:
 
 1. each triple pattern alone: does its predicate occur, and with its constants?
-2. the elements of the pattern, one more at a time: which is the first that leaves no solution?
+2. the elements of the pattern, adding one at a time: which is the first that leaves no solution?
 3. the filters, with the values on which they are false or err;
 4. the variables that several steps share: is there a value that two events have in common?
 5. the filters across steps, on pairs of events.
@@ -52,9 +52,9 @@ from spaseq.records import dataclass
 BOUND = Limits(steps=20_000, memory=1 << 24)
 """The bound on the evaluation of one event; a costlier event is not examined."""
 MOST_ROWS = 1000
-"""The most solutions on which filters are examined."""
+"""The maximum number of solutions on which filters are examined."""
 MOST_PAIRS = 2000
-"""The most pairs of solutions on which filters across steps are examined."""
+"""The maximum number of pairs of solutions on which filters across steps are examined."""
 
 Row = Mapping[str, Term | None]
 
@@ -255,7 +255,7 @@ class PatternDiagnosis:
         return compile_gpm(pattern, self._gpm.at, self._kb_graphs)
 
     def _together(self) -> list[str] | None:
-        """Which element leaves no solution; an empty list if that is unknown."""
+        """The element that leaves no solution; an empty list if it is unknown."""
         units = _units(self._gpm.pattern.elements)
         for count in range(1, len(units) + 1):
             *terms, element = units[count - 1]
@@ -437,7 +437,7 @@ def optional(group: ast.GroupGraphPattern) -> Iterator[ast.Triple]:
 def _unshared(
     plan: QueryPlan, graphs: NamedGraphs, sample: Sample, prefixes: Mapping[str, str]
 ) -> Iterator[str]:
-    """The join variables of which no two events of the sample have a common value."""
+    """The join variables that have no common value in any two events of the sample."""
     joined = {
         register.variable
         for register in plan.registers

@@ -70,7 +70,7 @@ def _filters(gpm: GpmPlan) -> list[str]:
 
 
 def _like(text: str, known: Sequence[str]) -> str:
-    """The known text that has constants where another one has the variables of a template."""
+    """The known text that is equal to another except for constants in place of variables."""
     pattern = re.compile(re.sub(r"\\\?\\\.\w+", ".+", re.escape(text)))
     return next(filter(pattern.fullmatch, known), text)
 
@@ -81,11 +81,11 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
     Args:
         run: The run.
         number: The query.
-        counters: Those of its parts (`SharedProgram.own_counters`).
+        counters: The counters of its parts (`SharedProgram.own_counters`).
     """
     plan = run.shared.plan(number)
-    # Queries that are evaluated as one have variables in place of constants; these texts are those
-    # of the query.
+    # Queries that are evaluated as one have variables in place of constants; these texts are from
+    # the query as it was written.
     written = run.public.queries[number].plan
     tasks = run.shared.own_tasks(number)
     prefixes = prefixes_of(run.public.sources[run.public.positions[number]])
@@ -147,7 +147,7 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
 
 
 def _traced(each: Erred, binds: Mapping[tuple[str, str], Erred]) -> Erred:
-    """The error, with the reason why a BIND left unbound the variable that the expression reads."""
+    """The error, with the reason why a BIND left a variable of the expression unbound."""
     name, bound, _ = each.example.partition(" is unbound")
     bind = binds.get((each.gpm, name)) if bound else None
     if bind is None or not bind.example:

@@ -39,7 +39,7 @@ _KINDS = {
     _values.SPAN: "a duration",
 }
 LONGEST_TERM = 60
-"""The most letters of a term that a message shows."""
+"""The maximum number of characters of a term in a message."""
 
 
 def prefixes_of(query: ast.Query) -> dict[str, str]:
@@ -108,7 +108,7 @@ def unlike_text(condition: ast.Expr, row: Mapping[str, Term | None], scope: Scop
 
 
 def _named(name: str) -> str:
-    """A variable, or the value of the iteration before, as a query writes it."""
+    """A variable, or the value of the previous iteration, as a query writes it."""
     return name if name.startswith("PREV(") else f"?{name}"
 
 
@@ -143,7 +143,7 @@ class _Search:
         return None
 
     def kinds_of(self, expression: ast.Expr) -> list[str]:
-        """What the operands are, in words; one without a value is omitted."""
+        """The kinds of the operands, in words; operands without a value are omitted."""
         terms = [self._value(operand) for operand in subexpressions(expression)]
         return [kind_of(term) for term in terms if term is not None]
 

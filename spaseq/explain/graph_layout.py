@@ -3,8 +3,8 @@
 The steps follow Sugiyama, Tagawa and Toda (*Methods for visual understanding of
 hierarchical system structures*, 1981): back edges are reversed, the column of a node is the
 length of its longest path from a start, edges across several columns pass through a point in
-each, and columns are ordered by the mean position of their neighbours. The first passage of an
-edge has room for its label.
+each column, and the nodes of a column are ordered by the mean position of their neighbours. The
+first of these points of an edge has room for its label.
 
 Invariant: the layout is deterministic. Cost: quadratic in the graph, which has as many nodes as
 the pattern has places.

@@ -31,7 +31,7 @@ def joining(program: CompiledQueries, number: int, joined: Sequence[Data] | None
 
 
 def joined_so_far(native: NativeRun) -> Data:
-    """The current strategy of a run for a query, and what it has cost."""
+    """The current strategy of a run for a query, and its cost so far."""
     core = native.core
     return {
         "lazily": core.lazy_join.lazy,

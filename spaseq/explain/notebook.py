@@ -1,6 +1,6 @@
 """Programs and runs as HTML, for notebooks: the automata, and what waits in their places.
 
-The picture is an image of its own, since the styles of an inline SVG would apply to the whole page.
+The picture is a separate image, because the styles of an inline SVG would apply to the whole page.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def run_html(program: CompiledQueries, stats: Mapping[str, Any], state: str) -> 
 
     Args:
         program: The queries of the run.
-        stats: Its counters, those of `Run.stats`.
-        state: The run in one line.
+        stats: Its counters, as in `Run.stats`.
+        state: A description of the run in one line.
     """
     rows = []
     for name, counted in stats["queries"].items():

@@ -1,11 +1,11 @@
-"""Why one event advanced a query or not: its graph patterns, its filters, the places that want it.
+"""Why one event advances a query or not: its graph patterns, its filters, the places that wait.
 
-The event is not part of a run; it is matched as the run would match it now. A pattern without a
-solution names what is missing, a filter that is not true its values, and a place that waits for
-the pattern how many of its groups the event fits, or why it fits none.
+The event is not part of a run; it is matched as the run would match it now. For a pattern without a
+solution, the report names what is missing; for a filter that is not true, its values; for a place
+that waits for the pattern, how many of its groups the event fits, or why it fits none.
 
-Filters with aggregates or earlier iterations are named and not evaluated. Cost: that of matching
-the event in Python, and of comparing its first rows with `MAX_GROUPS` groups of each place.
+Filters with aggregates or earlier iterations are named and not evaluated. Cost: matching the event
+in Python, and comparing its first rows with `MAX_GROUPS` groups of each place.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spaseq.plan.logical import Condition, GpmPlan, Occurrence
 from spaseq.rdf.event import Event, Term, n_triples
 
 MAX_GROUPS = 1000
-"""The groups of a query that the event is compared with."""
+"""The number of groups of a query that the event is compared with."""
 MAX_ROWS = 20
 
 
@@ -32,9 +32,9 @@ class PlaceVerdict:
 
     Args:
         place: Its number and label.
-        waiting: The groups that were compared.
-        fitting: Those that the event fits.
-        because: Why it fits none of the others, for some.
+        waiting: The number of groups that were compared.
+        fitting: The number of these groups that the event fits.
+        because: The reasons why the event does not fit others, for some of them.
     """
 
     place: str

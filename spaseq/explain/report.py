@@ -34,7 +34,7 @@ from spaseq.plan.prefixes import continues
 
 Data = dict[str, Any]
 MOST_NAMES = 8
-"""The GPMs that the text lists for one that they share a pattern with."""
+"""The number of GPMs with a shared pattern that the text names."""
 _PLURALS = {"class": "classes", "subproperty": "subproperties"}
 
 
@@ -52,8 +52,8 @@ def to_dict(
 
     Args:
         program: The compiled queries.
-        observed: The counters of a run for each task (a distinct graph pattern), or None for one
-            that the run does not match as it is.
+        observed: The counters of a run for each task (a distinct graph pattern), or None for a task
+            whose pattern the run matches only in a changed form.
         widened: For each task, the triple patterns that entailment widens.
         joined: For each query, the join strategy of a run.
         shared: Which queries a run evaluates as one.
@@ -80,9 +80,9 @@ def to_dict(
 
 
 def _together(program: CompiledQueries, shared: SharedProgram | None) -> Sequence[Data]:
-    """Per query: how many others are evaluated as one with it, the first ones, or why none is.
+    """Per query: the number and the first names of queries evaluated with it, or why there is none.
 
-    `common_steps` is the number of steps that it shares, if it does not share all.
+    `common_steps` is the number of steps that the query shares, if it does not share all.
     """
     names = [query.plan.name for query in program.queries]
     nothing = {"evaluated_with": None, "common_steps": None, "on_its_own": None}
@@ -111,7 +111,7 @@ def _together(program: CompiledQueries, shared: SharedProgram | None) -> Sequenc
 
 
 def _steps(source: ast.Query, occurrences: int) -> int:
-    """The number of steps of a query that its first occurrences of graph patterns stand in."""
+    """The number of steps of a query that contain its first occurrences of graph patterns."""
     steps, references = 0, 0
     for step in source.sequence.steps:
         references += sum(isinstance(node, ast.GpmRef) for node in ast.walk(step))
@@ -197,7 +197,7 @@ def _query(
 
 
 def _division(division: KeyDivision | str) -> Data:
-    """The variable by which threads divide the events, and why; or why one thread has them all."""
+    """The variable by which threads divide the events, and why; or why one thread matches all."""
     if isinstance(division, str):
         return {"key": None, "because": division}
     return {"key": division.variable, "because": division.why}

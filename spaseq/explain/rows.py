@@ -1,8 +1,8 @@
 """A layout → rows of columns that fit a width; arrows between rows run around them.
 
-A row is cut where the next column would exceed the width. An arrow from one row to another leaves
-on the right of its row, runs below it, and enters on the left of the other one. Each such arrow has
-a lane of its own. Cost: linear in the layout.
+A row ends where the next column would exceed the width. An arrow from one row to another leaves its
+row on the right, runs below it, and enters the other row on the left. Each such arrow has its own
+lane. Cost: linear in the layout.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A layout in rows, and for each route the points around them: none within a row."""
+    """A layout in rows, and for each route its points around the rows; none within a row."""
 
     layout: Layout
     around: tuple[tuple[Point, ...], ...]
@@ -124,7 +124,7 @@ def _extents(
 def _halves(
     route: Route, layout: Layout, row_of: Sequence[int], one: int, other: int
 ) -> tuple[list[Point], list[Point]]:
-    """The points of an arrow in the row of its left end, and in that of its right end."""
+    """The points of an arrow in the row of its left end, and in the row of its right end."""
     begin: list[Point] = [route.points[0]]
     end: list[Point] = []
     column = layout.columns[route.left]

@@ -1,9 +1,9 @@
 """What the SVG images share: the frame, the style, and texts.
 
 An image refers to no external fonts, scripts or styles. Its colours follow `currentColor`: inside a
-page they are those of the page's text, and an image alone follows the light or dark mode of its
-reader. Every selector begins with the class `spaseq`, because the style of an SVG image inside a
-page holds for the whole page.
+page they are the colours of the page's text, and an image on its own follows the light or dark mode
+of the viewer. Every selector begins with the class `spaseq`, because the style of an inline SVG
+image applies to the whole page.
 """
 
 from __future__ import annotations

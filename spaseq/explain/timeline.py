@@ -1,8 +1,8 @@
 """Matches → a time line as SVG: a bar for each match, from its first to its last event.
 
 Each event is a dot in the colour of its graph pattern. Matches that overlap are in different lanes,
-those of different queries in different parts. A tooltip names the query, the times and the bindings
-of a match. The input is matches, or the objects of the `jsonl` format. Cost: n log n.
+and each query has its own part of the picture. A tooltip names the query, the times and the
+bindings of a match. The input is matches, or the objects of the `jsonl` format. Cost: n log n.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spaseq.records import dataclass
 from spaseq.results import Match
 
 MOST = 500
-"""The number of matches that a time line shows unless another is given."""
+"""The default number of matches that a time line shows."""
 WIDTH = 960.0
 _LEFT, _TOP, _LANE = 16.0, 26.0, 22.0
 _COLOURS = ("#3b82c4", "#e08a1e", "#2f9e44", "#b5509c", "#c9b021", "#7a5fd0", "#d9434b", "#3aa6a6")
@@ -193,7 +193,7 @@ def _lanes(bars: Sequence[_Bar], gap: float) -> list[int]:
 def _bar_drawn(bar: _Bar, x: Callable[[float], float], y: float, colours: Mapping[str, str]) -> str:
     one, other = x(bar.start), x(bar.end)
     times = [time for _, time in bar.events]
-    # Of events at one time, each later one is a smaller dot on top.
+    # If several events have one time, each later one is a smaller dot on top.
     radii = [max(4.5 - 1.7 * times[:n].count(time), 1.1) for n, time in enumerate(times)]
     dots = "".join(
         f'<circle cx="{x(time):.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{colours[gpm]}"/>'

@@ -1,8 +1,8 @@
 """The groups of partial matches that wait at each place, as data: registers, start, end.
 
-A group is the partial matches at a place whose registers are equal. Its earliest start and its end
-are those of its members that are in the window. Cost: linear in the groups listed, and in the
-members of each up to `MAX_MEMBERS`.
+A group consists of the partial matches at a place whose registers are equal. Its earliest start and
+its end concern the members that are in the window. Cost: linear in the groups listed, and in up to
+`MAX_MEMBERS` members of each group.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OF_TERMS = frozenset(("value", "previous", "first", "last"))
 """The kinds of registers that hold a term."""
 _NO_TERMS = frozenset((0, OPENED, NEVER_BOUND, FAILED))
 MAX_MEMBERS = 1000
-"""The nodes of a group that are examined for its earliest start."""
+"""The number of nodes of a group that are examined for its earliest start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class WaitingGroup:
 def waiting_groups(run: Evaluation, number: int) -> Iterator[WaitingGroup]:
     """The groups of query `number` of a run whose counters are in step (`Evaluation.sync`).
 
-    Of queries that are evaluated as one, the state of all is read for those of one.
+    If several queries are evaluated as one, the common state is read to find the query's groups.
     """
     executed = run.shared.executors[number]
     query, compiled = run.queries[executed], run.public.queries[number]
@@ -100,7 +100,7 @@ def _own(query: QueryRun) -> Iterator[tuple[int, dict[str, Term], _Starts]]:
 
 
 def _of_part(part: Part) -> Iterator[tuple[int, dict[str, Term], _Starts]]:
-    """As `_own`, of a query that is evaluated with others."""
+    """Like `_own`, for a query that is evaluated with others."""
     plan, places, state = part.compiled.plan, part.compiled.automaton.places, part.state()
     for group in state.groups:
         named: dict[str, Term] = {}
@@ -112,7 +112,7 @@ def _of_part(part: Part) -> Iterator[tuple[int, dict[str, Term], _Starts]]:
 
 
 def _starts_in(state: AutomatonState, members: int) -> _Starts:
-    """As `_starts`, in a state as data."""
+    """Like `_starts`, for state as data."""
 
     def latest_of(position: int) -> int:
         item = state.graph[position]
@@ -129,7 +129,7 @@ def _starts_in(state: AutomatonState, members: int) -> _Starts:
 
 
 def _starts(query: QueryRun, members: int) -> _Starts:
-    """The least and the greatest start of the members of a union, and whether both are exact."""
+    """The minimum and maximum start of the members of a union, and whether both are exact."""
     parts = query.native.parts
     latest = parts.union(members)[0]
     earliest, todo, examined = latest, [members], 0

@@ -41,14 +41,15 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     rows stored for guards and conjunctions. `bytes` estimates the memory of these, of waiting
     matches, and of matches remembered for de-duplication. `shed_groups` counts groups dropped by
     a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
-    the readers count them. `function_errors` has the functions that failed: how often since the
-    run was started or resumed, and the first message. A query of which filters or BINDs erred has
-    `errors`, a list of these with their counts and the first error. A query with a GROUP also has
-    `result_groups`, the groups with results, and `grouped_results`, the results that they hold. A
-    query whose LIMIT has PER or EVERY has `withheld_results`, the results that it withheld. With
-    EVERY it has `limited_values`, the values of PER that are counted at present. Queries that are
-    evaluated as one (`explain`) have `evaluated_with`, the number of others: all but `matches` and
-    what concerns steps of its own is then of all of them.
+    the readers count them. `function_errors` has the functions that failed: the number of failures
+    since the run was started or resumed, and the first message. A query whose filters or BINDs
+    erred has `errors`, a list of these with their counts and the first error. A query with a GROUP
+    also has `result_groups`, the number of groups with results, and `grouped_results`, the number
+    of results in them. A query whose LIMIT has PER or EVERY has `withheld_results`, the number of
+    results that it withheld. With EVERY it has `limited_values`, the number of values of PER that
+    are currently counted. A query that is evaluated as one with others (`explain`) has
+    `evaluated_with`, the number of the others. Except `matches` and the counters of steps that it
+    does not share, its counters are then the common counters of all of these queries.
     """
     counters_of = {query: query.counters() for query in run.distinct}
     holding_of = {query: query.held() for query in run.distinct}
@@ -121,7 +122,7 @@ def _result_groups(query: QueryRun) -> dict[str, int]:
 
 
 def _withheld(query: QueryRun) -> dict[str, int]:
-    """What a LIMIT with PER or EVERY withheld."""
+    """The number of results that a LIMIT with PER or EVERY withheld."""
     limit = query.output.limit
     if limit is None or query.plan.output.limits_instants:
         return {}
@@ -165,7 +166,7 @@ def why_not(run: Evaluation, name: str | None = None, sample: Sample | None = No
 
 
 def first_obstacle(run: Evaluation, sample: Sample | None = None) -> str | None:
-    """The first thing that never happened, of the first query without a match, in one line.
+    """The first thing that a match needs and that never happened, for the first query without one.
 
     None if every query has matches.
     """
@@ -232,7 +233,7 @@ class _Inquiry:
         yield from (f"  {line}" for line in self._at_the_end(bool(blocked or never)))
 
     def first_obstacle(self) -> str:
-        """The first thing that never happened, in one line."""
+        """The first thing that a match needs and that never happened, in one line."""
         if not self.run.clock.events:
             return "no event arrived"
         if self.others:
@@ -273,7 +274,7 @@ class _Inquiry:
         ]
 
     def _awaited(self, state: PlaceCounters) -> list[Occurrence]:
-        """What the edges of a place consume."""
+        """The occurrences of graph patterns whose rows the edges of a place consume."""
         atoms = (self.notation.automaton.atoms[edge.atom] for edge in state.place.edges)
         return [self.plan.occurrences[each] for atom in atoms for each in atom.occurrences]
 
@@ -285,7 +286,7 @@ class _Inquiry:
         )
 
     def _missing_anywhere(self) -> Iterator[str]:
-        """What the graph patterns of the query miss in the sample."""
+        """What the graph patterns of the query are missing in the sample."""
         for gpm in self.compiled.plan.gpms:
             if gpm.positive:
                 yield from self._missing(gpm)
@@ -450,7 +451,7 @@ class _Inquiry:
                 yield f"{gpm.name}: {line}"
 
     def _untimely(self, occurrence: Occurrence) -> Iterator[str]:
-        """Whether a pattern without rows has solutions in events that came at another time."""
+        """Whether a pattern without rows has solutions in events that arrived at another time."""
         gpm, task = self.plan.gpms[occurrence.gpm], self.tasks[occurrence.gpm]
         matchers = self.run.rows.matchers
         if (
@@ -467,7 +468,7 @@ class _Inquiry:
                 )
 
     def _unmatched_optionals(self) -> Iterator[str]:
-        """What no event has for OPTIONAL and UNION, which matches do not show."""
+        """The triples of OPTIONAL and UNION that no event has; matches do not show them."""
         for gpm in self.plan.gpms if self.sample is not None else ():
             assert self.sample is not None
             for line in optional_causes(self.run, self.number, gpm, self.sample):
