@@ -1,13 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Events that another reader has read from the middle of a file → the batch of an `EventReader`.
 
-The other reader has begun between two events, without knowing the earlier events. Its events
-therefore have neither ordinals nor unique blank nodes, their lines are counted from its first line,
-and neither their times nor the names of their graphs were compared with earlier events. `adopt`
-does all this. If an event would be an error, it changes nothing, and the caller reads the events
-again.
+The other reader began between two events, without knowing the earlier events. Its events therefore
+have neither ordinals nor unique blank nodes, their lines are counted from its first line, and
+neither their times nor the names of their graphs were compared with earlier events. `adopt` adds
+all this. If an event would be an error, it changes nothing, and the caller reads the events again.
 
-Cost: a look-up and an insertion per event; and, if the batch has blank nodes, a look-up for each
+Cost: a look-up and an insertion per event, and, if the batch has blank nodes, a look-up for each
 term of its triples.
 """
 
@@ -47,7 +46,7 @@ cdef bint is_closed(EventReader reader, EventBatch batch, term_t name) noexcept 
 
 
 cdef int close_name(EventReader reader, EventBatch batch, EventRecord* event) except -1 nogil:
-    """Enter the name of an event among those of the closed graphs."""
+    """Add the name of an event to the names of the closed graphs."""
     cdef const TermRecord* record = record_of(batch, event.name)
     if record.text[0] == c"_":
         return reader.closed_blanks.add(
@@ -80,7 +79,7 @@ cdef int mint(Minter minter, EventBatch batch, EventRecord* event, bint labelled
 cdef int enter(
     EventReader reader, EventBatch batch, uint64_t lines, bint labelled
 ) except -1 nogil:
-    """Enter the names of the events, and number the events, their lines and blank nodes."""
+    """Add the names of the events to the closed graphs; number events, lines and blank nodes."""
     cdef EventRecord* event
     cdef uint32_t i
     for i in range(batch.event_count):

@@ -9,9 +9,9 @@ eviction changes no chain. Nearly every name looked up is new, so two small bit 
 the processor's cache, answer first.
 
 Invariant: the names in the set have the positions `next - count` to `next - 1`, modulo 2**32. A
-chain entry of an evicted name may lead to a name of another chain, and never skips a name of its
-own that is in the set. Cost: constant per name. Memory grows with the names in the set, up to two
-megabytes and the texts, which are limited to 4 GiB.
+chain entry of an evicted name may lead to a name of another chain, but never skips a name of its
+own chain that is in the set. Cost: constant per name. Memory grows with the names in the set, up to
+two megabytes plus the texts, which are limited to 4 GiB.
 """
 
 cimport cython

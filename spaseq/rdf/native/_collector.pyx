@@ -1,17 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Statements in any order → graphs, and the events of graphs in the order of time.
 
-A collector holds the statements of many graphs as numbers: a chain of facts for each graph, and one
-for what the default graph says about its name. Facts that no query can use are counted. Terms are
-copied into a batch of its own; a term that occurs again in a block of the file costs an access to
-an array. `EventReader.events_of` turns the chains into events of that batch, `sort` orders them by
-time, and `copy` moves them to the batches that are yielded.
+A collector holds the statements of many graphs as numbers: for each graph a chain of its facts, and
+a chain of the default graph's statements about its name. Facts that no query can use are only
+counted. Terms are copied into the collector's batch; a term that occurs again in a block of the
+file costs one array access. `EventReader.events_of` turns the chains into events of that batch,
+`sort` orders them by time, and `copy` moves them to the batches that are yielded.
 
 Beyond the memory that the caller allows, graphs are written as blobs, sorted by name, and merged
-with the blobs of the same names; the events that result are written as blobs in the order of time.
-A blob is read by the process that has written it, and contains terms as text.
+with the blobs of the same names. The resulting events are written as blobs in the order of time.
+A blob is read only by the process that wrote it, and contains terms as text.
 
-Cost: linear in the statements, a sort, and for the terms of an event two look-ups.
+Cost: linear in the statements, plus a sort, and two look-ups for each term of an event.
 """
 
 cimport cython
@@ -76,7 +76,7 @@ cdef class Collector:
     """Collects the graphs of some files; their events belong to one stream.
 
     Args:
-        dictionary: That of the run.
+        dictionary: The dictionary of the run.
         stream: The stream of the events.
         files: The names of the files so far.
         before: The number of groups before the first one of this collector.
@@ -99,14 +99,14 @@ cdef class Collector:
         mem_free(self.text)
 
     def start_file(self, bytes scope not None):
-        """The last of `files` is read from now on; `scope` precedes its blank nodes' labels."""
+        """Begin the last of `files`; `scope` precedes the labels of its blank nodes."""
         self.scope = scope
         self.scope_text = scope
         self.scope_size = len(scope)
 
     @property
     def size(self):
-        """About how many bytes of memory the collector takes."""
+        """The approximate memory of the collector, in bytes."""
         cdef EventBatch batch = self.batch
         return (
             self.fact_count * sizeof(Fact) + self.count * (sizeof(Group) + 2 * sizeof(Mapped))
@@ -196,7 +196,7 @@ cdef class Collector:
     # ------------------------------------------------------------ statements
 
     cdef uint32_t group(self, EventBatch source, term_t name, uint64_t line) except? 0 nogil:
-        """The number of the group of a name; a new one begins at a line of this file."""
+        """The number of the group of a name; a new group begins at the line."""
         return self.group_of(self.stored(source, name), line)
 
     cdef uint32_t group_of(self, term_t name, uint64_t line) except? 0 nogil:
@@ -300,7 +300,7 @@ cdef class Collector:
     # ------------------------------------------------------------ events
 
     cdef int place(self, const Group* group) except -1 nogil:
-        """Note the order of the last event of the batch."""
+        """Record the sort key of the last event of the batch."""
         cdef Place* place
         if self.placed == self.place_room:
             self.places = <Place*>mem_grow(
@@ -321,9 +321,9 @@ cdef class Collector:
         return self.placed
 
     def sort(self):
-        """Order the events by time, and those of a time by their first statements.
+        """Order the events by time, and events of the same time by their first statements.
 
-        The facts are not needed any more: their memory is freed.
+        The facts are no longer needed, and their memory is freed.
         """
         cdef uint32_t i
         mem_free(self.facts)
@@ -336,7 +336,7 @@ cdef class Collector:
                     break
 
     def copy(self, Minter minter not None, uint32_t first, uint32_t most):
-        """A batch with the events from `first` on, at most so many, of one file."""
+        """A batch with the events from `first` on: at most `most`, and all of one file."""
         cdef EventBatch target
         cdef uint32_t i, end = min(self.placed, first + most)
         cdef uint32_t file = self.places[first].file
@@ -415,7 +415,7 @@ cdef class Collector:
             mem_free(named)
 
     def add_graph(self, bytes name not None, bytes blob not None):
-        """Add a part of a group, of the blob of another collector."""
+        """Add a part of a group from the blob of another collector."""
         cdef _Reading reading = _Reading(blob)
         cdef Header header
         cdef Group* group
@@ -468,7 +468,7 @@ cdef class Collector:
             yield (place.micros, place.order), self.text[:self.text_size]
 
     def add_event(self, bytes blob not None):
-        """Append an event, of the blob of another collector."""
+        """Append an event from the blob of another collector."""
         cdef _Reading reading = _Reading(blob)
         cdef EventBatch batch = self.batch
         cdef EventHeader header
@@ -494,7 +494,7 @@ cdef class Collector:
 
 @cython.final
 cdef class _Reading:
-    """A position in a blob; `size` is that of the last piece."""
+    """A position in a blob; `size` is the size of the last piece read."""
 
     cdef bytes blob
     cdef size_t at, size

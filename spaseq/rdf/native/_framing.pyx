@@ -4,23 +4,23 @@
 Six ways to cut a file into events:
 
 * GRAPHS: a named graph is an event. Its timestamp is a default-graph triple about it, immediately
-  before its first quad or after its last (else, under a predicate that the user names, a triple
-  inside it). A timestamp without a graph is an event without facts. Under `metadata`, the other
-  default-graph triples about the name are facts of the event, and the next graph ends it.
-* MESSAGES: the statements between two delimiters are an event, whatever their graphs. Without
-  statements it is an event without facts if times are those of the clock or of a channel.
-* TRIPLES: N triples are an event, and one more if a timestamp predicate is named.
+  before its first quad or after its last. Otherwise, if the user names a predicate of timestamps,
+  it is a triple inside the graph. A timestamp without a graph is an event without facts. With
+  `metadata`, the other default-graph triples about the name are facts of the event, and the next
+  graph ends it.
+* MESSAGES: the statements between two delimiters are an event, whatever their graphs. If there are
+  none, and times come from the clock or a channel, the message is an event without facts.
+* TRIPLES: N triples are an event; N + 1 if a timestamp predicate is named.
 * SUBJECTS: a subject and its blank nodes are an event (_subjects.pyx), with a timestamp among its
-  triples; graphs are of no account.
-* DATASET: statements are passed on to a collector (_collector.pyx), by graph. Another reader makes
+  triples; graph names are ignored.
+* DATASET: statements are passed by graph to a collector (_collector.pyx). Another reader creates
   the events of its graphs.
-* WHOLE: the file, which is no stream, is not cut; `drain` returns its triples a batch at a time.
+* WHOLE: the file is not a stream and is not cut; `drain` returns its triples a batch at a time.
 
-Instead of a predicate, a path of predicates may lead to the timestamp; it is followed among the
-facts of the event, from any node. The facts of its steps are then read whether or not a query uses
-them.
+Instead of a predicate, a path of predicates may lead to the timestamp. The reader follows it among
+the facts of the event, from any node. It then also reads the facts of its steps that no query uses.
 
-Blank nodes get names of their own (_minting.pyx).
+Blank nodes are renamed, so that their labels are unique among events (_minting.pyx).
 
 Events obey the invariant of spaseq/io/source.py. Errors and unusual timestamps are passed to a
 `Questions` object (spaseq/io/framing_errors.py), which may raise. Triples that no query can use
@@ -118,10 +118,10 @@ cdef class EventReader:
         self, str file, str kind, uint32_t size, tuple predicates, bint timed, bint inside,
         bint reuse=False, bint metadata=False, tuple steps=(),
     ):
-        """Continue with another file; the batch so far has been yielded.
+        """Continue with another file, after the current batch has been yielded.
 
-        `size`: the N of `triples:N`; `predicates`: of timestamps; `timed`: whether timestamps are
-        read; `inside`: whether the timestamp of a graph may be one of its own triples; `reuse`:
+        `size`: the N of `triples:N`; `predicates`: those of timestamps; `timed`: whether timestamps
+        are read; `inside`: whether the timestamp of a graph may be one of its triples; `reuse`:
         whether an IRI may name several graphs; `metadata`: whether default-graph triples about the
         name of a graph are facts of its event; `steps`: the path to the timestamp, if any.
         """
@@ -217,10 +217,10 @@ cdef class EventReader:
         return self.fresh()
 
     def refresh(self):
-        """Between two blocks: free what is not needed, and notice new permanent terms.
+        """Between two blocks, free unused memory and look up new permanent terms.
 
-        A batch without events is replaced once it holds so many buffers that copying the open
-        event costs no more than reading them did.
+        A batch without events is replaced as soon as it holds so many buffers that copying the open
+        event costs no more than reading these buffers did.
         """
         cdef EventBatch batch = self.batch
         self.known_domain = self.questions.known_domain()
@@ -254,7 +254,7 @@ cdef class EventReader:
             self.questions.incomplete(self.statements, self.size, self.line)
 
     def finish_whole(self) -> bool:
-        """Close the open graph if it has facts and what its timestamp needs; for a quiet source.
+        """Close the open graph of a quiet source if it has facts and needs no further timestamp.
 
         Returns whether it was closed.
         """
@@ -489,7 +489,7 @@ cdef class EventReader:
     # ------------------------------------------------------------ data sets
 
     cdef int collect(self, const Quad* quad) except -1 nogil:
-        """Pass a statement on to the graph, or the graph's timestamps, that it belongs to."""
+        """Pass a statement to its graph, or to the statements about the graph's name."""
         if quad.graph:
             if not self.is_open or quad.graph != self.name:
                 self.leave()
@@ -503,14 +503,14 @@ cdef class EventReader:
         return 0
 
     cdef int keep(self, const Quad* quad) except -1 nogil:
-        """Store a fact of the graph at hand, or count it."""
+        """Store a fact of the current graph, or count it."""
         if self.is_collected(quad):
             return self.collector.add(self.batch, self.group, quad, False)
         self.statements += 1
         return 0
 
     cdef bint is_collected(self, const Quad* quad) noexcept nogil:
-        """Whether the fact is stored: a query can use it, or it is one for the timestamp."""
+        """Whether the fact is stored: a query can use it, or the timestamp needs it."""
         cdef uint32_t i
         if quad.timing:
             return True
@@ -529,7 +529,7 @@ cdef class EventReader:
         )
 
     cdef int leave(self) except -1 nogil:
-        """Leave the graph at hand."""
+        """Leave the current graph."""
         cdef Group* group
         if self.is_open:
             group = &self.collector.groups[self.group]
@@ -538,9 +538,9 @@ cdef class EventReader:
         return 0
 
     def events_of(self, Collector collector not None):
-        """Read the graphs of a collector, and its batch becomes that of this reader.
+        """Read the graphs of a collector, whose batch becomes the batch of this reader.
 
-        Its events are appended to the batch, in the order of the graphs.
+        The events are appended to the batch, in the order of the graphs.
         """
         cdef Group* group
         cdef uint32_t count, file = 0xFFFFFFFFu
@@ -639,7 +639,7 @@ cdef class EventReader:
         return 0
 
     cdef int follow(self) except -1 nogil:
-        """Set `inner` to the ends of the path, if there is one: a sort and searches for a step."""
+        """Set `inner` to the ends of the path, if there is one; a sort and searches per step."""
         cdef term_t* nodes
         cdef Quad end
         cdef uint32_t i, step, count = 0, next
@@ -692,7 +692,7 @@ cdef class EventReader:
         return self.conclude()
 
     cdef int conclude(self) except -1 nogil:
-        """Make an event of the graph that was closed."""
+        """Create the event of the graph that was closed."""
         cdef Stamp* stamps = self.stamps
         cdef uint32_t count = self.stamp_count
         if self.timed and count == 0:
@@ -734,7 +734,7 @@ cdef class EventReader:
         return self.emit(stamps, count)
 
     cdef int empty_message(self, uint64_t line) except -1 nogil:
-        """Make an event without facts of a message without statements, if it has a time."""
+        """Create an event without facts for a message without statements, if it has a time."""
         if self.timed:
             self.untimed += 1
             return 0
@@ -756,7 +756,7 @@ cdef class EventReader:
         return self.emit(stamps, count)
 
     cdef Stamp* preferred(self, uint32_t* count) noexcept nogil:
-        """The timestamps among the facts that have the most preferred predicate."""
+        """The timestamps among the facts whose predicate ranks first."""
         cdef uint32_t i, best = 3
         count[0] = 0
         for i in range(self.inner_count):
@@ -782,7 +782,7 @@ cdef class EventReader:
     cdef int emit_at(
         self, int64_t micros, uint8_t domain, term_t stamp, bint usable
     ) except -1 nogil:
-        """The same for an event whose time is known; `usable`: whether it has a valid one."""
+        """Like `emit`, for an event whose time is known; `usable`: whether the time is valid."""
         cdef EventRecord* event
         if usable and (
             domain != self.known_domain
@@ -814,7 +814,7 @@ cdef class EventReader:
     cdef bint when(
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1 nogil:
-        """Compute the time of the event; False if it has no valid one."""
+        """Compute the time of the event; False if it has no valid time."""
         cdef const TermRecord* record
         cdef Numeral numeral
         cdef int64_t other
@@ -847,7 +847,7 @@ cdef class EventReader:
     cdef bint asked_time(
         self, Stamp* stamps, uint32_t count, int64_t* micros, uint8_t* domain
     ) except -1:
-        """The same for times of an unusual form, which Python reads."""
+        """Like `when`, for times of an unusual form, which Python reads."""
         cdef uint32_t i
         said = []
         for i in range(count):

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The numbers of events and the names of their blank nodes; terms of one batch in another.
 
-A blank node becomes `s{source}e{event}b{node}`: numbers in the order in which sources are declared,
-events are read and nodes occur among the distinct facts that are stored, so equal input has equal
+A blank node becomes `s{source}e{event}b{node}`. The numbers follow the order in which sources are
+declared, events are read, and nodes occur among the distinct stored facts, so equal input has equal
 labels. The name of the graph has the last number. Cost: a look-up for each node or term.
 """
 
@@ -71,7 +71,7 @@ cdef class Minter:
         mem_free(self.owns)
 
     def state(self) -> tuple:
-        """How many events were numbered, and the time and the ordinal of the last one."""
+        """The number of events numbered so far, and the time and the ordinal of the last one."""
         return self.made, self.last, self.ordinal
 
     def restore(self, uint64_t made, int64_t last, uint32_t ordinal):
@@ -87,7 +87,7 @@ cdef class Minter:
     cdef term_t own(self, EventBatch batch, term_t label) except 0 nogil:
         """The node of the event for a blank node of the file; both are terms of `batch`.
 
-        Of a triple term, the one with such nodes in place of its blank nodes.
+        For a triple term: the term with such nodes in place of its blank nodes.
         """
         cdef uint32_t place = (label * 0x9E3779B1u) >> 8 & self.mask
         cdef char text[64]
@@ -116,7 +116,7 @@ cdef class Minter:
         return node
 
     cdef term_t own_triple(self, EventBatch batch, term_t term) except 0 nogil:
-        """The same of a triple term; its text is written anew."""
+        """Like `own`, for a triple term, whose text is written again."""
         cdef const TermRecord* record = record_of(batch, term)
         cdef const char* text = record.text
         cdef uint32_t size = record.size, second, third, used = 0, depth = 0, i
@@ -153,7 +153,7 @@ cdef class Minter:
     cdef uint32_t put_own(
         self, EventBatch batch, const char* text, uint32_t size, char* out
     ) except 0 nogil:
-        """Write a part of a triple term, a blank node as that of the event: the bytes written."""
+        """Write a part of a triple term, with renamed blank nodes. Returns the bytes written."""
         cdef const TermRecord* record
         cdef uint64_t hash
         cdef term_t label
@@ -224,7 +224,7 @@ cdef class Minter:
         event.ordinal = self.ordinal
 
     def copy(self, EventBatch source not None, int index, EventBatch target not None):
-        """Append an event of `source`, whose blank nodes are the file's, to `target`."""
+        """Append an event of `source` to `target`; rename its blank nodes, which are the file's."""
         cdef EventRecord event = source.events[index]
         cdef EventRecord* copied
         cdef Triple triple

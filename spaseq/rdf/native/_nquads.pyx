@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Blocks of N-Quads or N-Triples lines → statements of an `EventReader`.
 
-The reader accepts a line only if it is certainly right. `read` stops before any other line; the
-caller parses that line with pyoxigraph (spaseq/io/statements.py) and continues after it. So this
-module never reports an error.
+The reader accepts a line only if it is certainly valid. `read` stops before any other line; the
+caller parses that line with pyoxigraph (spaseq/io/statements.py) and continues after it. This
+module therefore never reports an error.
 
-A line is compared with a prediction first: the subject and the graph of the line before, the
-predicate that followed the last predicate last time, the end of the line before. Terms are
+A line is first compared with a prediction: the subject and the graph of the previous line, the
+predicate that last followed the previous predicate, and the end of the previous line. Terms are
 validated once, and terms of triples that no query can use are not entered
 (spaseq/rdf/native/_nquads_terms.pyx). A separate loop skips lines that match the prediction
-entirely, up to one that some query may use (spaseq/rdf/native/_nquads_terms.pxd).
+entirely, up to a line that some query may use (spaseq/rdf/native/_nquads_terms.pxd).
 
 Cost: linear in the bytes. Source: RDF 1.2 N-Quads and N-Triples, section on grammar.
 """
@@ -52,7 +52,7 @@ cdef inline bint _continues(const Token* token, const char* at, const char* end)
 
 
 cdef inline term_t graph_of(const Quad* quad) noexcept nogil:
-    """The graph that a statement is in, or whose timestamp it is; 0: neither."""
+    """The graph that contains a statement, or whose timestamp it is; 0: neither."""
     if quad.graph:
         return quad.graph
     return quad.subject if quad.timing else 0
@@ -112,10 +112,11 @@ cdef class LineReader(TermReader):
         return at - begin
 
     def behind_sure(self, bytes block not None, Py_ssize_t start, Py_ssize_t end):
-        """The end of the first line after that at `start` that is certainly right.
+        """The end of the first certainly valid line after the line at `start`.
 
-        pyoxigraph parses the lines up to there at once: its error for a string without end depends
-        on whether another quote follows, so a line with a quote needs the next one with a quote.
+        pyoxigraph parses the lines up to there at once. Its error for an unterminated string
+        depends on whether another quote follows, so a line with a quote needs the next line with a
+        quote.
         """
         cdef const char* begin = block
         cdef const char* stop = begin + end
@@ -142,8 +143,9 @@ cdef class LineReader(TermReader):
     def next_event(self, bytes block not None, Py_ssize_t start, Py_ssize_t end) -> int:
         """The first line of block[start:end] where an event begins, whatever precedes `start`.
 
-        Of graphs, a line whose graph is not that of the statement before; of messages, the line
-        after a delimiter. -1: none is certain. The lines are not passed on to the reader of events.
+        With graphs, this is a line whose graph differs from that of the previous statement; with
+        messages, the line after a delimiter. -1: none is certain. The lines are not passed on to
+        the reader of events.
         """
         cdef const char* begin = block
         cdef const char* stop = begin + end
@@ -221,7 +223,7 @@ cdef class LineReader(TermReader):
         self.line = line
 
     def skip(self, uint64_t lines):
-        """Count lines that the caller has read."""
+        """Skip lines that the caller has read."""
         self.line += lines
 
     cdef int attach(self, block) except -1:
@@ -260,7 +262,10 @@ cdef class LineReader(TermReader):
     cdef const char* behind_usual(
         self, const char* at, const char* end, Quad* quad
     ) except NULL nogil:
-        """The end of the usual lines at `at`, and of one that a query may use, which is read."""
+        """The end of the usual lines at `at` and of a line after them that a query may use.
+
+        That line is read.
+        """
         cdef const char* next = usual_lines(at, end, &self.usual, &self.beginning)
         self.events.statements += self.usual.count
         self.line += self.usual.count
@@ -273,7 +278,7 @@ cdef class LineReader(TermReader):
         return next
 
     cdef bint fact(self, Quad* quad) except -1 nogil:
-        """Read the usual line that a query may use; False if it is not certainly right."""
+        """Read the usual line that a query may use; False if it is not certainly valid."""
         cdef Column* column = self.usual.column
         cdef Token* subject = &self.usual.subject
         cdef Token value
@@ -399,7 +404,7 @@ cdef class LineReader(TermReader):
             column.keep == Keep.SOME
             and keeps_object(self.events.relevance, quad.predicate, quad.object)
         )
-        # The rest is mostly equal to the rest of the line before.
+        # The rest is mostly equal to the rest of the previous line.
         if end - at >= 3 and at[0] == c" " and at[1] == c"." and at[2] == c"\n":
             quad.graph = self.tail_graph = 0
             self.usual.tail = at
@@ -442,7 +447,7 @@ cdef class LineReader(TermReader):
     cdef inline const char* object_of(
         self, const char* at, const char* end, Column* column, bint wanted, Quad* quad
     ) except? NULL nogil:
-        """The end of the object at `at`; NULL if it is not certainly right.
+        """The end of the object at `at`; NULL if it is not certainly valid.
 
         The usual objects are read here: the IRI of the last triple of the predicate, an unused
         IRI, a literal without escapes of the datatype of that triple.
@@ -492,9 +497,9 @@ cdef class LineReader(TermReader):
     cdef const char* rest(
         self, const char* at, const char* end, Quad* quad
     ) except? NULL nogil:
-        """The end of the line, of which the graph, the dot and possibly a comment remain.
+        """The end of the line; the graph, the dot and possibly a comment remain to be read.
 
-        NULL if it is not certainly right.
+        NULL if it is not certainly valid.
         """
         cdef const char* begin = at
         cdef const char* close

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Tokens and terms of N-Triples and N-Quads: where they end in a buffer, and their numbers.
 
-A token or term is accepted only if it is certainly right. An unusual term (an IRI with brackets, a
-rare language tag) is checked by pyoxigraph, once per batch and term. Otherwise the answer is "not
-sure", and pyoxigraph reads the line: nothing is an error here. A term is checked only if the table
-of the batch does not have it, and entered only if some query can use it. Its text stays in the
-buffer, which the batch holds, unless the text has escapes. Texts are valid UTF-8.
+A token or term is accepted only if it is certainly valid. pyoxigraph checks an unusual term (an IRI
+with brackets, a rare language tag), once per batch and term. Otherwise the answer is "not sure",
+and pyoxigraph reads the line; nothing is an error here. A term is checked only if the table of the
+batch does not have it, and entered only if some query can use it. Its text stays in the buffer,
+which the batch holds, unless the text has escapes. Texts are valid UTF-8.
 
 Cost: linear in the bytes; IRIs and strings are scanned 16 bytes at a time.
 Source: RDF 1.2 N-Triples and N-Quads (grammars); RFC 3987 (IRIs); RFC 5646 (language tags).
@@ -171,7 +171,7 @@ cdef int _encoded(uint32_t c, char* out) noexcept nogil:
 
 
 cdef inline char _control(char c) noexcept nogil:
-    """The character of an escaped letter; 0 for a letter that is no escape."""
+    """The character of an escaped letter; 0 for a letter that is not an escape."""
     if c == c"t":
         return c"\t"
     if c == c"b":
@@ -291,7 +291,7 @@ cdef class TermReader:
     cdef const char* object_token(
         self, const char* at, const char* end, Column* column, bint wanted, Quad* quad
     ) except? NULL nogil:
-        """The end of the object at `at`; NULL if it is not certainly right."""
+        """The end of the object at `at`; NULL if it is not certainly valid."""
         cdef const char* close
         quad.blank_object = False
         if at[0] == c'"':
@@ -325,10 +325,10 @@ cdef class TermReader:
     cdef const char* triple_token(
         self, const char* at, const char* end, bint wanted, Quad* quad
     ) except? NULL nogil:
-        """The end of the triple term at `at`; NULL if it is not certainly right, and in one form.
+        """The end of the triple term at `at`; NULL if it is not certainly valid, or not canonical.
 
-        That is the form of its text in the dictionary: one space between its parts, which have no
-        escapes. Most writers write it so; pyoxigraph reads the others.
+        The canonical form is that of the dictionary: one space between its parts, which have no
+        escapes. Most writers use this form; pyoxigraph reads the others.
         """
         cdef const char* close = self.triple_end(at, end, 1)
         cdef uint64_t hash
@@ -348,7 +348,7 @@ cdef class TermReader:
     cdef const char* triple_end(
         self, const char* at, const char* end, int depth
     ) except? NULL nogil:
-        """As `triple_token`, for a term at a depth, without its number."""
+        """Like `triple_token`, for a term at a depth, without its number."""
         if depth > MOST_DEPTH or end - at < 4 or memcmp(at, b"<<( ", 4) != 0:
             return NULL
         at = self.part_end(at + 4, end, True)
@@ -385,7 +385,7 @@ cdef class TermReader:
     cdef const char* plain_literal_end(
         self, const char* at, const char* end
     ) except? NULL nogil:
-        """The end of a literal that is written as in the dictionary."""
+        """The end of a literal that is written in the form of the dictionary."""
         cdef bint is_plain = True
         cdef const char* close = quote(at + 1, end)
         cdef const char* suffix
@@ -413,7 +413,7 @@ cdef class TermReader:
     cdef const char* literal_token(
         self, const char* at, const char* end, Column* column, bint wanted, term_t* term
     ) except? NULL nogil:
-        """The end of the literal at `at`; NULL if it is not certainly right."""
+        """The end of the literal at `at`; NULL if it is not certainly valid."""
         cdef const char* text = at
         cdef const char* close = at + 1
         cdef const char* suffix
@@ -485,7 +485,7 @@ cdef class TermReader:
     cdef int build_literal(
         self, const char* at, const char* close, const char* suffix, const char* end
     ) except -1 nogil:
-        """Write the literal whose quotes are at `at` and `close`; its size, 0: a bad escape.
+        """Write the literal whose quotes are at `at` and `close`. Returns its size; 0: bad escape.
 
         `suffix`: the tag, the datatype's IRI, or nothing, up to `end`.
         """
@@ -516,7 +516,7 @@ cdef class TermReader:
     cdef const char* language(
         self, const char* at, const char* end, bint* is_plain
     ) except? NULL nogil:
-        """The end of the tag whose `@` is at `at`; NULL if it is not certainly right."""
+        """The end of the tag whose `@` is at `at`; NULL if it is not certainly valid."""
         cdef const char* close = tag_end(at + 1, end)
         cdef const char* stop = at + 1
         cdef const char* letter = at + 1
@@ -538,7 +538,7 @@ cdef class TermReader:
     cdef const char* datatype(
         self, const char* at, const char* end, Column* column
     ) except? NULL nogil:
-        """The end of the datatype whose `<` is at `at`; NULL if it is not certainly right."""
+        """The end of the datatype whose `<` is at `at`; NULL if it is not certainly valid."""
         cdef const char* close
         cdef size_t size = column.datatype_size
         cdef term_t ignored = 0

@@ -4,12 +4,12 @@
 An event is a subject with its blank nodes. A blank node belongs to the subject whose statement
 refers to it, outside of triple terms: statements about the node follow that statement, or precede
 it, as parsers pass on nested nodes. Statements about blank nodes to which no subject refers are
-events of their own, one for each connected part, named by a node to which none of its statements
+separate events, one for each connected part, named by a node to which none of its statements
 refers.
 
 Statements about nodes without a known subject wait. They are chained by node, so that a claim costs
-what it claims, and a sort. Beyond a limit the parts that end in the older half are passed on.
-Memory: the waiting statements and the blank nodes of one event.
+time linear in the claimed statements, plus a sort. Beyond a limit, the parts that end in the older
+half are passed on. Memory: the waiting statements and the blank nodes of one event.
 """
 
 cimport cython
@@ -65,7 +65,7 @@ cdef class Subjects:
         map_clear(&self.heads)
 
     cdef int take(self, const Quad* quad) except -1 nogil:
-        """Read a statement. `ready` are the statements whose event is known now."""
+        """Read a statement. Then `ready` has the statements whose event is now known."""
         cdef uint32_t i, claimed = 0
         self.ready_count = 0
         if quad.blank_subject and map_find(&self.own, quad.subject) == NULL:
@@ -88,7 +88,7 @@ cdef class Subjects:
         return 0
 
     cdef int rest(self) except -1 nogil:
-        """The end of the file: `ready` are the statements that still wait."""
+        """The end of the file: `ready` then has the statements that still wait."""
         self.ready_count = 0
         if self.live:
             self.roots(self.count)
@@ -149,7 +149,7 @@ cdef class Subjects:
         return 0
 
     cdef uint32_t claim(self, term_t node) noexcept nogil:
-        """Take the statements about the nodes that can be reached from one.
+        """Claim the statements about all nodes that can be reached from a node.
 
         Returns their number; `claimed` are their positions in the order of the file.
         """
@@ -270,7 +270,7 @@ cdef class Subjects:
         return 0
 
     cdef int compact(self, bint always) except -1 nogil:
-        """Remove the statements that were passed on, if they are the greater part or `always`."""
+        """Remove the statements that were passed on, if they are more than half or `always`."""
         cdef uint32_t i, count = 0
         if self.live == 0:
             self.count = 0

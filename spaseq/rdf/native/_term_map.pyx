@@ -9,7 +9,7 @@ from libc.string cimport memset
 from spaseq.rdf._memory cimport mem_alloc, mem_free
 
 cdef enum:
-    SPARSE = 1024       # slots beyond which a table that was nearly empty is made smaller
+    SPARSE = 1024       # a larger table that is nearly empty when it is cleared shrinks
 
 
 cdef int map_resize(TermMap* map, uint32_t count) except -1 nogil:
@@ -46,7 +46,7 @@ cdef Mapped* map_entry(TermMap* map, term_t term, uint32_t value) except NULL no
 
 
 cdef void map_clear(TermMap* map) noexcept nogil:
-    """Remove all entries. Cost: that of the entries since the last time, amortised."""
+    """Remove all entries. Cost: linear in the entries added since the last call, amortised."""
     if map.used == 0:
         return
     if map.mask >= SPARSE and 8 * map.used < map.mask:

@@ -1,19 +1,20 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Pieces of a Turtle or TriG document → statements of an `EventReader`.
 
-The reader accepts only what is certainly right. `read` stops at anything else; the caller passes
-the statement at hand, or the rest of the document, to pyoxigraph (spaseq/io/documents.py). So this
-module never reports an error.
+The reader accepts only text that is certainly valid. `read` stops at anything else; the caller
+passes the current statement, or the rest of the document, to pyoxigraph (spaseq/io/documents.py).
+This module therefore never reports an error.
 
-A piece is whole lines, so that only a long string can continue in the next piece. The reader is a
-state machine over tokens whose state survives the end of a piece, and no byte is scanned twice. The
-triples of a statement wait in `quads` until the statement is complete: a statement that pyoxigraph
-has to read is not read half. pyoxigraph returns the triples that one token completes in reverse
-order, and so does the reader (`end_token`), since the order of triples names blank nodes.
+A piece consists of whole lines, so only a long string can continue in the next piece. The reader is
+a state machine over tokens whose state survives the end of a piece, and no byte is scanned twice.
+The triples of a statement wait in `quads` until the statement is complete, so a statement that
+pyoxigraph has to read leaves no triples behind. pyoxigraph returns the triples that one token
+completes in reverse order. The reader does the same (`end_token`), because the order of triples
+determines the names of blank nodes.
 
-Spellings are compared with predictions first: a predicate with the one that followed the last
-predicate last time, an object and a datatype with those of the last triple of the predicate. Terms
-of triples that no query can use are validated and not entered into the batch.
+Spellings are first compared with predictions: a predicate with the one that last followed the
+previous predicate, an object and a datatype with those of the last triple of the predicate. Terms
+of triples that no query can use are validated but not entered into the batch.
 
 Cost: linear in the bytes. Source: RDF 1.2 Turtle and TriG (grammars).
 """
@@ -129,9 +130,10 @@ cdef class DocumentReader(NameReader):
     # ------------------------------------------------------------ pieces
 
     def read(self, bytes block not None, Py_ssize_t start, Py_ssize_t end):
-        """Read block[start:end], whole lines; False before a statement that it is not sure of.
+        """Read block[start:end], whole lines; False before a statement that may be invalid.
 
-        `statement_start` is where that statement, or the one that the piece leaves open, begins.
+        `statement_start` is the start of that statement, or of the statement that the piece leaves
+        open.
         """
         cdef const char* stop = <const char*>block + end
         cdef const char* at = <const char*>block + start
@@ -171,7 +173,7 @@ cdef class DocumentReader(NameReader):
         return self.state != State.START
 
     def resume(self, uint64_t line):
-        """Continue behind a statement that the caller has read, on a line."""
+        """Continue on a line, after a statement that the caller has read."""
         self.unsure = self.has_base = False
         self.block_begun = True
         self.state = State.START
@@ -260,7 +262,7 @@ cdef class DocumentReader(NameReader):
     # ------------------------------------------------------------ tokens
 
     cdef const char* run(self, const char* at, const char* end) except NULL nogil:
-        """Read the tokens up to the end, or up to one that is not certainly right."""
+        """Read the tokens up to the end, or up to one that is not certainly valid."""
         cdef const char* next
         cdef char c
         if self.state == State.LONG:
@@ -428,7 +430,7 @@ cdef class DocumentReader(NameReader):
     cdef bint is_delimited(
         self, const char* at, const char* close, const char* end
     ) noexcept nogil:
-        """Whether a message delimiter has space around it, so that every scanner sees it."""
+        """Whether a message delimiter has space around it, so that every scanner recognises it."""
         cdef char before = c" " if at == self.block_text else (at - 1)[0]
         if not (is_space(before) or before == c"\n" or before == c"\r"):
             return False
@@ -569,7 +571,7 @@ cdef class DocumentReader(NameReader):
     # ------------------------------------------------------------ directives
 
     cdef const char* directive_end(self, const char* at) except NULL nogil:
-        """The end of a directive; a base holds from here on."""
+        """The end of a directive; a base applies from here on."""
         self.state = State.START
         if self.has_base:
             self.has_base = False
@@ -619,7 +621,7 @@ cdef class DocumentReader(NameReader):
     # ------------------------------------------------------------ statements
 
     cdef const char* end_of_list(self, const char* at, const char* end) except? NULL nogil:
-        """The token after the objects of the last predicate; NULL: not certainly right."""
+        """The token after the objects of the last predicate; NULL: not certainly valid."""
         if at[0] == c"]":
             return self.close_brackets(at)
         if self.depth:
@@ -670,7 +672,7 @@ cdef class DocumentReader(NameReader):
         return 0
 
     cdef inline int emit(self) except -1 nogil:
-        """Add the triple of the subject, the predicate and the object at hand."""
+        """Add the triple of the current subject, predicate and object."""
         cdef Predicate* column = self.column
         cdef Quad* quad
         if self.count == self.room:
@@ -912,7 +914,7 @@ cdef class DocumentReader(NameReader):
         return self.term_of(node) if self.is_wanted() or self.events.needs_nodes else 0
 
     cdef inline const char* verb(self, const char* at, const char* end) except? NULL nogil:
-        """The end of the predicate at `at`; NULL if it is not certainly right."""
+        """The end of the predicate at `at`; NULL if it is not certainly valid."""
         cdef const char* close
         cdef Predicate* column = self.column.next
         cdef Form form
@@ -999,7 +1001,7 @@ cdef class DocumentReader(NameReader):
     # ------------------------------------------------------------ objects
 
     cdef inline const char* object_at(self, const char* at, const char* end) except? NULL nogil:
-        """The end of the object at `at`; NULL if it is not certainly right.
+        """The end of the object at `at`; NULL if it is not certainly valid.
 
         Sets `state` if the next token continues the object.
         """
@@ -1132,7 +1134,7 @@ cdef class DocumentReader(NameReader):
         return self.literal(at + 1, close, close + 1, end, escaped, False)
 
     cdef const char* long_string(self, const char* at, const char* end) except? NULL nogil:
-        """The same for a long string."""
+        """Like `string_object`, for a long string."""
         cdef char mark = at[0]
         cdef const char* close = long_end(at + 3, end, mark)
         if close == NULL:
@@ -1314,7 +1316,7 @@ cdef class DocumentReader(NameReader):
         return close            # if there is no suffix, the token at `at` completes the triple
 
     cdef const char* datatype_at(self, const char* at, const char* end) except? NULL nogil:
-        """The end of the datatype at `at`; NULL if it is not certainly right."""
+        """The end of the datatype at `at`; NULL if it is not certainly valid."""
         cdef Predicate* column = self.column
         cdef const char* close
         cdef TermRecord* record

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Names of Turtle and TriG: prefixes, and references against the base IRI → terms of a batch.
 
-A prefixed name is looked up by its spelling, in a direct-mapped cache of the batch; a new one is
-its prefix's IRI and its local name without backslashes. As for pyoxigraph, the IRI is validated
-only if the local name has escapes or may continue the authority. References that begin with a
-fragment, and simple paths, are appended to a part of the base; pyoxigraph resolves others, once
-for each spelling.
+A prefixed name is looked up by its spelling, in a direct-mapped cache of the batch. A new one is
+composed of its prefix's IRI and its local name without backslashes. As in pyoxigraph, the IRI is
+validated only if the local name has escapes or may continue the authority. References that begin
+with a fragment, and simple paths, are appended to a part of the base; pyoxigraph resolves others,
+once for each spelling.
 
 Cost: linear in the bytes. Source: RFC 3986 section 5.2; RDF 1.2 Turtle, section on IRIs.
 """
@@ -107,7 +107,7 @@ cdef class NameReader(TermReader):
         self.forget()
 
     cdef int declare(self, bytes name, bytes iri) except -1:
-        """Declare a prefix, or declare it anew."""
+        """Declare a prefix, or change its IRI."""
         cdef Py_ssize_t size = len(name), length = len(iri)
         cdef const char* text = iri
         cdef Prefix* prefix = self.prefix_of(name, size)
@@ -195,7 +195,7 @@ cdef class NameReader(TermReader):
         return self.asked_reference(text, size, term)
 
     cdef bint asked_reference(self, const char* text, size_t size, term_t* term) except -1 nogil:
-        """The same for an unusual reference, which pyoxigraph resolves."""
+        """Like `relative`, for an unusual reference, which pyoxigraph resolves."""
         with gil:
             known = self._resolved(text[1:size - 1])
             if known is None:
@@ -204,7 +204,7 @@ cdef class NameReader(TermReader):
             return True
 
     def _resolved(self, bytes reference):
-        """The same as the text of a term, which is remembered; None: not valid."""
+        """The resolved reference as the text of a term, which is cached; None: not valid."""
         if reference not in self.resolved:
             if len(self.resolved) == MOST_REFERENCES:
                 self.resolved.clear()
@@ -275,7 +275,7 @@ cdef class NameReader(TermReader):
         return True
 
     cdef term_t entered(self, const char* text, size_t size) except 0 nogil:
-        """The number of a term whose text is in no buffer."""
+        """The number of a term whose text is not in a buffer."""
         cdef uint64_t hash = hash_of(text, size)
         cdef term_t term = known_term(self.events.batch, hash, text, <uint32_t>size)
         if term == 0:

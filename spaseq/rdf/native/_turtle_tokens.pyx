@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Tokens of Turtle and TriG that N-Quads does not have: names, numbers, keywords, long strings.
 
-As in _nquads_terms.pyx, a function finds the end of a token that is certainly right; NULL means
-"not sure". Texts are valid UTF-8, and end at the end of a line, so that only a long string can
-continue in the next text.
+As in _nquads_terms.pyx, a function finds the end of a token that is certainly valid; NULL means
+"not sure". Texts are valid UTF-8, and end at the end of a line, so only a long string can continue
+in the next text.
 
 Cost: linear in the bytes. Source: RDF 1.2 Turtle and TriG (grammars).
 """
@@ -26,7 +26,7 @@ cdef inline bint _is_hexadecimal(char c) noexcept nogil:
 
 
 cdef const char* prefix_end(const char* at, const char* end) noexcept nogil:
-    """The colon after the prefix at `at`, which may be empty; NULL if this is no prefixed name."""
+    """The colon after the prefix at `at`, which may be empty; NULL: not a prefixed name."""
     cdef const char* begin = at
     cdef int width
     cdef uint32_t c
