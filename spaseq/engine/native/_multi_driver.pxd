@@ -49,6 +49,7 @@ cdef struct Member:
     bint touched        # it has a batch
     bint timed          # it is in the heap of deadlines
     int64_t wakes       # the time of its entry there
+    uint64_t waited     # the matches that have waited for their windows, as `wakes` knows them
 
 # A set of streams that some queries read.
 cdef struct StreamGroup:
@@ -214,6 +215,7 @@ cdef class MultiDriver:
     ) except -1 nogil
     cdef int _count_passed(self, uint32_t query, Dispatch dispatch) noexcept nogil
     cdef int _schedule(self, uint32_t query, NativeStep step, AutomatonCore core) except -1 nogil
+    cdef int _wake_by(self, uint32_t query, int64_t micros) noexcept nogil
     cdef int _sift_up(self, uint32_t at, Deadline entry) noexcept nogil
     cdef uint32_t _pop_deadline(self) noexcept nogil
     cdef int _make_ready(self, uint32_t query, uint8_t flags, int64_t until) noexcept nogil

@@ -29,7 +29,7 @@ from spaseq.engine.native._delayed cimport Delayed
 from spaseq.engine.native._dispatch cimport ANY
 from spaseq.engine.native._query_index cimport mark_event, next_marked
 from spaseq.nfa.native._deadlines cimport ends_before
-from spaseq.nfa.native._window cimport Window
+from spaseq.nfa.native._window cimport Awaited, Window
 from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
@@ -53,6 +53,15 @@ cdef int64_t next_closing(Window window) noexcept nogil:
             return closing_of(window, window.times[i & window.times_mask])
         i += 1
     return INT64_MAX
+
+
+cdef bint start_now(Window window, uint64_t count) noexcept nogil:
+    """Whether some matches that wait since the current instant also start there."""
+    cdef const Awaited* match = window.awaited[window.now & window.times_mask]
+    while match != NULL and count:
+        match = match.next
+        count -= 1
+    return match == NULL and count == 0
 
 
 cdef class MultiDriver:
@@ -290,6 +299,7 @@ cdef class MultiDriver:
             member = &self.members[i]
             member.opened, member.timed = opened[i] is not None, False
             member.passed = INT64_MIN
+            member.waited = (<AutomatonCore>member.core).transitions.waited
             if member.opened:
                 member.ordinal = opened[i]
                 self.opened[self.opened_count] = i
@@ -855,9 +865,17 @@ cdef class MultiDriver:
     cdef int _end_instant(
         self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core
     ) except -1 nogil:
+        cdef Member* member = &self.members[query]
+        cdef uint64_t added
         step.batch.window = &step.window.store
-        self.members[query].opened = False
+        member.opened = False
         core.end_instant()
+        added = core.transitions.waited - member.waited
+        if added:
+            member.waited += added
+            # Matches that start now close after all others.
+            if member.timed and not start_now(core.window, added):
+                self._wake_by(query, next_closing(core.window))
         return self._update(query, dispatch, core)
 
     cdef int _update(
@@ -971,7 +989,6 @@ cdef class MultiDriver:
 
     cdef int _schedule(self, uint32_t query, NativeStep step, AutomatonCore core) except -1 nogil:
         """Wake a query when a window of a waiting match or of groups closes, or at a deadline."""
-        cdef uint32_t at
         cdef int64_t due
         cdef int64_t micros = step.deadline
         if core.window.awaited_count and (micros != INT64_MAX or not self.members[query].timed):
@@ -979,10 +996,16 @@ cdef class MultiDriver:
         if core.deadlines.soonest_ending < INT64_MAX:
             due = core.deadlines.next_due(True)
             micros = min(micros, due + 1 if due < INT64_MAX else due)
+        return self._wake_by(query, micros)
+
+    cdef int _wake_by(self, uint32_t query, int64_t micros) noexcept nogil:
+        """Wake a query at a time, unless it wakes before; INT64_MAX is no time."""
+        cdef uint32_t at
         if micros == INT64_MAX:
             return 0
         if self.members[query].timed:
-            # A window of groups, or a deadline, may come before the recorded time.
+            # The window of an earlier start or of groups, or a deadline, may come before the
+            # recorded time.
             if self.members[query].wakes <= micros:
                 return 0
             self.members[query].wakes = micros
