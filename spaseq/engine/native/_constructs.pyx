@@ -15,11 +15,13 @@ cimport cython
 
 from spaseq.engine.native._decode cimport DecodedStep, Origin
 from spaseq.rdf._batch cimport EventRecord, known_term
+from spaseq.rdf._effort cimport check_signals
 from spaseq.rdf._memory cimport mem_calloc, mem_free
 from spaseq.rdf._terms cimport hash_of, is_triple
 from spaseq.results._match cimport Match
 
 from spaseq.gpm.python.aggregates import order_key
+from spaseq.rdf.limits import LimitReached
 
 
 cdef inline term_t entered(
@@ -85,9 +87,20 @@ cdef class ConstructMaker(MatchMaker):
             skip: whether later matches start after the end of these.
             kb_version: the version of the KB that the matches report.
             made: the number of earlier matches.
+
+        Raises:
+            LimitReached: if there are more matches than an event may take steps.
         """
         cdef ConstructedMatch match
-        cdef list found = list(self.take(skip, kb_version))
+        cdef uint64_t left = self.core.event.effort.max_steps
+        cdef list found = []
+        for match in self.take(skip, kb_version):
+            if left == 0:
+                raise LimitReached("matches")
+            left -= 1
+            if not left & 0xFFF:
+                check_signals()
+            found.append(match)
         if len(found) > 1:
             with cython.critical_section(self.reading):
                 found.sort(key=self._key)

@@ -11,6 +11,7 @@ from engine_runs import EX, S
 
 import spaseq
 from spaseq.engine import instants
+from spaseq.errors import LimitExceeded
 from spaseq.results import Match
 
 GPMS = "DEFINE GPM A ON s { ?k :a ?x OPTIONAL { ?k :m ?m } } DEFINE GPM B ON s { ?j ?p ?y }"
@@ -86,6 +87,19 @@ def test_compiled_code_makes_the_matches_that_python_makes(
 )
 def test_python_makes_the_other_matches(text: str) -> None:
     assert not results(text, (1, 2))[1]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_all_matches_of_an_instant_are_listed_within_the_limit_of_steps(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(instants, "construct_maker", lambda *_: None)
+    facts = [quad.triple for quad in ox.parse(TRIPLES, format=ox.RdfFormat.TURTLE)]
+    run = spaseq.compile([query("?k :is ?x"), READ]).start(max_steps=60)
+    run.push(S, 1, facts)
+    with pytest.raises(LimitExceeded, match="more than 60 matches are complete"):
+        run.push(S, 2, facts)
 
 
 def test_a_match_outlives_its_run() -> None:
