@@ -37,6 +37,7 @@ from spaseq.explain.expression_errors import (
     shown_term,
     unlike_text,
     values_text,
+    with_prefixes,
 )
 from spaseq.gpm.named_graphs import NamedGraphs
 from spaseq.gpm.program import GpmProgram, compile_gpm, constant
@@ -367,16 +368,17 @@ class PatternDiagnosis:
             if text is not None:
                 errors += 1
                 example = example or self._traced(text, event, row)
+        shown = f"FILTER({with_prefixes(condition.text, self._prefixes)})"
         everything = f"all {len(rows):,} {what}s" if len(rows) > 1 else f"the only {what}"
         if errors == len(rows):
-            return f"FILTER({condition.text}) erred on {everything}: {example}"
+            return f"{shown} erred on {everything}: {example}"
         anything = f"any of {len(rows):,} {what}s" if len(rows) > 1 else f"the only {what}"
         event, row = rows[-1]
         values = values_text(condition.expression, row, self._prefixes)
         unlike = unlike_text(condition.expression, row, self._scope(event))
         erred = f", erred on {errors:,} of them ({example})" if errors else ""
         sample = f", for example with {values}" if values else ""
-        return f"FILTER({condition.text}) was not true for {anything}{erred}{sample}{unlike}"
+        return f"{shown} was not true for {anything}{erred}{sample}{unlike}"
 
     def _traced(self, text: str, event: Event, row: Row) -> str:
         """The error, with the reason why a BIND left its variable unbound."""

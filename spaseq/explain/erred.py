@@ -17,7 +17,7 @@ from typing import Any, cast
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.residual_filters import looks_at_graphs
 from spaseq.explain.cost import conditions
-from spaseq.explain.expression_errors import error_text, prefixes_of
+from spaseq.explain.expression_errors import error_text, prefixes_of, with_prefixes
 from spaseq.gpm.plan_text import renamed
 from spaseq.gpm.python.entry import Scope
 from spaseq.nfa.counters import AutomatonCounters
@@ -35,7 +35,7 @@ class Erred:
 
     gpm: str
     text: str
-    """The text as in the query: `FILTER(?x < 15)`."""
+    """The text as in the query, with its prefixes: `FILTER(?x < 15)`."""
     count: int
     always: bool
     """Whether it never had a value."""
@@ -143,7 +143,8 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
 
     found = [each for index in range(len(plan.gpms)) for each in of_pattern(index)]
     binds = {(e.gpm, e.unbound): e for e in found if e.unbound}
-    return [_traced(each, binds) for each in (*found, *of_partial_matches())]
+    every = [_traced(each, binds) for each in (*found, *of_partial_matches())]
+    return [replace(each, text=with_prefixes(each.text, prefixes)) for each in every]
 
 
 def _traced(each: Erred, binds: Mapping[tuple[str, str], Erred]) -> Erred:

@@ -9,6 +9,7 @@ Source: SPARQL 1.1 section 17.2.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,11 +41,22 @@ _KINDS = {
 }
 LONGEST_TERM = 60
 """The maximum number of characters of a term in a message."""
+_IRI = re.compile(r'"(?:[^"\\]|\\.)*"|<([^\s<>"]*)>')
+"""A string, or an IRI."""
 
 
 def prefixes_of(query: ast.Query) -> dict[str, str]:
     """The prefixes that a query can use: the predeclared ones, and its own."""
     return {**PREDECLARED, **dict(query.prologue.prefixes)}
+
+
+def with_prefixes(text: str, prefixes: Mapping[str, str]) -> str:
+    """The text of an expression, with prefixed names in place of absolute IRIs."""
+
+    def shown(found: re.Match[str]) -> str:
+        return found[0] if found[1] is None else term_text(ast.Iri(found[1]), prefixes)
+
+    return _IRI.sub(shown, text)
 
 
 def kind_of(term: Term) -> str:

@@ -22,11 +22,12 @@ from spaseq.explain.diagnosis import (
     pattern_causes,
 )
 from spaseq.explain.erred import Erred, erred
+from spaseq.explain.expression_errors import prefixes_of, with_prefixes
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.counters import AutomatonCounters, PlaceCounters
 from spaseq.nfa.native.range_tables import deciding_operator
 from spaseq.nfa.native.tables import joins_strictly
-from spaseq.plan.logical import GpmPlan, Occurrence
+from spaseq.plan.logical import Condition, GpmPlan, Occurrence
 
 _SIGNS = {"less": "<=", "equal": "=", "greater": ">="}
 
@@ -195,6 +196,7 @@ class _Inquiry:
         self.tasks = run.shared.own_tasks(number)
         self.counters = run.shared.own_counters(number, self.query.counters())
         self.notation = Notation(self.compiled)
+        self.prefixes = prefixes_of(run.public.sources[run.public.positions[number]])
         self.erred = erred(run, number, self.counters)
 
     def report(self) -> Iterator[str]:
@@ -297,10 +299,17 @@ class _Inquiry:
             for line in filter_causes(self.run, self.number, occurrence, self.sample):
                 yield f"{self.plan.gpms[occurrence.gpm].name}: {line}"
 
+    def _conditions(self, occurrence: Occurrence) -> list[tuple[str, Condition]]:
+        """The stateful BINDs and the residual filters of a place, each with its text."""
+        return [
+            (with_prefixes(text, self.prefixes), condition)
+            for text, condition in conditions(occurrence)
+        ]
+
     def _always_erred(self, occurrence: Occurrence) -> list[Erred]:
         """The filters over partial matches, at an occurrence, that only erred."""
         binds = len(occurrence.assignments)
-        filters = {text for text, _ in conditions(occurrence)[binds:]}
+        filters = {text for text, _ in self._conditions(occurrence)[binds:]}
         return [
             each
             for each in self.erred
@@ -311,7 +320,7 @@ class _Inquiry:
         occurrence = self.plan.occurrences[found.occurrence]
         own = {*self.plan.gpms[occurrence.gpm].variables}
         own.update(assignment.variable for assignment in occurrence.assignments)
-        reads = next(c.reads for text, c in conditions(occurrence) if text == found.text)
+        reads = next(c.reads for text, c in self._conditions(occurrence) if text == found.text)
         return f"{found.gpm}: {_always_erred(found, 'solution' if reads <= own else 'pair')}"
 
     def _has_rows(self, occurrence: Occurrence) -> bool:
@@ -420,6 +429,7 @@ class _Inquiry:
         is_explained = False
         untrue_counts = matchers.untrue(task)
         for position, (condition, untrue) in enumerate(zip(gpm.local, untrue_counts, strict=True)):
+            text = f"FILTER({with_prefixes(condition.text, self.prefixes)})"
             found = self._error_of(gpm, position)
             if untrue and found is not None and found.always:
                 yield f"{gpm.name}: {_always_erred(found, 'solution')}"
@@ -427,10 +437,7 @@ class _Inquiry:
             elif untrue:
                 never = "was never true" if untrue == left else "was not true"
                 some = "" if found is None else f"; it erred on {found.count:,}: {found.example}"
-                yield (
-                    f"{gpm.name}: FILTER({condition.text}) {never}: {untrue} of {left} solutions"
-                    f"{allowed}{some}"
-                )
+                yield f"{gpm.name}: {text} {never}: {untrue} of {left} solutions{allowed}{some}"
             left -= untrue
         if left:
             yield f"{gpm.name}: {_counted(left, 'row')} in the events"
@@ -482,7 +489,8 @@ class _Inquiry:
             times = _counted(disagreed, "time")
             yield f"{name}: disagreed with a partial match on a shared variable {times}"
         errors = {each.text: each for each in self.erred if each.occurrence == occurrence.index}
-        residual = [text for text, _ in conditions(occurrence)][len(occurrence.assignments) :]
+        binds = len(occurrence.assignments)
+        residual = [text for text, _ in self._conditions(occurrence)[binds:]]
         for text, untrue in zip(residual, self.counters.untrue[occurrence.index], strict=True):
             found = errors.get(text)
             if found is not None and found.always:

@@ -89,7 +89,7 @@ CAUSES = {
     ),
     "a-string-compared-with-a-resource": (
         query("?x :of ?who FILTER(?who = :ann)"), ['a of "ann"'],
-        'A: FILTER(?who = <http://example.org/ann>) was not true for the only solution, for '
+        'A: FILTER(?who = :ann) was not true for the only solution, for '
         'example with ?who = "ann": a string and an IRI are never equal',
     ),
     "steps-in-the-wrong-order": (
@@ -196,6 +196,34 @@ def test_events_to_examine_are_checked() -> None:
         run.why_not(events=[("http://example.org/other", 0, b"")])
     with pytest.raises(spaseq.EventError, match="is not an event"):
         run.why_not(events=[7])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "line"),
+    [
+        ("?x :price ?p FILTER(?x = :y)", "?y :price ?q", "A: FILTER(?x = :y) was"),
+        (
+            "?x :price ?p",
+            "?y :price ?q FILTER(?x = :y && ?q > ?p)",
+            "B: FILTER(?x = :y && ?q > ?p) was",
+        ),
+        ("?x :price ?p FILTER(?p < :y)", "?y :price ?q", "A: FILTER(?p < :y) erred on"),
+        ("?x :price ?p", "?y :price ?q FILTER(?p + ?q < :y)", "B: FILTER(?p + ?q < :y) erred on"),
+        (
+            '?x :price ?p FILTER(STR(?x) = "<http://example.org/y>")',
+            "?y :price ?q",
+            'A: FILTER(STR(?x) = "<http://example.org/y>") was',
+        ),
+    ],
+)
+def test_filters_are_shown_with_the_prefixes_of_the_query(a: str, b: str, line: str) -> None:
+    events = [(S, time, graph(f"x price {time}")) for time in (1, 2)]
+    run = spaseq.compile(query(a, b)).start()
+    for stream, time, triples in events:
+        assert run.push(stream, time, triples) == []
+    for report in (run.why_not(events=events), run.why_not()):
+        assert line in report
+    assert f"<{E}y>" not in report.replace(f'"<{E}y>"', "")
 
 
 def test_a_query_with_matches_has_no_obstacle() -> None:
