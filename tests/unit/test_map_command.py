@@ -268,6 +268,29 @@ def test_cells_between_semicolons(shell: Shell) -> None:
     assert '/price> "1.09"^^<http://www.w3.org/2001/XMLSchema#decimal>' in shell.out
 
 
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        # a decimal comma, or dates with points, show that points separate thousands
+        ("when;price;rest\n2026-01-05;1.200;3,50\n2026-01-06;12;4,25\n", "1200"),
+        ("when;price\n05.01.2026;1.200\n06.01.2026;1.234.567\n", "1200"),
+        # a decimal point in another column shows the opposite
+        ("when;rest;price\n2026-01-05;1.5;1,200\n2026-01-06;2.5;2,400\n", "1200"),
+        ("when;price\n2026-01-05;1.200\n2026-01-06;2.5\n", "1.2"),
+        # nothing shows either
+        ("when;price\n2026-01-05;1.200\n2026-01-06;2.500\n", "1.2"),
+    ],
+)
+def test_points_and_commas_of_numbers(lines: str, found: str, shell: Shell) -> None:
+    shell.file("rows.csv", lines)
+    assert shell("map", "--suggest", "rows.csv") == 0
+    is_doubtful = lines.endswith("2.500\n")
+    assert ("'1.200' in ?price is read with a decimal point" in shell.out) == is_doubtful
+    shell.file("m.rq", shell.out)
+    assert shell("map", "m.rq", "rows.csv", "--format", "nquads") == 0, shell.err
+    assert f'/price> "{found}"^^' in shell.out
+
+
 def test_a_file_of_a_german_spreadsheet(shell: Shell) -> None:
     lines = ["Zeit;Ort;Betrag;Ort", "05.01.2026 09:00;a;1.200,50;b", "05.01.2026 09:10;;12;"]
     (shell.folder / "rows.csv").write_bytes("\r\n".join(lines).encode("utf-8-sig"))

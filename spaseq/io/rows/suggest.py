@@ -50,7 +50,10 @@ _DECIMAL_COMMAS: Sequence[tuple[re.Pattern[str], str]] = (
         'xsd:decimal(REPLACE(REPLACE({}, "[.]", ""), ",", "."))',
     ),
 )
-"""The same in files whose cells are separated by semicolons."""
+"""The same in files with decimal commas, whose cells are separated by semicolons."""
+_DECIMAL_POINT = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+")
+_GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(?:[.,][0-9]{3})+")
+"""Numbers whose points or commas may separate thousands: `1.200`."""
 _DAY, _MONTH = "(?:0[1-9]|[12][0-9]|3[01])", "(?:0[1-9]|1[0-2])"
 _TIMES: Sequence[tuple[re.Pattern[str], str]] = (
     (
@@ -129,7 +132,7 @@ class _Suggestion:
         path: The file, whose name becomes the class of the rows.
         values: The columns, with the values of the first rows.
         shared: The variables of more than one column.
-        decimal_comma: Whether numbers may have a decimal comma.
+        semicolons: Whether semicolons separate the cells, so that numbers may have a decimal comma.
         header: The first line of a text file.
     """
 
@@ -138,17 +141,21 @@ class _Suggestion:
         path: str,
         values: dict[Column, list[Any]],
         shared: Set[str],
-        decimal_comma: bool,
+        semicolons: bool,
         header: Sequence[str],
     ):
         self._all = values
-        self._numbers = _DECIMAL_COMMAS if decimal_comma else _SEPARATED
         self._header = header
         variables = [column.variable for column in values]
         self._usable = [
             column for column in values if not column.unsupported and column.variable not in shared
         ]
         self._known = {name: [v for v in found if v is not None] for name, found in values.items()}
+        self._may_have_commas = semicolons and not any(map(self._has_points, values))
+        """Whether a comma begins the decimals of a number: no column refutes it."""
+        self._has_commas = self._may_have_commas and any(map(self._shows_commas, values))
+        """Whether a column also shows it."""
+        self._numbers = _DECIMAL_COMMAS if self._may_have_commas else _SEPARATED
         self._taken = {ROW, TIME, GRAPH, *variables}
         stem = PurePath(path).name.partition(".")[0] or "rows"
         self._kind = "".join(part.capitalize() for part in re.findall(r"[^\W_]+", stem)) or "Rows"
@@ -182,6 +189,12 @@ class _Suggestion:
         if self._is_without_names():
             yield "  # The first line must name the columns, but has values: add names above it."
         yield from binds
+        for column in self._usable if self._may_have_commas and not self._has_commas else ():
+            if self._is_grouped(column):
+                value = next(v for v in self._known[column] if "." in v)
+                expression = _DECIMAL_COMMAS[-1][1].format(f"?{column.variable}")
+                yield f"  # {value!r} in ?{column.variable} is read with a decimal point. If points"
+                yield f"  # separate thousands, use {expression}."
         if time is not None:
             unit = self._unit(time)
             if unit not in ("", "s"):
@@ -245,6 +258,8 @@ class _Suggestion:
         ):
             return ""
         found = self._known[column]
+        if self._has_commas and self._is_grouped(column):
+            return _DECIMAL_COMMAS[-1][1]
         for name, form in _CASTS:
             if found and all(form.fullmatch(value) for value in found):
                 return f"xsd:{name}({{}})"
@@ -252,6 +267,31 @@ class _Suggestion:
             if all(map(form.fullmatch, found)) and any("," in value for value in found):
                 return cast
         return ""
+
+    def _texts(self, column: Column) -> list[str]:
+        """The values of a column of strings; of any other, none."""
+        return [value for value in self._known[column] if isinstance(value, str)]
+
+    def _has_points(self, column: Column) -> bool:
+        """Whether all values are numbers, and the point of one separates no thousands."""
+        found = self._texts(column)
+        form = _CASTS[1][1]
+        pointed = (_DECIMAL_POINT.fullmatch(v) and not _GROUPED.fullmatch(v) for v in found)
+        return all(map(form.fullmatch, found)) and any(pointed)
+
+    def _shows_commas(self, column: Column) -> bool:
+        """Whether all values are numbers, one with a decimal comma, or dates with points."""
+        found = self._texts(column)
+        form = _DECIMAL_COMMAS[-1][0]
+        if all(map(form.fullmatch, found)):
+            return any("," in v and not _GROUPED.fullmatch(v) for v in found)
+        return "[.]" in (self._time_form(column) or "")
+
+    def _is_grouped(self, column: Column) -> bool:
+        """Whether a point in each number of a column may separate thousands: `1.200`."""
+        found = self._texts(column)
+        grouped = all(_GROUPED.fullmatch(v) or _CASTS[0][1].fullmatch(v) for v in found)
+        return grouped and any("." in v for v in found) and not any("," in v for v in found)
 
     def _time(self) -> Column | None:
         """The column of times: one with a fitting name, else any of dates or times."""
