@@ -10,6 +10,7 @@ from spaseq.engine.changes import StatePolicy
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
+from spaseq.rdf.accepted import Bindable
 from spaseq.rdf.event import Event
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -91,7 +92,7 @@ class AsyncRun:
         """As `Run.remove`, after the calls that were made before."""
         await self._call(partial(self.run.remove, name, drain=drain))
 
-    async def bind(self, **values: object) -> None:
+    async def bind(self, **values: Bindable) -> None:
         """As `Run.bind`, after the calls that were made before."""
         await self._call(partial(self.run.bind, **values))
 

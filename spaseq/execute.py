@@ -21,6 +21,7 @@ from spaseq.keyed_runs import KeyedRuns, divided
 from spaseq.pipeline import BATCH, AtEnd, mappings_by_iri, merged
 from spaseq.plan.wording import did_you_mean
 from spaseq.program import AnyQuery, Program, compile_queries
+from spaseq.rdf.accepted import Bindable
 from spaseq.rdf.event import Event
 from spaseq.rdf.time import TimePrecision, TimeUnit, duration_micros
 from spaseq.result import Result
@@ -51,7 +52,7 @@ def run(
     program: Program | AnyQuery | Sequence[AnyQuery],
     streams: Mapping[str, Stream],
     kb: Mapping[str, Any] | None = None,
-    bind: Mapping[str, object] | None = None,
+    bind: Mapping[str, Bindable] | None = None,
     options: ReadOptions | None = None,
     entail: Entail | None = None,
     max_groups: int | None = None,

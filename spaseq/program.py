@@ -42,7 +42,7 @@ from spaseq.plan.examine import plan_queries, read_queries
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.planner import plan_checked
 from spaseq.plan.templates import Template
-from spaseq.rdf.event import Term
+from spaseq.rdf.accepted import Bindable
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.rdf.time import TimePrecision
 from spaseq.rules import enabled
@@ -65,7 +65,7 @@ class Program(CompiledQueries):
 
         return program_html(self)
 
-    def bind(self, values: Mapping[str, object]) -> Program:
+    def bind(self, values: Mapping[str, Bindable]) -> Program:
         """The program with query variables fixed to values.
 
         Args:
@@ -107,7 +107,7 @@ class Program(CompiledQueries):
     def start(
         self,
         kb: Mapping[str, Any] | Any = None,
-        bind: Mapping[str, object] | None = None,
+        bind: Mapping[str, Bindable] | None = None,
         entail: str | None = None,
         max_groups: int | None = None,
         max_steps: int | None = None,
@@ -337,7 +337,7 @@ def compile_queries(
     texts: AnyQuery | Sequence[AnyQuery],
     *,
     names: Sequence[str] | None = None,
-    bind: Mapping[str, Term | object] | None = None,
+    bind: Mapping[str, Bindable] | None = None,
 ) -> Program:
     """Compile one query, or several queries that share work.
 
@@ -380,7 +380,7 @@ def compile_queries(
 
 
 def compile_each(
-    queries: Sequence[tuple[str, str, Mapping[str, Term | object]]],
+    queries: Sequence[tuple[str, str, Mapping[str, Bindable]]],
     shown: Mapping[str, str] = MappingProxyType({}),
 ) -> Program:
     """Compile several queries that share work, each with values of its own variables.

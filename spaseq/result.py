@@ -45,8 +45,9 @@ class Result:
     """The matches of one call of `spaseq.run`.
 
     Iterating yields each `Match` as soon as it is certain. `to_arrow`, `to_pandas`, `to_polars` and
-    `to_batches` return the matches that have not been read as tables. A result is also an Arrow
-    stream, which polars, DuckDB and others read directly. Use it in a `with` block, or call
+    `to_batches` return the matches that have not been read as tables; iterating over the result
+    after that is an error. A result is also an Arrow stream, which polars, DuckDB and others read
+    directly. Use it in a `with` block, or call
     `close`, if you do not read it to the end.
 
     In a table, a match is a row. Its columns are `query` (if there are several queries), `start`
@@ -75,6 +76,8 @@ class Result:
         self._divided: KeyedRuns | None = None
         self._is_table = False
         """Whether compiled code builds the rows of a table, which one run does."""
+        self._is_taken = False
+        """Whether a table takes the matches that had not been read."""
         self._events = events
         self._sources = sources
         """The sources of the events; `why_not` reads files again."""
@@ -89,6 +92,8 @@ class Result:
     # ------------------------------------------------------------------ one by one
 
     def __iter__(self) -> Result:
+        if self._is_taken:
+            raise self._already_read()
         return self
 
     def __next__(self) -> Match:
@@ -98,6 +103,12 @@ class Result:
         match = self._following()
         self._read += 1
         return match
+
+    def _already_read(self) -> SpaseqError:
+        return SpaseqError(
+            "the matches of this result have been read: call spaseq.run again, or keep the "
+            "table that was made first"
+        )
 
     def _following(self) -> Match:
         """The next match of the run.
@@ -257,8 +268,9 @@ class Result:
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         count = f"{len(shown)} match{'' if len(shown) == 1 else 'es'}"
         caption = f"the next {count}; there are more" if more else count
-        if not (shown or self._read):
-            caption = f"no match: {self._first_obstacle()}"
+        if not shown:
+            found = f"{self._read} match{'' if self._read == 1 else 'es'} read, none left"
+            caption = found if self._read else f"no match: {self._first_obstacle()}"
         return (
             f"<table><caption>{escape(in_short(self._run.program))}: {escape(caption)}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -355,8 +367,10 @@ class Result:
             for match in self._all():
                 rows.add(match)
                 if len(rows) >= size:
+                    self._read += len(rows)
                     yield
         finally:
+            self._read += len(rows)
             self._end()
 
     def _rows(
@@ -389,11 +403,9 @@ class Result:
                     f"types names {name}, but the columns are {', '.join(chosen.wanted or ())}"
                 )
         if self._is_finished and not self._peeked:
-            raise SpaseqError(
-                "the matches of this result have been read: call spaseq.run again, or keep the "
-                "table that was made first"
-            )
+            raise self._already_read()
         rows = TypedRows(chosen, self._run.evaluation)
+        self._is_taken = True
         if self._answers is None:
             self._is_table = True
             rows.attach()

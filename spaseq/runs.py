@@ -34,7 +34,7 @@ from spaseq.errors import ChangeError
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
-from spaseq.rdf.accepted import Graph, Name, StreamName, Time
+from spaseq.rdf.accepted import Bindable, Graph, Name, StreamName, Time
 from spaseq.rdf.checked import LEAST
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event, Parameter
@@ -562,7 +562,7 @@ class Run:
         return self.evaluation.draining
 
     @alone
-    def bind(self, **values: object) -> None:
+    def bind(self, **values: Bindable) -> None:
         """Change the values of variables; queries keep partial matches, or drain with old values.
 
         Args:

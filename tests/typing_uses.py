@@ -26,6 +26,9 @@ run.push("s", timedelta(seconds=1), TRIPLES)  # refused
 run.push("s", NOON, 7)  # refused
 run.push("s", NOON, [7])  # refused
 run.push("s", NOON, TRIPLES, 7)  # refused
+run.bind(x=30, since=NOON, room=ox.NamedNode("urn:kitchen"), who=rdflib.URIRef("urn:s"))
+run.bind(x=object())  # refused
+program.bind({"x": [30]})  # refused
 run.advance("2026-01-05T12:00:00Z")
 run.advance([NOON])  # refused
 
@@ -52,5 +55,6 @@ for match in spaseq.run(program, {"s": "events.nq"}):
     name: str = match.query
     wrong: int = match.query  # refused
     print(match.nothing)  # refused
+    print({**match, "source": "live"})
 spaseq.run(program, {"s": "events.nq"}).to_batches("10")  # refused
 spaseq.frames.match(7, program)  # refused

@@ -28,6 +28,7 @@ from spaseq.errors import ArgumentError, ChangeError, kind_of
 from spaseq.gpm.pattern import Pattern, canonical
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
+from spaseq.rdf.accepted import Bindable
 
 StatePolicy: TypeAlias = Literal["keep", "drain", "fresh"]
 """What happens to the partial matches of a query that is replaced."""
@@ -478,7 +479,7 @@ def _used(entries: Iterable[Entry]) -> set[int]:
 class _Bindable(Protocol):
     """The part of `Program` that compiles a query with other values for its variables."""
 
-    def bind(self, values: Mapping[str, object]) -> CompiledQueries: ...
+    def bind(self, values: Mapping[str, Bindable]) -> CompiledQueries: ...
 
 
 def bound_program(
@@ -508,7 +509,9 @@ def forget_unused(run: Evaluation) -> None:
         run.bound = {name: term for name, term in run.bound.items() if name in used}
 
 
-def rebound(evaluation: Evaluation, like: CompiledQueries, values: Mapping[str, object]) -> Change:
+def rebound(
+    evaluation: Evaluation, like: CompiledQueries, values: Mapping[str, Bindable]
+) -> Change:
     """The change that gives bound variables other values, which the run stores.
 
     Args:

@@ -13,6 +13,7 @@ import pyoxigraph as ox
 from spaseq.errors import ArgumentError, kind_of
 from spaseq.parser import ast
 from spaseq.rdf._values import integer
+from spaseq.rdf.accepted import Bindable
 from spaseq.rdf.event import Parameter, Term, nodes_of
 from spaseq.rdf.plain import LangString, value_of
 
@@ -20,7 +21,7 @@ DECIMAL = ox.NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
 
 
 def bind_parameters(
-    queries: Sequence[ast.Query], values: Mapping[str, object]
+    queries: Sequence[ast.Query], values: Mapping[str, Bindable]
 ) -> tuple[ast.Query, ...]:
     """The queries with each named variable replaced by its value.
 
@@ -48,7 +49,7 @@ def variables_of(queries: Iterable[ast.Query]) -> set[str]:
     return {node.name for node in ast.walk(tuple(queries)) if isinstance(node, ast.Var)}
 
 
-def parameter_terms(values: Mapping[str, object]) -> dict[str, Parameter]:
+def parameter_terms(values: Mapping[str, Bindable]) -> dict[str, Parameter]:
     """The values as terms, under the variables' bare names.
 
     Raises:

@@ -26,7 +26,7 @@ from spaseq.errors import SpaseqError
 from spaseq.execute import check_keywords, check_mapping, run
 from spaseq.inputs import Stream
 from spaseq.program import AnyQuery, Program, compile_queries
-from spaseq.rdf.accepted import AnyEvent
+from spaseq.rdf.accepted import AnyEvent, Bindable
 from spaseq.result import ROWS, Result
 from spaseq.results import Match
 
@@ -200,7 +200,7 @@ def arun(
     program: Program | AnyQuery | Sequence[AnyQuery],
     streams: Mapping[str, Stream | AsyncIterable[AnyEvent]],
     *,
-    bind: Mapping[str, object] | None = None,
+    bind: Mapping[str, Bindable] | None = None,
     **options: Any,
 ) -> AsyncResult:
     """Run queries over streams for asyncio.

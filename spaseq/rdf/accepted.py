@@ -7,7 +7,7 @@ library has to be installed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Protocol, TypeAlias
 
@@ -29,6 +29,11 @@ class NumpyTime(Protocol):
 
 
 AnyTerm: TypeAlias = Term | RdflibTerm
+Bindable: TypeAlias = (
+    bool | int | float | Decimal | str | date | timedelta | ox.NamedNode | ox.Literal | ox.Triple
+    | RdflibTerm
+)  # fmt: skip
+"""The value of a bound variable: a term, or a number, text, date, time or duration of Python."""
 Name: TypeAlias = str | ox.NamedNode | ox.BlankNode | RdflibTerm
 """An IRI, or a blank node."""
 StreamName: TypeAlias = str | ox.NamedNode

@@ -12,7 +12,14 @@ import json
 
 from spaseq.results.data import match_to_dict
 from spaseq.results.identity import match_id
-from spaseq.results.values import html_table, names_of, one_line, value_in, values_in
+from spaseq.results.values import (
+    html_table,
+    names_of,
+    no_attribute,
+    one_line,
+    value_in,
+    values_in,
+)
 
 cdef tuple FIELDS = (
     "query", "start", "end", "bindings", "events", "variables", "graph", "boolean", "kb_version",
@@ -27,6 +34,7 @@ cdef class Match:
 
     `match["x"]` is the value of the variable ?x as a plain Python object, None if it is unbound.
     `"x" in match` says whether there is such a variable, and iterating yields the names.
+    `dict(match)` is `match.values`.
 
     Attributes:
         id: A text that identifies the match, the same in every run over the same events.
@@ -134,11 +142,22 @@ cdef class Match:
         """
         return value_in(self, name)
 
+    def __getattr__(self, name):
+        raise AttributeError(no_attribute(self, name))
+
     def __contains__(self, name):
         return name in names_of(self)
 
     def __iter__(self):
         return iter(names_of(self))
+
+    def keys(self):
+        """The names of the variables, so that `dict(match)` is `match.values`.
+
+        Example:
+            >>> row = {**match, "source": "live"}
+        """
+        return names_of(self)
 
     @property
     def events(self):

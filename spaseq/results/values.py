@@ -45,6 +45,16 @@ def value_in(match: Match, name: str) -> Any:
     raise KeyError(_missing(match, name, names))
 
 
+def no_attribute(match: Match, name: str) -> str:
+    """The message for an attribute that a match does not have, with what to write instead."""
+    message = f"a Match has no attribute {name!r}"
+    if name in ("get", "items"):
+        return f"{message}; write match.values.{name}(…)"
+    if not name.startswith("_") and name in names_of(match):
+        return f'{message}; the value of ?{name} is match["{name}"]'
+    return message
+
+
 def values_in(match: Match) -> dict[str, Any]:
     """All variables → plain values; None for unbound variables."""
     bindings = match.bindings

@@ -24,6 +24,7 @@ from spaseq.kb.snapshot import open_kb
 from spaseq.parser import format_query
 from spaseq.plan.key_division import ByKey
 from spaseq.program import Program, compile_queries
+from spaseq.rdf.accepted import Bindable
 from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
@@ -61,7 +62,7 @@ def match(
     query: Program | str | Sequence[str],
     kb: Mapping[str, Any] | None = None,
     *,
-    bind: Mapping[str, object] | None = None,
+    bind: Mapping[str, Bindable] | None = None,
     types: Types | None = None,
     partitions: int | None = None,
     balance: bool = False,
@@ -137,7 +138,7 @@ def _collected(df: DataFrame, what: str) -> list[Row]:
 
 
 def compiled(
-    query: Program | str | Sequence[str], bind: Mapping[str, object] | None = None
+    query: Program | str | Sequence[str], bind: Mapping[str, Bindable] | None = None
 ) -> Program:
     """The program of the queries, with `bind` applied."""
     if isinstance(query, Program):

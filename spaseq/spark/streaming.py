@@ -38,6 +38,7 @@ from spaseq.io.time_column import TimeKind
 from spaseq.kb.snapshot import open_kb
 from spaseq.plan.key_division import ByKey
 from spaseq.program import Program
+from spaseq.rdf.accepted import Bindable
 from spaseq.spark import chunks, events, malformed, numbering
 from spaseq.spark.batch import SingleTaskWarning, compiled
 from spaseq.spark.conditions import with_conditions
@@ -77,7 +78,7 @@ def match_stream(
     *,
     lateness: str = "0 seconds",
     late: Late = "log",
-    bind: Mapping[str, object] | None = None,
+    bind: Mapping[str, Bindable] | None = None,
     types: Types | None = None,
     parts: int | None = None,
     entail: str | None = None,

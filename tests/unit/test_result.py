@@ -320,9 +320,42 @@ def test_iteration_and_tables_share_the_matches() -> None:
     assert next(result)["v"] == 0
     assert next(iter(result))["v"] == 1
     assert result.to_arrow().column("v").to_pylist() == [2, 3, 4]
-    assert list(result) == []
+    assert repr(result).endswith("; 5 matches read, finished>")
+    assert "5 matches read, none left" in result._repr_html_()
     with pytest.raises(SpaseqError, match="have been read"):
         result.to_polars()
+    with pytest.raises(SpaseqError, match="have been read"):
+        list(result)
+
+
+def test_the_rows_of_tables_are_counted_as_read() -> None:
+    result = spaseq.run(ONE, {"s": values(*[literal(str(n), "integer") for n in range(5)])})
+    assert [batch.num_rows for batch in result.to_batches(2)] == [2, 2, 1]
+    assert repr(result).endswith("; 5 matches read, finished>")
+
+
+def test_a_match_is_a_dict_of_its_values() -> None:
+    match = next(spaseq.run(ONE, {"s": values(literal("1", "integer"))}))
+    assert dict(match) == {**match} == match.values
+    assert list(match.keys()) == list(match) == list(match.values)
+
+
+def test_what_to_write_instead_of_other_attributes_of_a_match() -> None:
+    match = next(spaseq.run(ONE, {"s": values(literal("1", "integer"))}))
+    assert not hasattr(match, "nothing")
+    for name, message in (
+        ("get", r"^a Match has no attribute 'get'; write match.values.get\(…\)$"),
+        ("v", r"""^a Match has no attribute 'v'; the value of \?v is match\["v"\]$"""),
+        ("nothing", "^a Match has no attribute 'nothing'$"),
+    ):
+        with pytest.raises(AttributeError, match=message):
+            getattr(match, name)
+
+
+def test_iterating_to_the_end_again_yields_nothing() -> None:
+    result = spaseq.run(ONE, {"s": values(literal("1", "integer"))})
+    assert len(list(result)) == 1
+    assert list(result) == []
 
 
 def test_what_a_notebook_shows_remains_to_be_read() -> None:
