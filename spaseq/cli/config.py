@@ -39,7 +39,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "limits": {name: name.replace("-", "_") for name in (
         "max-groups", "max-steps", "max-memory", "on-limit")},
     "watch": {"progress": "progress", "stats": "stats", "stats-json": "stats_json", "why": "why",
-              "metrics": "metrics", "log-format": "log_format"},
+              "metrics": "metrics", "insecure": "insecure", "log-format": "log_format"},
 }  # fmt: skip
 """Section → key of the file → parameter of the command. `streams` has a table for each stream."""
 SERVE: Mapping[str, str] = {
@@ -216,13 +216,13 @@ def _types() -> dict[str, Any]:
         "workers": int | str | UnsetType, "max_memory": int | str | UnsetType,
         **dict.fromkeys(("limit", "max_groups", "max_steps"), int | UnsetType),
         **dict.fromkeys(("reuse_graph_names", "event_metadata", "arrival_time", "follow",
-                         "progress", "stats", "stats_json", "why"), bool | UnsetType),
+                         "progress", "stats", "stats_json", "why", "insecure"), bool | UnsetType),
     }  # fmt: skip
 
     of_serve: dict[str, Any] = kinds | {
         "queries": str | UnsetType, "allowed_urls": strings, "origins": strings,
         "sinks": dict[str, str] | UnsetType, "folder_sinks": strings,
-        **dict.fromkeys(("manage", "insecure", "allow_private"), bool | UnsetType),
+        **dict.fromkeys(("manage", "allow_private"), bool | UnsetType),
         **dict.fromkeys(("max_memory", "max_body", "max_queries", "max_subscribers", "replay"),
                         int | UnsetType),
     }  # fmt: skip

@@ -85,7 +85,13 @@ _OPTIONS = (
     click.option(
         "--metrics",
         metavar="HOST:PORT",
-        help="Serve /metrics (Prometheus), /healthz and /readyz. :PORT listens on 127.0.0.1.",
+        help="Serve /metrics (Prometheus), /healthz and /readyz. :PORT listens on 127.0.0.1. Any "
+        "address beyond loopback needs --insecure.",
+    ),
+    click.option(
+        "--insecure",
+        is_flag=True,
+        help="Let --metrics listen beyond loopback, without encryption or a password.",
     ),
     click.option(
         "--log-format",
@@ -130,6 +136,7 @@ class Wanted:
     graph_quiet: str
     late: str | None
     metrics: str | None
+    insecure: bool
 
     def is_live(self, files: Mapping[str, Sequence[str]], output: str | None) -> bool:
         """Whether the live stage runs the command."""
@@ -194,7 +201,7 @@ def run_live(
         shown.at_end == "close",
         shown.match_columns,
     )
-    with monitored(wanted.metrics) as monitor:
+    with monitored(wanted.metrics, wanted.insecure) as monitor:
         _run(program, kb, files, reading, options, shown, monitor)
 
 

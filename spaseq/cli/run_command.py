@@ -279,6 +279,8 @@ def run(
         raise click.UsageError(
             "--checkpoint-every needs the folder of checkpoints: add --state DIR"
         )
+    if wanted.insecure and wanted.metrics is None:
+        raise click.UsageError("--insecure is for --metrics HOST:PORT, which is not given")
     arguments.load_functions(functions)
     options = read_options(max_memory=max_memory, **reading)
     read = arguments.read_queries(queries, texts)

@@ -21,17 +21,22 @@ LINE_SECONDS = 10.0
 
 
 @contextmanager
-def monitored(address: str | None) -> Iterator[Monitor | None]:
-    """A monitor at an address `HOST:PORT`."""
+def monitored(address: str | None, is_insecure: bool = False) -> Iterator[Monitor | None]:
+    """A monitor at an address `HOST:PORT`, which may be beyond loopback if `is_insecure`."""
     if address is None:
         yield None
         return
-    from spaseq.live.monitoring import Monitor, parse_address
+    from spaseq.live.monitoring import Monitor, is_loopback, parse_address
 
     try:
         host, port = parse_address(address)
     except ValueError as error:
         raise click.UsageError(f"--metrics: {error}") from error
+    if not (is_insecure or is_loopback(host)):
+        raise click.UsageError(
+            f"--metrics {address}: beyond loopback, everyone who reaches the port can read the "
+            "metrics, without encryption or a password; --insecure allows it"
+        )
     monitor = Monitor(host, port)
     reports.log(f"metrics at {monitor.url}/metrics")
     try:

@@ -9,6 +9,7 @@ The client library is imported when the first `Monitor` is made.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import threading
 import time
@@ -39,6 +40,16 @@ def parse_address(text: str) -> tuple[str, int]:
     elif ":" in host:
         raise ValueError(f"{text!r} is not HOST:PORT: write [{host}]:{port}")
     return host or LOOPBACK, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a listening address is reachable from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class Monitor:

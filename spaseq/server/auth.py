@@ -12,7 +12,6 @@ resolves to 127.0.0.1 is refused), and an `Origin` must be that of the server or
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
@@ -167,16 +166,6 @@ def _parsed(lines: Iterable[str], where: str) -> list[Token]:
         digest = sha256(token.encode()).digest()
         found.append(Token(name, frozenset(cast("set[Role]", granted)), digest))
     return found
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a listening address is reachable from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))

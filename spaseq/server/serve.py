@@ -15,10 +15,11 @@ from typing import Any
 
 from spaseq.errors import SpaseqError
 from spaseq.io.read_options import ReadOptions
+from spaseq.live.monitoring import is_loopback
 from spaseq.live.posix import require_posix
 from spaseq.live.registry import check_sink
 from spaseq.records import dataclass
-from spaseq.server.auth import LOOPBACK_NAMES, Access, is_loopback, read_tokens
+from spaseq.server.auth import LOOPBACK_NAMES, Access, read_tokens
 from spaseq.server.board import Board
 from spaseq.server.context import Context, RequestLimits
 from spaseq.server.engine import Engine, EngineSettings

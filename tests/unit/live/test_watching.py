@@ -165,6 +165,30 @@ def test_an_address_in_use_is_an_error(tmp_path: Path, capsys: pytest.CaptureFix
     assert f"--metrics {LOOPBACK}:{port}: cannot listen" in capsys.readouterr().err
 
 
+def test_an_address_beyond_loopback_needs_permission(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "query.rq").write_text(TWO, "utf-8")
+    append(tmp_path / "r.nq", "")
+    run = ["run", str(tmp_path / "query.rq"), "--stream", f"readings={tmp_path / 'r.nq'}",
+           "--stream", f"others={tmp_path / 'r.nq'}"]  # fmt: skip
+    for host in ("0.0.0.0", "[::]", "192.0.2.1", "spaseq.example"):
+        assert main([*run, "--metrics", f"{host}:0"]) == 2
+        assert f"--metrics {host}:0: beyond loopback" in capsys.readouterr().err
+    for host in ("localhost", "127.0.0.2"):
+        assert main([*run, "--metrics", f"{host}:0"]) == 0
+    capsys.readouterr()
+    assert main([*run, "--metrics", "0.0.0.0:0", "--insecure"]) == 0
+    assert "metrics at http://0.0.0.0:" in capsys.readouterr().err
+    (tmp_path / "config.toml").write_text(
+        '[watch]\nmetrics = "0.0.0.0:0"\ninsecure = true', "utf-8"
+    )
+    assert main([*run, "--config", str(tmp_path / "config.toml")]) == 0
+    capsys.readouterr()
+    assert main([*run, "--insecure"]) == 2
+    assert "--insecure is for --metrics" in capsys.readouterr().err
+
+
 def stream(**changed: object) -> StreamStatus:
     fields: dict[str, object] = {
         "iri": READINGS, "events": 0, "late": 0, "rejected": 0, "watermark": None, "shown": None,
