@@ -1,10 +1,10 @@
 """The reference semantics: every match of a query over whole, finite streams, by brute force.
 
-`evaluate` is docs/language.md taken literally: all derivations (`oracle_sequences`), then
-windows, `EMIT`, `AFTER MATCH`, `DISTINCT` and `LIMIT` in the order of the moments at which
-results come out, then solutions and graphs. It shares no code with the engine but the
-parser. `LIMIT`, `DISTINCT` and `EMIT ANY` keep the first in the order of results; of results
-that this order leaves equal, `evaluate` takes one, and `objection` accepts any other.
+`evaluate` follows docs/language.md literally: all derivations (`oracle_sequences`), then windows,
+`EMIT`, `AFTER MATCH`, `DISTINCT` and `LIMIT` in the order in which results are returned, then
+solutions and graphs. It shares only the parser with the engine. `LIMIT`, `DISTINCT` and `EMIT ANY`
+keep the first in the order of results. If several results are equal in this order, `evaluate` takes
+one of them, and `objection` also accepts the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Chosen = tuple[str, str, int, int, tuple[tuple[str, Term], ...]]
 
 @dataclass(frozen=True)
 class OracleMatch:
-    """One match; `events` are its (instant, place of the stream's declaration)."""
+    """One match; `events` has (instant, position of the stream's declaration) for each event."""
 
     query: str
     start: int
@@ -60,7 +60,7 @@ class OracleMatch:
 
     @property
     def waited(self) -> bool:
-        """Whether the match came out when its window closed."""
+        """Whether the match was returned when its window closed."""
         return self.moment[1] != 0
 
     @property
@@ -140,7 +140,7 @@ class Reference:
 
     @cached_property
     def matches(self) -> list[OracleMatch]:
-        """Every match of the SEQ in its window, before EMIT and all that follows it."""
+        """Every match of the SEQ in its window, before EMIT and the later clauses."""
         found: dict[object, OracleMatch] = {}
         for m, due in self.derivations.matches():
             match = self._match(m.entries, due)
@@ -154,7 +154,7 @@ class Reference:
         )
 
     def _match(self, entries: Sequence[Entry], due: int | None) -> OracleMatch:
-        """`due`: the closing time or deadline at which it comes out."""
+        """`due`: the closing time or deadline at which the match is returned."""
         entries = sorted(entries, key=lambda e: (e.event.instant, e.place.index))
         first, last = entries[0].event, entries[-1].event
         end, moment = last.time.micros, (last.time.micros, 0, last.ordinal)
@@ -185,7 +185,7 @@ class Reference:
         )
 
     def _per(self, entries: Sequence[Entry], solution: Solution) -> tuple[Term | None, ...]:
-        """The values of PER: those of variables of positive GPMs, or of aliases of SELECT."""
+        """The values of PER, from variables of positive GPMs or aliases of SELECT."""
         names = [] if self.query.limit is None else [name.name for name in self.query.limit.per]
         if self.groups is not None:
             return ()
@@ -244,7 +244,7 @@ class Reference:
         row = tuple(ranks[term] if term is not None else 0 for term in match.row)
         return (instants, streams, row)
 
-    # -------------------------------------------------------------- what comes out
+    # -------------------------------------------------------------- what is returned
 
     @cached_property
     def output(self) -> list[OracleMatch]:
@@ -262,7 +262,7 @@ class Reference:
         return emitted.output
 
     def _left(self, alive: Sequence[OracleMatch]) -> list[OracleMatch]:
-        """What EMIT leaves of the matches of one moment, in their order."""
+        """The matches of one moment that EMIT leaves, in their order."""
         left = {id(match) for rivals in by_partition(alive) for match in self.emit(rivals)}
         return [match for match in alive if id(match) in left]
 
@@ -271,7 +271,7 @@ class Reference:
         return self.query.emit.mode if self.query.emit else "ALL"
 
     def emit(self, matches: Sequence[OracleMatch]) -> list[OracleMatch]:
-        """EMIT among the matches of one partition and moment, which are in their order."""
+        """Apply EMIT to the ordered matches of one partition and moment."""
         match self.mode:
             case "ANY":
                 return [match for match in matches if match.events == matches[0].events]
@@ -328,7 +328,7 @@ class Reference:
         return out
 
     def closed_by_end(self, match: OracleMatch) -> bool:
-        """Whether its end is a closing time or deadline that some stream has not passed."""
+        """Whether the match ends at a closing time or deadline that some stream has not passed."""
         if not match.waited:
             return False
         last = dict.fromkeys(self.declared, -(2**63))
@@ -339,7 +339,7 @@ class Reference:
     # -------------------------------------------------------------- judging another choice
 
     def objection(self, results: Sequence[Any]) -> str:
-        """Why these results (comparable ones) are not what the query means; "" if they are.
+        """Why these results (made comparable) are not those of the query; "" if they are.
 
         Any choice among results that are equal in the order of results is accepted.
         """
@@ -395,7 +395,7 @@ class Reference:
 
 
 class Emitted:
-    """What has come out so far, and what that rules out."""
+    """The results returned so far, and the later results that they rule out."""
 
     def __init__(self, reference: Reference):
         self._reference = reference
@@ -404,12 +404,12 @@ class Emitted:
         """SKIP TO: (partition, a first instant, a later one): those in between are dropped."""
         self._times: dict[object, int] = {}
         self._given: dict[tuple[Term | None, ...], list[int]] = {}
-        """For each value of PER: the ends of the results given."""
+        """For each value of PER, the ends of the results returned."""
         self.output: list[OracleMatch] = []
         self.left: list[OracleMatch] = []
 
     def alive(self, matches: Iterable[OracleMatch]) -> list[OracleMatch]:
-        """Those whose partial matches AFTER MATCH has not dropped."""
+        """The matches whose partial matches AFTER MATCH has not dropped."""
         return [
             match
             for match in matches
@@ -421,7 +421,7 @@ class Emitted:
         ]
 
     def remembers(self, match: OracleMatch) -> bool:
-        """Whether DISTINCT drops it: its solution came out less than ω ago."""
+        """Whether DISTINCT drops it: its solution was returned less than ω ago."""
         within = self._reference.window.clause
         before = self._times.get(shown(match.solution))
         if before is None:
@@ -430,7 +430,7 @@ class Emitted:
         return ever or match.end - before < within.microseconds
 
     def allows(self, match: OracleMatch, taken: Sequence[OracleMatch]) -> bool:
-        """Whether LIMIT gives one more result, besides `taken` of the same instant."""
+        """Whether LIMIT allows another result, after `taken` results of the same instant."""
         limit = self._reference.query.limit
         if limit is None:
             return True
@@ -445,7 +445,7 @@ class Emitted:
         return count <= limit.count
 
     def take(self, left: Sequence[OracleMatch], matches: Sequence[OracleMatch]) -> None:
-        """These matches come out; AFTER MATCH acts on all those that EMIT left."""
+        """Return these matches; AFTER MATCH acts on all matches that EMIT left."""
         query = self._reference.query
         self.left += left
         for match in matches:
@@ -508,7 +508,7 @@ def tied(one: Term, other: Term) -> bool:
 
 
 def shown(value: Any) -> object:
-    """A solution, a mapping or a graph in a canonical, hashable form; blank nodes alike."""
+    """A solution, a mapping or a graph in a canonical, hashable form; all blank nodes are equal."""
     if value is True:
         return value
     if isinstance(value, Mapping):
@@ -531,7 +531,7 @@ def _shown(term: Term) -> str:
 def comparable(matches: Iterable[Any]) -> list[tuple[Any, ...]]:
     """Matches, the oracle's or the engine's, as sorted (query, start, end, solution, witnesses).
 
-    Of an ASK only query and end count.
+    For an ASK, only query and end count.
     """
     return sorted(map(_comparable, matches), key=repr)
 
@@ -554,7 +554,7 @@ def _comparable(match: Any) -> tuple[Any, ...]:
 
 
 def difference(wanted: Sequence[tuple[Any, ...]], seen: Sequence[tuple[Any, ...]]) -> str:
-    """What is missing and what is too much; "" where both agree."""
+    """The missing and the unexpected matches; "" if there are none."""
     missing, extra = Counter(wanted) - Counter(seen), Counter(seen) - Counter(wanted)
     lines = [f"missing:    {key}" for key in sorted(missing.elements(), key=repr)]
     return "\n".join(lines + [f"unexpected: {key}" for key in sorted(extra.elements(), key=repr)])

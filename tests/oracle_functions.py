@@ -1,7 +1,7 @@
 """Functions called by IRI, for the reference: `math:`, `geof:distance`, and two registered ones.
 
-pyoxigraph calls them while it evaluates an expression. None shares code with the package: `math:`
-is Python's, and the distance of two points is Vincenty's inverse formula on WGS 84.
+pyoxigraph calls them while it evaluates an expression. They share no code with the package: `math:`
+uses Python's functions, and the distance of two points Vincenty's inverse formula on WGS 84.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _is_number(value: Any) -> bool:
 
 @spaseq.function(OWN + "sum")
 def own_sum(a: Any, b: Any) -> Any:
-    """The sum; raises for equal numbers, and for what is no number."""
+    """The sum; raises for equal numbers, and for a term that is not a number."""
     if not (_is_number(a) and _is_number(b)) or a == b:
         raise ValueError(f"no result for {a} and {b}")
     return Decimal(a) + Decimal(b)

@@ -1,7 +1,8 @@
 """`GROUP BY … OVER … LET … HAVING` by brute force: each group solution from all its results.
 
-docs/language.md, section 6, "Groups of results", taken literally. No group is kept from one instant
-to the next: the results of a key that `OVER` covers are looked up anew among all results so far.
+This follows docs/language.md, section 6, "Groups of results", literally. No group is kept from one
+instant to the next: each time, the results of a key that `OVER` covers are searched among all
+results so far.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def _name(item: ast.Projection) -> str:
 
 
 def instance(template: Sequence[ast.Triple], value: Callable[[str], Term | None]) -> Iterator[Fact]:
-    """The triples of a template, without those that are no RDF triples."""
+    """The triples of a template, without those that are not valid RDF triples."""
     fresh: dict[str, Term | None] = {}
     seen = set()
     for triple in template:

@@ -1,8 +1,8 @@
 """Numeric expressions of the reference semantics, over integers and decimals of any size.
 
-pyoxigraph has integers of 64 bits and decimals of 128. Where an expression or an aggregate meets a
-number of more digits than `FEW`, or a datatype that has a range, it is computed here, by
-fractions. Cost: that of fractions.
+pyoxigraph has integers of 64 bits and decimals of 128. If an expression or an aggregate contains a
+number with more digits than `FEW`, or a datatype with a range, it is computed here with Python's
+fractions, at their cost.
 Source: SPARQL 1.1, section 17, XPath's arithmetic and casts; docs/language.md, section 3.
 """
 
@@ -22,19 +22,19 @@ from tests.unit.rdf.exact import Number
 from tests.unit.rdf.literals import XSD
 
 FEW = 6
-"""Numbers of so many digits stay within the bounds of pyoxigraph, whatever is done with a few."""
+"""A few operations on numbers of at most so many digits stay within the bounds of pyoxigraph."""
 DERIVED = frozenset(XSD + name for name in exact.RANGES)
-"""Datatypes whose ranges pyoxigraph does not know."""
+"""Datatypes whose ranges pyoxigraph does not check."""
 PLACES = 18
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class NotNumericError(Exception):
-    """The expression has a part that is left to pyoxigraph."""
+    """The expression has a part that pyoxigraph must compute."""
 
 
 class ValueMissingError(Exception):
-    """SPARQL's error."""
+    """An error of SPARQL."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -49,7 +49,7 @@ def is_beyond(term: object) -> bool:
 
 
 def value_of(expression: ast.Expr, values: Mapping[str, Term | None]) -> Term | bool | None:
-    """The value of an expression, None for an error.
+    """The value of an expression; None for an error.
 
     Raises:
         NotNumericError: where pyoxigraph must be asked.
@@ -82,7 +82,7 @@ def _literal(node: ast.Literal) -> ox.Literal:
 
 
 def _value(node: ast.Expr, values: Mapping[str, Term | None]) -> Number | bool | ox.Literal:
-    """A number, a truth, or a literal as it is written."""
+    """A number, a boolean, or a literal as it is written."""
     match node:
         case ast.Var(name):
             term = values.get(name)
@@ -150,7 +150,7 @@ def _truth(node: ast.Expr, values: Mapping[str, Term | None]) -> bool:
 def _logical(
     operator: str, left: ast.Expr, right: ast.Expr, values: Mapping[str, Term | None]
 ) -> bool:
-    """One side that decides does so, also where the other is an error."""
+    """A side that decides the result does so even if the other side is an error."""
     decides = operator == "||"
     missing = False
     for side in (left, right):
@@ -193,7 +193,7 @@ def _quotient(x: Fraction, y: Fraction) -> Fraction:
 
 
 def _is_wide(number: Fraction) -> bool:
-    """Whether the number has no room in 64 bits, or as a decimal in 128."""
+    """Whether the number does not fit into 64 bits, or as a decimal into 128."""
     if number.denominator == 1 and not -(2**63) <= number < 2**63:
         return not -(2**127) <= number * 10**PLACES < 2**127
     return _places(number) > PLACES or not -(2**127) <= number * 10**PLACES < 2**127
@@ -229,7 +229,7 @@ def written(number: Number) -> ox.Literal:
 
 
 def ordered(terms: Sequence[Term], descending: bool) -> list[Term] | None:
-    """Numbers in their order, equals in the order given; None: that is for pyoxigraph."""
+    """Numbers in a stable order; None: pyoxigraph must order them."""
     numbers = [exact.number_of(term) for term in terms]
     if not any(map(is_beyond, terms)) or any(n is None or math.isnan(n[1]) for n in numbers):
         return None

@@ -1,15 +1,15 @@
-"""Graph patterns and expressions of the reference semantics, by way of pyoxigraph.
+"""Graph patterns and expressions of the reference semantics, evaluated by pyoxigraph.
 
 A GPM over one event becomes a SPARQL query over a fresh store that holds the event's graph
 as the default graph and the knowledge base as named graphs; an expression becomes a SELECT
-over one row of `VALUES`. Nothing here knows of sequences. Source: docs/language.md,
+over one row of `VALUES`. This module does not deal with sequences. Source: docs/language.md,
 section 3. Cost: one pyoxigraph call for each new (pattern, event) and for each new
-(expression, values); both are remembered.
+(expression, values); both are cached.
 
-pyoxigraph takes literals of one value for one term and writes them in canonical form. The
-spelling of the data is put back; where a graph or the pattern holds two spellings of one
-value, those that are not canonical are hidden behind a datatype of their own. Top-level filters,
-`SELECT` expressions and aggregates over numbers of many digits are `oracle_numbers`'.
+pyoxigraph treats literals with the same value as one term and writes them in canonical form. The
+spelling of the data is restored. If a graph or the pattern has two spellings of one value, those
+that are not canonical are replaced with literals of a special datatype. `oracle_numbers` evaluates
+top-level filters, `SELECT` expressions and aggregates over numbers of many digits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Mapped = dict[str, Term]
 
 
 def rewritten(node: Any, change: Callable[[Any], Any | None]) -> Any:
-    """The tree with every node that `change` answers for replaced, from the root down."""
+    """The tree with each node replaced for which `change` returns one, from the root down."""
     if isinstance(node, tuple):
         return tuple(rewritten(item, change) for item in node)
     if not is_dataclass(node) or isinstance(node, type):
@@ -49,7 +49,7 @@ def variables_of(node: ast.Node) -> frozenset[str]:
 
 
 def visible(group: ast.GroupGraphPattern | Iterable[ast.Element]) -> frozenset[str]:
-    """The variables a solution of the elements may bind (SPARQL 1.1, section 18.2.1)."""
+    """The variables that a solution of the elements may bind (SPARQL 1.1, section 18.2.1)."""
     elements = group.elements if isinstance(group, ast.GroupGraphPattern) else group
     return frozenset().union(*(_visible_in(element) for element in elements))
 
@@ -78,7 +78,7 @@ def _visible_in(element: ast.Element) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class Gpm:
-    """A GPM taken apart: what SPARQL evaluates, then stateful BINDs in order, then filters."""
+    """The parts of a GPM: what SPARQL evaluates, then stateful BINDs in order, then filters."""
 
     name: str
     streams: frozenset[str]
@@ -133,7 +133,7 @@ def gpm_of(define: ast.Define, iris: Mapping[str, str]) -> Gpm:
 
 
 class Graphs:
-    """The events' graphs beside those of the knowledge base, and what was asked of them."""
+    """The graphs of the events and of the knowledge base, with a cache of their solutions."""
 
     def __init__(self, kb: Mapping[str, Sequence[Fact]]):
         self._kb = [
@@ -148,10 +148,10 @@ class Graphs:
         self._values: dict[tuple[object, ...], Term | None] = {}
         self._truths: dict[tuple[object, ...], bool] = {}
         self._searching: dict[int, tuple[ast.Expr, bool]] = {}
-        """By id, whether an expression has an EXISTS; the expression, so that it keeps its id."""
+        """By id: an expression, kept so that its id stays unique, and whether it has an EXISTS."""
 
     def solutions(self, gpm: Gpm, event: Event) -> list[Mapped]:
-        """eval(P, G, D): the distinct solutions, the variable of `AT` among them."""
+        """eval(P, G, D): the distinct solutions, including the variable of `AT`."""
         key = (gpm.name, id(event))
         if key not in self._solutions:
             self._solutions[key] = list(self._solve(gpm, event)) if event.facts else []
@@ -183,7 +183,7 @@ class Graphs:
             yield found
 
     def _pattern(self, gpm: Gpm, odd: frozenset[Term]) -> str:
-        """The text of a pattern, with its constants hidden as those of the data are."""
+        """The text of a pattern, with its constants replaced like the literals of the data."""
         key = (gpm.name, odd)
         if key not in self._patterns:
             pattern = rewritten(gpm.pattern, _without_case)
@@ -236,7 +236,7 @@ class Graphs:
     def _read(
         self, expression: ast.Expr, values: Mapping[str, Term | None], event: Event | None
     ) -> tuple[tuple[tuple[str, Term], ...], int | None]:
-        """What an expression reads: the variables that are bound, and its event, for an EXISTS."""
+        """What an expression reads: bound variables, and its event if it has an EXISTS."""
         if id(expression) not in self._searching:
             searches = any(isinstance(part, ast.Exists) for part in ast.walk(expression))
             self._searching[id(expression)] = (expression, searches)
@@ -247,7 +247,7 @@ class Graphs:
     def value(
         self, expression: ast.Expr, values: Mapping[str, Term | None], event: Event | None
     ) -> Term | None:
-        """The value of an expression, None for an error."""
+        """The value of an expression; None for an error."""
         if isinstance(expression, ast.Var):
             return values.get(expression.name)
         try:
@@ -327,7 +327,7 @@ def hidden(literal: Any) -> ox.Literal | ox.Triple:
 
 
 def _without_case(node: Any) -> Any | None:
-    """What is compared with a LANG() is compared in small letters; pyoxigraph has tags in such."""
+    """Compare with LANG() in lower case, because pyoxigraph has tags in lower case."""
     if isinstance(node, ast.In):
         parts: tuple[Any, ...] = (node.operand, *node.choices)
     elif isinstance(node, ast.Binary):
@@ -347,7 +347,7 @@ def _without_case(node: Any) -> Any | None:
 
 
 def _hidden_in(node: Any, odd: frozenset[Term]) -> Any | None:
-    """Constants that stand for terms are hidden as the data's are, those in filters are not."""
+    """Replace constants that are terms of triples like the data's literals, but not in filters."""
     if isinstance(node, ast.Filter | ast.Bind):
         return node
     if not isinstance(node, ast.Literal) or node.language is not None:
@@ -357,7 +357,7 @@ def _hidden_in(node: Any, odd: frozenset[Term]) -> Any | None:
 
 
 def innermost(term: Term) -> Term:
-    """The term, or the object inside a triple term that is no triple term itself."""
+    """The term, or the innermost object of a triple term."""
     return innermost(term.object) if isinstance(term, ox.Triple) else term
 
 
@@ -379,7 +379,7 @@ _CANONICAL: dict[Term, Term] = {}
 
 
 def canonical(literal: Term) -> Term:
-    """The literal as pyoxigraph gives it back."""
+    """The literal as pyoxigraph returns it."""
     if literal not in _CANONICAL:
         if has_node(literal):
             return literal
@@ -392,7 +392,7 @@ def canonical(literal: Term) -> Term:
 
 
 def ordered(terms: Sequence[Term], descending: bool = False) -> list[Term]:
-    """The terms in SPARQL's ORDER BY order, equals in the order given."""
+    """The terms in the order of SPARQL's ORDER BY, which is stable here."""
     blank = sorted((t for t in terms if isinstance(t, ox.BlankNode)), key=str)
     other = [t for t in terms if not isinstance(t, ox.BlankNode)]
     if any(map(has_node, other)):
@@ -425,7 +425,7 @@ _SUMS: dict[tuple[str, tuple[Term, ...]], Term | None] = {}
 
 
 def aggregate(node: ast.Aggregate, values: Sequence[Term]) -> Term | None:
-    """An aggregate over the values of the iterations that have one, in their order."""
+    """An aggregate over the values of the iterations that have a value, in their order."""
     if node.distinct:
         values = list(dict.fromkeys(values))
     match node.name:

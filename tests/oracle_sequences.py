@@ -1,14 +1,14 @@
 """Sequences of the reference semantics: all matches of a SEQ over whole, finite streams.
 
-Straight from docs/language.md, sections 4 and 8: derivations are enumerated from left to
-right, and each condition ("no x' acceptable to Ψ lies strictly between", "N does not
-occur") is checked by looking for a counter-example among all events. Nothing is shared,
-indexed or remembered between partial matches. Cost: exponential; meant for ten events.
+This follows docs/language.md, sections 4 and 8, literally. Derivations are enumerated from left to
+right, and each condition ("no x' acceptable to Ψ lies strictly between", "N does not occur") is
+checked by searching all events for a counter-example. Nothing is shared, indexed or cached between
+partial matches. Cost: exponential; meant for ten events.
 
-A partial match is the list of its witnesses, each with the number of the iteration of
-every iterated unit around its place; what a variable, `PREV` or an aggregate means at a
-place is read off that list (`Reading`). A guard (`!N`, or an optional that was skipped)
-waits in the partial match until the next step is joined, or the window closes.
+A partial match is the list of its witnesses. Each witness has the number of the iteration of every
+iterated unit around its place. The value of a variable, `PREV` or an aggregate at a place is
+computed from that list (`Reading`). A guard (`!N`, or a skipped optional) waits in the partial
+match until the next step is joined, or the window closes.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Maybe:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """A unit that must end within `size` of m, or of its own first event without an m."""
+    """A unit that must end within `size` of m, or of its first event if there is no m."""
 
     node: Node
     size: int
@@ -92,7 +92,7 @@ class Bounded:
 
 @dataclass(frozen=True, eq=False)
 class Never:
-    """`!N`; with a size, an absence that lasts until its deadline, or looks back so far."""
+    """`!N`; with a size, an absence that lasts until its deadline, or looks back by that size."""
 
     node: Node
     size: int | None = None
@@ -100,7 +100,7 @@ class Never:
 
 Node = Place | Together | Either | AnyOrder | Steps | Repeat | Maybe | Bounded | Never
 AFTER_ALL = 2**62
-"""The ordinal of a deadline: it lies behind all events of its timestamp."""
+"""The ordinal of a deadline, which follows all events of its timestamp."""
 
 
 @dataclass
@@ -152,7 +152,7 @@ def bounded(node: Node, size: int | None) -> Node:
 
 
 def common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The iterated units around all of some places."""
+    """The iterated units that surround all of some places."""
     return tuple(unit for unit in chains[0] if all(unit in chain for chain in chains))
 
 
@@ -161,7 +161,7 @@ def common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A witness: the place that accepted the event, in which iterations, with what mapping."""
+    """A witness: the place that accepted the event, its iterations, and its mapping."""
 
     place: Place
     event: Event
@@ -171,7 +171,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """`!N`, or a skipped `N?`: N must not occur before whatever is joined next.
+    """`!N`, or a skipped `N?`: N must not occur before the step that is joined next.
 
     `operator` reaches N from the left. It is ignored in front of N as a whole, and holds
     between N's iterations and in an `AND` group at the start of N.
@@ -182,16 +182,16 @@ class Guard:
     operator: str | None
     optional: bool
     size: int | None = None
-    """How far it looks back from the first step of all; None: over the window."""
+    """How far it looks back from the first step of the match; None: over the window."""
     lasts: int | None = None
-    """The time of an absence of a bounded optional step at the end; None: the window."""
+    """The duration of an absence of a bounded optional step at the end; None: the window."""
 
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """A partial match m. `entries` may hold more context than was joined (`first`, `last`).
+    """A partial match m. `entries` may have more context than was joined (`first`, `last`).
 
-    `free`: the next step, the first of all or of what a guard forbids, may be anywhere later.
+    `free`: the next step may be anywhere later. It is the first of a match, or of a guarded unit.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -204,7 +204,7 @@ class Partial:
         return not self.free and operator == ";"
 
     def obliges_operands(self, operator: str | None) -> bool:
-        """The same for each operand of an `AND` group, which a guard does not set free."""
+        """Like `obliges`, for each operand of an `AND`, which a guard does not make `free`."""
         return self.last is not None and operator == ";"
 
 
@@ -212,11 +212,11 @@ Joined = tuple[tuple[Entry, ...], ...]
 """x: the witnesses of a step, one tuple per `&` group or event."""
 Within = Callable[[Partial, Event], bool]
 Ends = Callable[[Instant], bool]
-"""Whether a guarded unit that ends there, with an absence perhaps, has occurred in time."""
+"""Whether a guarded unit that ends at an instant, possibly with an absence, occurred in time."""
 
 
 def _before(guard: Guard, m: Partial) -> tuple[Guard, ...]:
-    """The guards that wait in front of one."""
+    """The guards that wait in front of a guard."""
     return m.waiting[: m.waiting.index(guard)]
 
 
@@ -250,7 +250,7 @@ class Rival:
 
 
 class Reading:
-    """Variables, `PREV` and aggregates at a place, read off the witnesses."""
+    """Variables, `PREV` and aggregates at a place, computed from the witnesses."""
 
     def __init__(self, layout: Layout, partition: Sequence[str], graphs: Graphs):
         self.graphs = graphs
@@ -275,10 +275,10 @@ class Reading:
         return True
 
     def seen(self, chain: tuple[int, ...], path: Path, entries: Sequence[Entry]) -> list[Entry]:
-        """The witnesses inside a unit (`chain`: around it, itself last) that a place sees.
+        """The witnesses inside a unit that a place sees; `chain`: the units around it, and itself.
 
-        Those of the current iteration of every unit strictly around the unit that also
-        holds the place; inside the unit itself, of the current run up to this iteration.
+        These belong to the current iteration of every unit strictly around the unit that also
+        contains the place; inside the unit itself, to the current run up to this iteration.
         """
         here = dict(path)
         found = []
@@ -415,7 +415,7 @@ class Window:
 
 
 class Derivations:
-    """All matches of one query over its events; `events` are those of the declared streams."""
+    """All matches of one query; `events` are the events of its declared streams."""
 
     def __init__(
         self,
@@ -441,7 +441,7 @@ class Derivations:
         }
 
     def matches(self) -> Iterator[tuple[Partial, int | None]]:
-        """Each whole derivation, and when it came out, if that was not with its last event."""
+        """Each complete derivation, and the time of its result if that is not its last event's."""
 
         def within(m: Partial, event: Event) -> bool:
             return m.first is None or self.window.fits(m.first, event)
@@ -476,7 +476,7 @@ class Derivations:
         return tuple(self.reading.bare(name, (), entries) for name in self.partition)
 
     def contiguous(self, after: Instant, before: Instant, key: tuple[Term | None, ...]) -> bool:
-        """No event of the declared streams (with PARTITION BY, of the partition) in between."""
+        """Whether no event of the declared streams (or of the partition) lies in between."""
         return not any(
             event.instant < before and (not self.partition or key in self.members[id(event)])
             for event in self.later(after)
@@ -496,7 +496,7 @@ class Derivations:
         within: Within,
         taken: Sequence[Event] = (),
     ) -> Iterator[Joined]:
-        """Every way for the places to accept different events after m, in each other's sight.
+        """Every way for the places to accept different events after m, seeing each other.
 
         The events of one group share a timestamp.
         """
@@ -621,8 +621,8 @@ class Derivations:
     ) -> bool:
         """Whether a guard's unit occurs strictly between m and x, or after m in its window.
 
-        Before the first step of all: wherever it fits the window with x. There a negation
-        behind a skipped optional has no m, and forbids nothing.
+        Before the first step of a match, the unit may occur anywhere in the same window as x. A
+        negation after an optional that was skipped there has no m, and forbids nothing.
         """
         look_back = guard.optional or guard.size is not None
         if m.last is None and not look_back and any(g.optional for g in _before(guard, m)):
@@ -660,7 +660,7 @@ class Derivations:
         within: Within,
         rivals: Sequence[Rival] | None = None,
     ) -> Iterator[Partial]:
-        """Every way to join the unit to m. `rivals`: of the disjunction whose side it is."""
+        """Every way to join the unit to m. `rivals`: the other sides, if it is part of a `|`."""
         obliged = m.obliges(operator)
         match node:
             case Place() | Together():
@@ -711,7 +711,7 @@ class Derivations:
                     yield Partial(m.entries, m.first, deadline, free=False)
 
     def _bound(self, node: Bounded, m: Partial, within: Within) -> Within:
-        """What a bounded unit may use: events within its bound of m, if there is one."""
+        """Which events a bounded unit may use: those within its bound of m, if there is an m."""
         if m.last is None:
             return within
         limit = m.last[0] + node.size

@@ -47,14 +47,14 @@ class Acceptor(LinkedOccurrence):
             (test, registers.needed_views(condition.reads))
             for test, condition in zip(compiled.residual, occurrence.residual, strict=True)
         )
-        # Why rows were turned down since the run started or resumed; for people.
+        # Why rows were rejected since the run started or resumed; only for reports.
         self.disagreed = 0
         """Rows that did not agree with the bindings of a partial match."""
         self.untrue = [0] * len(self._residual)
         """Per residual filter: how often it was not true."""
 
     def join(self, env: Environment, row: Row) -> bool:
-        """Bind the row's variables; False where one disagrees (env is then spoilt)."""
+        """Bind the row's variables; False if one disagrees (env is then unusable)."""
         bind = self._registers.bind
         for column, number in self._columns:
             value = row[column]
@@ -66,7 +66,7 @@ class Acceptor(LinkedOccurrence):
         return True
 
     def assign(self, env: Environment, row: Row, event: Event) -> Row | None:
-        """Run the stateful BINDs: the row with their values, None where one does not join."""
+        """Run the stateful BINDs: the row with their values, or None if one does not join."""
         if not self._assignments:
             return row
         scope = self._scope_of(event)

@@ -1,7 +1,7 @@
-"""The rows of recent events, per GPM: what guards, `&` and `AND` look back at.
+"""The rows of recent events, per GPM, which guards, `&` and `AND` search.
 
-Invariant: entries are in the order of their instant numbers; those before the window's
-first instant are gone after `evict`, which costs amortised constant time per entry.
+Invariant: entries are in the order of their instant numbers. `evict` removes the entries before the
+window's first instant, in amortised constant time per entry.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spaseq.rdf.event import Event
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event that a GPM has rows over."""
+    """An event in which a GPM has rows."""
 
     instant: int
     event: Event
@@ -42,7 +42,7 @@ class Buffer:
             yield self.entries[position]
 
     def evict(self, bound: int) -> None:
-        """Forget the entries before instant number `bound`."""
+        """Remove the entries before instant number `bound`."""
         self._gone = bisect_left(self._instants, bound, self._gone)
         if self._gone > 64 and self._gone * 2 > len(self.entries):
             del self.entries[: self._gone]

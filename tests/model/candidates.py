@@ -1,9 +1,9 @@
-"""What an edge may consume: every way rows of buffered events meet its atom.
+"""The candidates of an edge: every way in which rows of buffered events satisfy its atom.
 
-`candidates` finds them between two instants, for guards and for look-backs; `completions`
-finds those that the event at hand completes, for the run itself. Conjunctions are lazy:
-nothing is joined before every operand has an event, and the operand with the fewest goes
-first (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting complex
+`candidates` finds them between two instants, for guards and for places that look back;
+`completions` finds those that the current event completes, for the run itself. Conjunctions are
+lazy: nothing is joined before every operand has an event, and the operand with the fewest events is
+joined first (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting complex
 events*, DEBS 2015).
 """
 
@@ -23,12 +23,12 @@ from spaseq.nfa.registers import Environment
 from spaseq.rdf.limits import NO_LIMITS
 
 Meeting = tuple[tuple[int, Entry, Row], ...]
-"""(occurrence, entry, row) for each occurrence that an alternative holds."""
+"""(occurrence, entry, row) for each occurrence of an alternative."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to take an edge: the environment after it, and where its events lie."""
+    """One way to take an edge: the environment after it, and the instants of its events."""
 
     edge: Edge
     env: Environment
@@ -59,7 +59,7 @@ class CandidateFinder:
         """Counts each candidate that is tried as a step."""
 
     def entered(self, env: Environment, edge: Edge) -> Environment:
-        """A copy of the environment, the edge's iterations begun."""
+        """A copy of the environment in which the iterations of the edge have begun."""
         copy = env.copy()
         for action in edge.actions:
             self._registers.enter(copy, action.unit, action.again)
@@ -79,8 +79,8 @@ class CandidateFinder:
     ) -> Iterator[Candidate]:
         """Candidates of a conjunction that the event of `fresh` completes.
 
-        Their other events follow instant `low`; those of an alternative share a timestamp,
-        whose first instant is `first` for the alternative that `fresh` belongs to.
+        Their other events follow instant `low`. The events of an alternative share a timestamp,
+        whose first instant is `first` for the alternative of `fresh`.
         """
         atom = self._atoms[edge.atom]
         high = fresh.instant + 1
@@ -106,7 +106,7 @@ class CandidateFinder:
     def _fresh(
         self, operand: tuple[tuple[int, ...], ...], fresh: Entry, gpm: int, low: int
     ) -> Iterator[Meeting]:
-        """The operand's meetings that hold the event at hand."""
+        """The operand's alternatives with the current event."""
         high = fresh.instant + 1
         for alternative in operand:
             for place, occurrence in enumerate(alternative):
@@ -231,8 +231,8 @@ class CandidateFinder:
     ) -> int:
         """The latest earlier event after `low` that the operand would have accepted.
 
-        Earlier than the operand's own, different from the other operands' events, in the
-        context of those. -1 where there is none.
+        That event is earlier than the operand's own, differs from the other operands' events, and
+        would be accepted in their context. -1: there is none.
         """
         atom = self._atoms[edge.atom]
         own = chosen.meetings[operand]
@@ -255,7 +255,7 @@ class CandidateFinder:
     def first_step_acceptable(self, edge: Edge, env: Environment, low: int, high: int) -> int:
         """The latest instant in between at which one operand alone accepts an event.
 
-        It is how an `AND` group stands for its side of a disjunction. -1: there is none.
+        An `AND` group thus represents its side of a disjunction. -1: there is none.
         """
         base = self.entered(env, edge)
         best = -1
@@ -276,7 +276,7 @@ class CandidateFinder:
 
 
 def _distinct_product(columns: Sequence[Sequence[tuple[int, Entry, Row]]]) -> Iterator[Meeting]:
-    """Every choice of one item from each column over different events."""
+    """Every choice of one item from each column such that the events differ."""
     if not columns:
         yield ()
         return

@@ -1,4 +1,4 @@
-"""Strict contiguity: which instants hold events, of everybody or of one partition.
+"""Strict contiguity: which instants have events, of all partitions or of one.
 
 Instants are numbered densely, so without `PARTITION BY` two instants are next to each
 other iff their numbers are. With it, an event belongs to a partition iff some GPM that
@@ -40,7 +40,7 @@ class Contiguity:
         return known[position - 1] if position else -1
 
     def threshold(self, candidate: Candidate) -> int:
-        """The least last instant of a partial match that the candidate follows strictly."""
+        """The minimum last instant of a partial match that the candidate follows strictly."""
         return self.before(self._registers.key(candidate.env), candidate.first)
 
     def still_followed(
@@ -66,7 +66,7 @@ class Contiguity:
         )
 
     def evict(self, bound: int) -> None:
-        """Forget instants before `bound`: no partial match reaches back so far."""
+        """Remove instants before `bound`, which no partial match reaches."""
         for key in list(self.instants):
             known = self.instants[key]
             position = bisect_left(known, bound)

@@ -1,8 +1,8 @@
-"""Places at run time: groups of partial matches that nothing to come can tell apart.
+"""Places at run time: groups of partial matches that no later event can distinguish.
 
-A group is keyed by the values of its place's live registers and holds one tECS union of
-the partial matches that wait there. What an event adds becomes visible when its instant
-closes, for nothing follows an event of its own instant.
+A group is keyed by the values of its place's live registers and holds one tECS union of the partial
+matches that wait there. Additions of an event become visible when its instant closes, because no
+event follows another event of the same instant.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ class Group:
         self.values = values
         self.env = env
         self.serial = 0
-        """No other group of the place ever has the same."""
+        """A number that no other group of the place ever has."""
         self.chain: Chain | None = None
         self.oldest = 0
-        """No member's last instant is before this."""
+        """A lower bound of the last instants of the members."""
         self.taken: list[tuple[int, int, bool]] = []
-        """What a `;` place took at this timestamp: first and last instant, whether an `&`."""
+        """What a `;` place consumed at this timestamp: first and last instant, whether an `&`."""
         self.taken_first = -1
-        """The greatest first instant of what a `;` place took at this timestamp."""
+        """The maximum first instant of what a `;` place consumed at this timestamp."""
 
     def add(self, node: Node) -> None:
         self.oldest = node.last if self.chain is None else min(self.oldest, node.last)
         self.chain = Chain(node, self.chain)
 
     def taken_before(self, instant: int, together: bool) -> int:
-        """The latest first instant of what was taken wholly before `instant`; -1: nothing.
+        """The latest first instant of what was consumed entirely before `instant`; -1: nothing.
 
-        Of two conjunctions (`together`) of one timestamp neither comes first.
+        Two conjunctions (`together`) of one timestamp are not ordered.
         """
         return max(
             (
@@ -78,21 +78,21 @@ class PlaceState:
         self.place = place
         kinds = {automaton.atoms[edge.atom].kind for edge in place.edges}
         self.takes_at_once = place.operator == ";" and kinds == {"single"}
-        """A `;` place whose groups go when the instant that took them closes."""
+        """A `;` place whose consumed groups are removed when the instant closes."""
         self.looks_back = place.operator == ";" and "any-order" in kinds
         """A `;` place that decides by searching the buffers."""
         self.guards = tuple(g for g in place.guards if not automaton.guards[g].relative)
-        """Those that forbid a group's members by the age of their last event."""
+        """The guards that forbid a group's members by the age of their last event."""
         self.relative_guards = tuple(g for g in place.guards if automaton.guards[g].relative)
-        """Those that every member must be asked about."""
+        """The guards that must be decided for each member."""
         self.strict = place.operator == ","
         self.conjoined = kinds != {"single"}
         self.groups: dict[Values, Group] = {}
         self.made = 0
-        """Groups ever made."""
-        # What happened here since the run started or resumed; for people, read by nothing.
+        """The number of groups ever created."""
+        # Counters since the run started or resumed, only for reports.
         self.reached = 0
-        """Nodes that came to wait."""
+        """Nodes that were added."""
         self.unkeyed = 0
         """Rows that leave a partition variable unbound."""
         self.early = 0
@@ -102,19 +102,19 @@ class PlaceState:
         self.visited = 0
         """Groups that rows were compared with."""
         self.joined = 0
-        """Candidates that were taken."""
+        """Candidates that were joined."""
         self.passed_over = 0
         """Candidates that the operator kept from every partial match."""
         self.forbidden = 0
         """Candidates that a guard kept from every partial match."""
         self.outside = 0
-        """Candidates that came when the window had closed."""
+        """Candidates that arrived after the window had closed."""
         self.expired = 0
-        """Groups that the window passed over."""
+        """Groups that left the window."""
         self.ended = 0
-        """Groups that a guard decided on sight has ended."""
+        """Groups that a guard ended, if it is decided when its event arrives."""
         self.shed = 0
-        """Groups that went because there were too many."""
+        """Groups that were dropped because there were too many."""
         self._blank = blank
         self._indexes: list[dict[Values, dict[Values, Group]] | None] = [
             {} if keys or equal else None
@@ -125,7 +125,7 @@ class PlaceState:
             self.groups[()] = start
 
     def group(self, env: Environment) -> Group:
-        """The group of an environment, made where there is none."""
+        """The group of an environment, which is created if there is none."""
         values = tuple(env[number] for number in self.place.live)
         known = self.groups.get(values)
         if known is None:
@@ -142,13 +142,13 @@ class PlaceState:
         return known
 
     def counters(self) -> PlaceCounters:
-        """What happened here, in the core's words."""
+        """The counters, with the names that the core uses."""
         counts = {name: getattr(self, name) for name in _COUNTED}
         groups = 0 if self.place.start else len(self.groups)
         return PlaceCounters(self.number, self.place, groups, **counts)
 
     def arrived(self, since: int, most: int) -> list[Values]:
-        """The registers of groups made after the first `since`, the newest first, of `most`."""
+        """The registers of up to `most` groups after the first `since`, the newest first."""
         newest = islice(reversed(self.groups.values()), most)
         return [group.values for group in takewhile(lambda g: g.serial > since, newest)]
 
@@ -172,7 +172,7 @@ class PlaceState:
                 self.drop(group)
 
     def settle(self, group: Group) -> None:
-        """The timestamp closes: what a `;` place took goes, and stays what it could not take."""
+        """Close the timestamp: remove what a `;` place consumed, and retain what it could not."""
         members = [n for n in nodes(group.chain, 0) if n.last >= group.taken_first]
         if members:
             group.keep(members)
@@ -191,13 +191,13 @@ class PlaceState:
         return index.get(tuple(entry), {}).values()
 
     def _entry(self, edge: int, env: Environment) -> Values:
-        """Where the index of an edge keeps a group."""
+        """The key of a group in the index of an edge."""
         entry: list[Hashable] = [env[number] for number, _ in self.place.keys[edge]]
         entry += [_value_key(env[number]) for number, _ in self.place.equal[edge]]
         return tuple(entry)
 
     def sweep(self, bound: int) -> None:
-        """Drop what started before `bound` and can match no more."""
+        """Drop the partial matches that started before `bound` and can no longer match."""
         if self.place.start:
             return
         for group in list(self.groups.values()):
@@ -209,6 +209,6 @@ class PlaceState:
 
 
 def _value_key(term: Term | None) -> Hashable:
-    # Indexed registers and columns are bound: the index is built of nothing else.
+    # Indexed registers and columns are bound, because the index has no others.
     assert term is not None
     return equality_key(term)

@@ -1,9 +1,9 @@
 """Whether a unit occurs where it must not: negations, and optional steps that were skipped.
 
-A guard is decided when what follows it is at hand (post-processing negation): the rows of
-the window are still in the buffers, so filters may name variables of both sides. The
-answer is the latest instant at which an occurrence begins; whoever waits in the same group
-with an older last event is forbidden, the others are not.
+A guard is decided when the step after it has arrived (post-processing negation). The rows of the
+window are still in the buffers, so filters may name variables of both sides. The answer is the
+latest instant at which an occurrence begins: it forbids the partial matches of a group whose last
+event is older, and no others.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class GuardKeeper:
     ) -> int:
         """The latest start of an occurrence strictly between two instants, or NEVER.
 
-        `before` is the partial match's environment, `after` that of what was joined by
-        `edge`: a guard inside an iterated unit that the edge enters anew still sees its own
-        iteration. `at_start`: the guard stands before the first step of a match, where a
-        step skipped at the start of the guarded unit looks back one window of its own.
+        `before` is the environment of the partial match, and `after` the one after joining `edge`.
+        A guard inside an iterated unit that the edge enters again still sees its own iteration.
+        `at_start`: the guard precedes the first step of a match; a step skipped at the start of the
+        guarded unit then looks back by another window.
         """
         guard = self._automaton.guards[number]
         env = self._context(guard, before, after, edge)
@@ -103,7 +103,7 @@ class GuardKeeper:
     def forbids(
         self, guards: Sequence[int], before: Environment, candidate: Candidate, last: int
     ) -> bool:
-        """Whether any of these guards keeps a partial match that ends at `last` away."""
+        """Whether any of these guards forbids a partial match that ends at `last`."""
         return any(
             self.latest(guard, before, candidate.env, candidate.edge, last, candidate.first)
             != NEVER
@@ -113,7 +113,7 @@ class GuardKeeper:
     def earlier_acceptable(
         self, place: Place, before: Environment, candidate: Candidate, low: int
     ) -> int:
-        """The latest instant at which a `;` place would have taken something before.
+        """The latest instant at which a `;` place would have consumed an earlier candidate.
 
         Partial matches whose last event is older than that do not reach the candidate.
         """
@@ -134,7 +134,7 @@ class GuardKeeper:
                 latest = max(latest, found)
             else:
                 for other in finder.candidates(edge, before, low, candidate.first, False):
-                    # Of two conjunctions of one timestamp neither comes first.
+                    # Two conjunctions of one timestamp are not ordered.
                     if kind == "single" or not together or _micros(other) < micros:
                         latest = max(latest, other.first)
         return latest
@@ -142,7 +142,7 @@ class GuardKeeper:
     def taken(
         self, place: Place, before: Environment, low: int, high: int
     ) -> list[tuple[int, int, bool]]:
-        """What a `;` place takes between two instants: see `Group.taken`."""
+        """What a `;` place consumes between two instants; see `Group.taken`."""
         return [
             (candidate.first, candidate.last, self._automaton.atoms[edge.atom].kind == "together")
             for edge in place.edges
@@ -181,10 +181,11 @@ class GuardKeeper:
         return NEVER
 
     def _completes(self, begun: Candidate, high: int, negated: bool) -> bool:
-        """Whether the guarded unit, begun so, comes to its end before `high`.
+        """Whether the guarded unit, after this beginning, is complete before `high`.
 
-        Two ways that wait in one place since one instant with equal registers go on alike:
-        the second is not followed, so iterations inside the unit cost no more than pairs.
+        Two derivations that wait in one place since one instant with equal registers continue in
+        the same ways. Only the first is followed, so iterations inside the unit cost no more than
+        pairs.
         """
         todo, seen = [begun], set()
         while todo:
@@ -210,7 +211,7 @@ class GuardKeeper:
     def _following(
         self, place: Place, so_far: Candidate, high: int, negated: bool
     ) -> Iterator[Candidate]:
-        """What a place inside the guarded unit takes next."""
+        """What a place inside the guarded unit consumes next."""
         env, last = so_far.env, so_far.last
         for edge in place.edges:
             for candidate in self._finder.candidates(edge, env, last, high, negated):

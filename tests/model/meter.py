@@ -18,14 +18,14 @@ class Meter:
         self.left = limits.most_steps
 
     def begin(self) -> None:
-        """Another event comes."""
+        """Begin another event."""
         self.left = self.limits.most_steps
 
     def take(self, steps: int, place: int = -1, kind: Kind = "steps") -> None:
-        """Some steps more.
+        """Count further steps.
 
         Raises:
-            LimitReached: if they are too many.
+            LimitReached: if there are too many.
         """
         if steps > self.left:
             raise LimitReached(kind, place)

@@ -1,8 +1,8 @@
 """`PARTITION BY`: which rows may be witnesses, and which partitions an event belongs to.
 
 LANGUAGE section 4 (docs/language.md): a mapping that leaves a partition variable unbound is
-not accepted, and an event belongs to partition k iff some GPM that reads its stream, its
-top-level filters left out, has a solution with that key.
+not accepted. An event belongs to partition k iff some GPM that reads its stream has a solution with
+that key, ignoring the GPM's top-level filters.
 """
 
 from __future__ import annotations

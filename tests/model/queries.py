@@ -34,7 +34,7 @@ from spaseq.runs import Run
 
 
 def run_plainly(run: Run, limits: Limits = NO_LIMITS) -> Run:
-    """Let a new run go without the compiled core."""
+    """Make a new run work without the compiled core."""
     run.queries = [PlainQueryRun(query, run, limits) for query in run.queries]
     run.evaluation.queries = run.queries
     return run
@@ -58,7 +58,7 @@ class PlainQueryRun(QueryRun):
         self.constructs = None
 
     def reads_only(self, stream: str) -> bool:
-        """Nobody takes its events elsewhere than one by one."""
+        """Events are processed one by one only."""
         return False
 
     @property
@@ -83,7 +83,7 @@ class PlainQueryRun(QueryRun):
         )
 
     def held(self) -> MemoryUse:
-        """Only what can be compared with the core is counted."""
+        """Zeros, since only figures that are comparable with the core's are counted."""
         return MemoryUse(nodes=0, rows=0, bytes=0)
 
     def groups(self) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -121,7 +121,7 @@ class PlainQueryRun(QueryRun):
 
 
 class _Automaton:
-    """What a query asks of its automaton, of one in plain Python."""
+    """The interface that a query expects of its automaton, for an automaton in plain Python."""
 
     matches = best = None
     core = SimpleNamespace(
@@ -129,9 +129,9 @@ class _Automaton:
         window=SimpleNamespace(bound=0),
         next_deadline=lambda ending: None,
     )
-    """It joins rows as they come, and runs no query with deadlines."""
+    """The automaton joins rows as they arrive, and does not run queries with deadlines."""
     step = SimpleNamespace(tumbles=False, wake_at=lambda due: None)
-    """It does not run ahead, so nothing has to stop it where a window of groups ends."""
+    """The automaton does not run ahead, so it need not be stopped at the end of a window."""
 
     def __init__(self, query: PlainQueryRun, matchers: Matchers):
         assert not query.compiled.automaton.timed

@@ -1,4 +1,4 @@
-"""What the run in Python asks of the register file beside what the engine does."""
+"""The register file of the run in Python: the engine's, with further methods."""
 
 from __future__ import annotations
 

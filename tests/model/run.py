@@ -3,8 +3,8 @@
 Queries run on the compiled core, which tests compare with this run (`tests/model/queries.py`).
 
 `open_instant`, `feed`, `close_instant` (and `close_timestamp`) follow the instants of the streams;
-`due` yields the matches that had to wait for their window to close. What `feed` adds becomes
-visible at the close of the instant. Cost: the groups that the rows of an event reach.
+`due` yields the matches that had to wait for their window to close. Additions of `feed` become
+visible when the instant closes. Cost: linear in the groups that the rows of an event reach.
 
 Invariants: every node in a group has `last` < the open instant; buffers hold the rows since the
 window's first instant.
@@ -80,27 +80,27 @@ class AutomatonRun:
         self._buffered = buffered_gpms(plan, automaton)
         self.pending: dict[tuple[int, tuple[object, ...]], tuple[Environment, list[Node]]] = {}
         self.touched: dict[int, tuple[int, Group]] = {}
-        """Groups of `;` places that took something at this timestamp, by id; and those of
-        other places that a guard decided on sight ends: (place, group)."""
+        """By id, (place, group): groups of `;` places that consumed something at this timestamp,
+        and groups of other places that a guard ends when its event arrives."""
         self.accepted: list[Accepted] = []
         self.waiting: list[tuple[int, int, Waiting]] = []
         self.waited = 0
         self.forbidden = 0
-        """Matches that a trailing guard forbade; for people."""
+        """Matches that a trailing guard forbade; only for reports."""
         self.skipped: dict[Key, int] = {}
         self.beginnings: list[tuple[PlaceState, Group, Candidate]] = []
         """Starts that can be decided only when all events of the instant are counted."""
         self._meter = self._finder.meter = Meter(limits)
         self._sweep_at = min(256, limits.most_groups)
         self.shed_matches = 0
-        """Waiting matches that went because too much waited."""
+        """Waiting matches that were dropped because too many waited."""
         self._made = self._kept = 0
-        """Nodes made since the last pruning, and links that it left."""
+        """Nodes created since the last pruning, plus the links that it left."""
 
     # ------------------------------------------------------------------ instants
 
     def open_instant(self, micros: int) -> None:
-        """The next instant begins, at a timestamp not before the last one's."""
+        """Begin the next instant, at a timestamp not before that of the last one."""
         self.clock.open(micros)
 
     def waits_for(self, gpm: int) -> bool:
@@ -137,7 +137,7 @@ class AutomatonRun:
                     self._feed_conjunction(state, edge, entry, gpm)
 
     def close_instant(self) -> None:
-        """Nothing more comes at the open instant: what it brought becomes visible."""
+        """Close the open instant: its additions become visible."""
         for state, group, candidate in self.beginnings:
             self._begin(state, group, candidate)
         self.beginnings.clear()
@@ -163,13 +163,13 @@ class AutomatonRun:
             self._sweep_at = min(2 * left + 256, self._meter.limits.most_groups)
 
     def close_timestamp(self) -> None:
-        """Nothing more comes at the current timestamp."""
+        """Close the current timestamp."""
         for number, group in self.touched.values():
             self.places[number].settle(group)
         self.touched.clear()
 
     def sweep(self) -> None:
-        """Forget what the window has passed over; between instants."""
+        """Remove what has left the window; called between instants."""
         bound = self.clock.bound
         for state in self.places:
             state.sweep(bound)
@@ -184,7 +184,7 @@ class AutomatonRun:
     # ------------------------------------------------------------------ matches
 
     def take(self, *, one: bool = False) -> Iterator[Path]:
-        """The matches accepted since the last call; `one` for each last step is enough."""
+        """The matches accepted since the last call; with `one`, only one for each last step."""
         accepted, self.accepted = self.accepted, []
         self._meter.begin()
         for item in accepted:
@@ -196,7 +196,7 @@ class AutomatonRun:
     def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
         """(closing time, matches) of the windows closed before timestamp `before`.
 
-        Of tumbling windows also those that close exactly then; None closes all of them.
+        Tumbling windows that close exactly then are included; None closes all windows.
         """
         inclusive = self.plan.window.kind == "tumbling"
         while self.waiting:
@@ -214,7 +214,7 @@ class AutomatonRun:
                 yield closing, found
 
     def skip(self, path: Path) -> None:
-        """AFTER MATCH SKIP PAST LAST EVENT: only what starts after a match may still match."""
+        """AFTER MATCH SKIP PAST LAST EVENT: later matches must start after this match."""
         self.skipped[path.key] = max(self.skipped.get(path.key, 0), path.last + 1)
 
     def bound(self, key: Key) -> int:  # the least start of a match of this partition that ends now
@@ -274,7 +274,7 @@ class AutomatonRun:
         )
 
     def _hit(self, state: PlaceState, group: Group, candidate: Candidate) -> None:
-        """A group and a candidate that its place may take."""
+        """Join a candidate to a group, if the place of the group may consume it."""
         place = state.place
         if place.start:
             if place.guards and self.plan.window.kind == "events":

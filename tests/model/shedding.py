@@ -1,6 +1,6 @@
-"""An `AutomatonRun` beyond its limit → without its oldest state, or an error.
+"""Drop the oldest state of an `AutomatonRun` that exceeds its limit, or raise an error.
 
-See `spaseq.rdf.limits`. Cost: linear in what waits, each time an eighth of the bound goes.
+See `spaseq.rdf.limits`. Cost: linear in what waits, for each dropped eighth of the bound.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from model.tecs import Waiting
 from spaseq.rdf.limits import LimitReached, Limits
 
 Closing = list[tuple[int, int, Waiting]]
-"""Matches that wait for their window to close: (its time, their number, the match)."""
+"""A match that waits for its window to close: (closing time, number, match)."""
 
 
 def held(places: Sequence[PlaceState], waiting: Closing) -> int:
-    """What waits: groups, and matches that wait for their window to close."""
+    """The number of groups, and of matches that wait for their window to close."""
     return sum(len(state.groups) for state in places if not state.place.start) + len(waiting)
 
 
 def relieve(places: Sequence[PlaceState], waiting: Closing, limits: Limits) -> tuple[int, int]:
-    """Keep to the bound, once what the window has passed over is gone.
+    """Shed state beyond the bound, after removing what has left the window.
 
-    Returns how much waits then, and how many waiting matches had to go.
+    Returns how much still waits, and how many waiting matches were dropped.
 
     Raises:
-        LimitReached: where nothing is to be shed.
+        LimitReached: if state must not be shed.
     """
     found = held(places, waiting)
     if found <= limits.most_groups:
@@ -39,7 +39,7 @@ def relieve(places: Sequence[PlaceState], waiting: Closing, limits: Limits) -> t
 
 
 def _shed(places: Sequence[PlaceState], waiting: Closing, surplus: int) -> int:
-    """Let the `surplus` oldest go; how many of them were matches that waited."""
+    """Drop the `surplus` oldest; returns how many of them were waiting matches."""
     groups = [
         (-1 if group.chain is None else group.chain.latest, state, group)
         for state in places

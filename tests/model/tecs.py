@@ -1,14 +1,13 @@
-"""Partial matches, shared: a timed, enumerable, compact set of them (tECS).
+"""Partial matches as a timed, enumerable, compact set (tECS), which shares common parts.
 
-A node is the last step of one or more partial matches; `before` holds the nodes it may
-continue, as a chain to which nothing is ever added, so that a node made now is not
-disturbed by what joins its group later; only `prune` takes out what the window has
-passed. Source: Bucchi et al., *CORE: a complex event recognition engine* (PVLDB 2022),
-whose `extend` is a `Node` and whose `union` is a `Chain`.
+A node is the last step of one or more partial matches. `before` has the nodes that it may continue,
+as a chain to which nothing is ever added, so later members of a group do not affect the node. Only
+`prune` removes what has left the window. Source: Bucchi et al., *CORE: a complex event recognition
+engine* (PVLDB 2022), whose `extend` is a `Node` and whose `union` is a `Chain`.
 
-Invariant: `latest` is the greatest start of all partial matches below a node or chain,
-so that whoever follows references with `latest` ≥ the window's first instant reaches only
-nodes that lead to a result. Enumeration therefore costs time linear in what it yields.
+Invariant: `latest` is the maximum start of all partial matches below a node or chain. Following
+only references with `latest` ≥ the window's first instant therefore reaches only nodes that lead to
+a result, and enumeration takes time linear in its results.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Node:
         self.before = before
         self.last = last
         self.latest = latest
-        """The greatest start; where `before` is None, the start itself."""
+        """The maximum start; if `before` is None, the start itself."""
 
 
 class Chain:
@@ -56,16 +55,16 @@ def nodes(chain: Chain | None, bound: int) -> Iterator[Node]:
 def members_since(chain: Chain | None, last: int, bound: int) -> Iterator[Node]:
     """The nodes of a group's chain whose last instant is not before `last`, newest first.
 
-    Groups grow at the close of each instant by nodes that end there: the older ones follow.
+    When an instant closes, groups receive the nodes that end there, so older ones follow.
     """
     return takewhile(lambda node: node.last >= last, nodes(chain, bound))
 
 
 def prune(roots: Iterable[Chain | None], bound: int) -> int:
-    """Cut what can reach no start at or after `bound` out of everything below the roots.
+    """Remove everything below the roots that reaches no start at or after `bound`.
 
-    Chains are changed in place, which nobody can see: `bound` never falls, so no
-    enumeration would follow what goes. Returns the number of links walked.
+    Chains are changed in place. This has no visible effect: `bound` never falls, so no enumeration
+    would follow the removed links. Returns the number of links visited.
     """
     todo = [chain for chain in roots if chain is not None and chain.latest >= bound]
     seen: set[int] = set()
@@ -119,6 +118,6 @@ class Waiting:
 
     path: Path
     env: list[Any]
-    """What it remembered when its last event came."""
+    """The environment after its last event."""
     guards: tuple[int, ...]
     last: int

@@ -1,4 +1,4 @@
-"""Windows as one comparison: the least instant number a match ending now may start at.
+"""Windows as one comparison: the minimum instant number at which a match ending now may start.
 
 Instants are numbered densely as they open. `bound` never falls, so a partial match whose
 latest start lies before it is dead. Cost: amortised constant per instant.
@@ -14,7 +14,7 @@ class WindowClock(WindowTimes):
     """Instant numbers, and the first one still inside the window."""
 
     def __init__(self, window: Window, windows: int = 1):
-        """`windows`: how many windows back somebody may look."""
+        """`windows`: how many windows back a unit may look."""
         super().__init__(window)
         self._windows = windows
         self.now = -1
@@ -25,13 +25,13 @@ class WindowClock(WindowTimes):
         self.micros: int | None = None
         """The current timestamp."""
         self._inside: dict[int, int] = {}
-        """For each instant bound … now: its time, or for `n EVENTS` its number of events."""
+        """For each instant from `bound` to `now`: its time, or for `n EVENTS` its event count."""
         self._total = 0
         self._bounds: dict[int, int] = {}
-        """For each instant somebody may look back to: the window's first one as it was then."""
+        """For each instant a unit may look back to: the window's first one as it was then."""
 
     def open(self, micros: int) -> int:
-        """Start the next instant, at a time not before the last; its number."""
+        """Start the next instant, at a time not before the last one. Returns its number."""
         self.now += 1
         if self.micros != micros:
             self.timestamp_start = self.now
@@ -48,7 +48,7 @@ class WindowClock(WindowTimes):
         return self.now
 
     def count(self) -> None:
-        """One more event at the open instant."""
+        """Count an event at the open instant."""
         if self.window.kind != "events" or self.bound > self.now:
             return
         self._inside[self.now] += 1
@@ -66,11 +66,11 @@ class WindowClock(WindowTimes):
                 del self._bounds[instant]
 
     def bound_at(self, instant: int) -> int:
-        """The least start of a match that ends at an instant somebody may look back to."""
+        """The least start of a match that ends at an instant a unit may look back to."""
         return self._bounds.get(instant, 0 if self.window.kind == "unbounded" else self.bound)
 
     def looked_back_to(self) -> int:
-        """The least instant that somebody may look back to."""
+        """The least instant that a unit may look back to."""
         reach = self.bound
         for _ in range(1, self._windows):
             reach = self._bounds.get(reach, reach)

@@ -1,4 +1,4 @@
-"""What reads what in the run in Python: worked out once from its automaton."""
+"""Which columns and GPMs the run in Python reads, computed once from its automaton."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def index_columns(plan: QueryPlan, automaton: Automaton) -> list[list[IndexColum
 
 
 def buffered_gpms(plan: QueryPlan, automaton: Automaton) -> frozenset[int]:
-    """The GPMs whose rows somebody looks back at."""
+    """The GPMs whose rows a guard or a conjunction looks back at."""
     looked_at: set[int] = set()
     for number in fragment_places(automaton):
         for edge in automaton.places[number].edges:
