@@ -1,10 +1,11 @@
 """Loading a knowledge base from a file: processor time and memory, against pyoxigraph's parser.
 
-The file has companies, each with a name of its own and one of ten sectors. Each measurement is a
-process of its own, since memory that one has freed would serve the next: it imports, measures its
-resident memory, and loads (`open_kb`), or starts a run whose query joins an event with the
-companies, or parses the file with pyoxigraph and drops the triples. Ratios are of processor times
-in one round; memory is the peak above that after the imports.
+The file has companies, each with a different name and one of ten sectors. Each measurement is a
+separate process, because memory freed by one measurement would be reused by the next. The process
+imports its modules and measures its resident memory. It then loads the file (`open_kb`), starts a
+run whose query joins an event with the companies, or parses the file with pyoxigraph and drops the
+triples. Ratios are of processor times in one round; memory is the peak above the memory after the
+imports.
 
     python benchmarks/kb/load.py --triples 1000000 --repeat 5
 """

@@ -1,9 +1,9 @@
 """Checkpoints of a live run: how long they stop it, and what saving and loading cost.
 
-A run of `A : B` gets events of different companies, none of which completes a match, so every event
-is a group of partial matches. Then checkpoints are made by a copy of the process, as in a live run,
-and the time is taken until the run could continue. Copying the state in memory is the baseline:
-nothing that takes a copy can stop the run for a shorter time.
+A run of `A : B` receives events of different companies, none of which completes a match, so every
+event is a group of partial matches. Then a copy of the process writes checkpoints, as in a live
+run. The script measures the time until the run can continue. The baseline is copying the state in
+memory: no method that copies the state can stop the run for a shorter time.
 
     python benchmarks/live/checkpoints.py --groups 100000 --repeat 5
 """

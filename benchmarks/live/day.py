@@ -4,11 +4,11 @@
     python benchmarks/live/day.py --rate 20000 --minutes 5
 
 Writes events with rotating keys to the standard input of `spaseq run --follow --state`: each key is
-used for two minutes of event time, then never again, and every event has a graph name of its own.
-The partial matches are those of 30 seconds. After each sixteenth of the time it prints the resident
-memory of the run and the size of its newest checkpoint, and at the end compares the greatest values
-of the last half with those of the half before, without the first sixteenth. The number of matches
-must be the one that this script counts itself.
+used for two minutes of event time, then never again, and every event has its own graph name. The
+window is 30 seconds. After each sixteenth of the time, the script prints the resident memory of the
+run and the size of its newest checkpoint. At the end it compares the maximum values of the second
+half with those of the first half without its first sixteenth. The number of matches must equal a
+count by this script.
 
 24 hours at 20,000 events/s are 1.7e9 events, for which few machines have time. Choose a lower rate,
 or stop after some minutes of the clock (`--minutes`): the first part of the day at its full rate.

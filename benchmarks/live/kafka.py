@@ -2,10 +2,10 @@
 
     python benchmarks/live/kafka.py [--events 100000] [--repeats 3]
 
-Starts a broker (Tansu) on loopback, fills a topic with events of two quads, and reads it by a loop
-of `poll`, by a loop of `consume(1000)`, and by a live run with a query of two steps, without and
-with state. Prints events per second, elapsed and of processor time, and the ratio to the first
-loop. All counts must agree.
+Starts a broker (Tansu) on loopback, and fills a topic with events of two quads. A loop of `poll`, a
+loop of `consume(1000)`, and a live run with a query of two steps, without and with state, read the
+topic. Prints events per second of elapsed and of processor time, and the ratio to the first loop.
+All counts must agree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Adding and removing queries while many run: processor time of the change and of the next batch.
 
 The queries are those of `queries.py` that differ in a constant, or in a predicate. The first change
-of a run also enters the patterns of all queries into the table by which new ones share them.
+of a run also adds the patterns of all queries to the table that lets new queries share them.
 
     python benchmarks/many/changes.py --queries 1000 --repeat 6
 """

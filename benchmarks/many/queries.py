@@ -1,14 +1,13 @@
 """Many queries, and several streams, in one run: events per second against those of one query.
 
-The events of a stream are spread over `kinds` predicates; a query reads one of them and so wants
-one event in so many. `read` is the whole path from a file of N-Quads to matches, as `spaseq run`
-takes it; `encoded` starts from batches that a reader has encoded before. All queries of a run are
-different, except in the row of identical ones; those of a sensor each, of a band of values each, or
-with thresholds differ in constants of their filters only, those with a prefix in their last steps.
-Each number of matches is checked against
-runs of the queries one by one (`--check`, for small sizes). Times are those of the processor, with
-making the matches; passes of the rows are interleaved, and a ratio is the median of the ratios of
-neighbouring passes.
+The events of a stream are spread over `kinds` predicates. A query reads one predicate, so it needs
+one event in `kinds`. `read` is the whole path from a file of N-Quads to matches, as in `spaseq
+run`; `encoded` starts from batches that a reader has encoded before. All queries of a run are
+different, except in the row of identical ones. Queries with a sensor each, a band of values each,
+or thresholds differ only in constants of their filters; queries with a common prefix differ in
+their last steps. `--check` compares each number of matches with separate runs of the queries (for
+small sizes). Times are processor times and include the creation of the matches. Passes of the rows
+are interleaved, and a ratio is the median of the ratios of neighbouring passes.
 
     python benchmarks/many/queries.py --events 200000 --repeat 5
 """

@@ -1,11 +1,12 @@
-"""A query that registers a stream and one that reads it, beside the first one alone.
+"""A query that registers a stream and a query that reads it, compared with the first one alone.
 
-The registering query wants two trades of a company with a price above a bound. Its matches become
-events, and the reader wants two of these of a company (`both`), or one and then a trade of the
-company below a second bound (`mixed`), so that it reads the input stream too. The bound decides how
-many events complete a match. `alone` is the registering query without `REGISTER` and without a
-reader. All are timed in turns, in processor time and without reading, and once more with every
-event processed in Python (`without the loop`). The matches of these must be equal.
+The registering query matches two trades of a company with a price above a bound. Its matches become
+events. The reader matches two of these events of a company (`both`), or one of them and then a
+trade of the company below a second bound (`mixed`), so that it also reads the input stream. The
+bound determines how many events complete a match. `alone` is the registering query without
+`REGISTER` and without a reader. Passes are interleaved; times are processor times without reading.
+Each variant also runs with every event processed in Python (`without the loop`), and must then find
+the same matches.
 
     python benchmarks/many/registered.py --events 100000 --repeat 3
 """

@@ -1,7 +1,8 @@
 """The cost of string functions in BIND: microseconds per event, against the pattern without them.
 
-Events of one triple, whose names differ, are read before the clock starts. Each query binds one
-function of the name, over names of ASCII and over others. Every query must have as many rows.
+Events of one triple, whose names differ, are read before the measurement. Each query binds one
+function of the name, over names in ASCII and over other names. All queries must have the same
+number of rows.
 
     python benchmarks/micro/functions.py --events 10000 --repeat 5
 """

@@ -3,8 +3,8 @@
 The stream is that of `read_nquads.py`. For each compression three things are timed in turns: the
 decompressor in one loop over the compressed bytes, with outputs as large as those of the readers;
 the blocks of lines that the readers receive; and the events with two of seven predicates stored.
-All times are those of the processor; the median of the repeats counts, and the spread is printed
-beside it. The events are compared with the ones of the plain file.
+All times are processor times; the script prints the median and the spread of the repeats. The
+events are compared with the events of the plain file.
 
     python benchmarks/micro/read_compressed.py --quads 800000
 """

@@ -1,7 +1,7 @@
 """From files to matches: TriG against N-Quads, Turtle against N-Triples, and pyoxigraph's parser.
 
-The stream is that of `read_nquads.py`: events of seven quads in a graph of their own, behind a
-timestamp. pyoxigraph writes it as TriG, with full IRIs and with prefixes. Without graphs and
+The stream is that of `read_nquads.py`: each event is a graph of seven quads after a timestamp.
+pyoxigraph writes it as TriG, with full IRIs and with prefixes. Without graphs and
 timestamps it is written as N-Triples and Turtle, and each event is seven triples. A query of two
 steps reads two of the seven predicates. The files take turns; all times are processor times on
 one core, and all files must have the same events and matches. pyoxigraph parses each file and

@@ -1,11 +1,11 @@
 """Reading Jelly into encoded events, beside pyjelly and the N-Quads reader.
 
-The events are those of `read_nquads.py`: seven quads in a graph of their own and a timestamp in the
-default graph. pyjelly writes them with one event in a frame and with 256. In turns, the processor
-time is measured of: the compiled reader with all triples stored and with two of seven predicates;
-pyjelly's own parser; the reader over pyjelly that `--events dataset` uses; and the compiled reader
-of N-Quads over the same statements. The median of the repeats counts, and the spread is printed
-beside it; all find the same events.
+The events are those of `read_nquads.py`: a graph of seven quads and a timestamp in the default
+graph. pyjelly writes them with one event per frame and with 256. The script measures, in turns, the
+processor time of the compiled reader with all triples stored and with two of seven predicates; of
+pyjelly's own parser; of the reader over pyjelly that `--events dataset` uses; and of the compiled
+reader of N-Quads over the same statements. It prints the median and the spread of the repeats. All
+must find the same events.
 
     python benchmarks/micro/read_jelly.py --events 50000
 """

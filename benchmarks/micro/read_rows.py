@@ -1,15 +1,15 @@
 """Rows of tables into events: rows per second, by format.
 
 The table is generated: a trade per row with a time, a symbol, a price, a size and a venue. The
-mapping makes an event of five triples of each row; its subject is an IRI of its own, which is made
-of the number of the row, and the company is an IRI, which is made of the symbol. The cells of CSV
-are strings, so its mapping casts the price and the size.
+mapping converts each row to an event of five triples. The IRI of its subject contains the number of
+the row, and the IRI of the company contains the symbol. The cells of CSV are strings, so its
+mapping casts the price and the size.
 
-Each format is read on one core, in turns: into events with nothing left out; into events of which
-a query uses two predicates, so that two columns are not read; and by that query, whose matches are
-counted. Beside them pyarrow reads the same columns without making events, and the same events are
-read as N-Quads, as `spaseq map` writes them. All times are those of the processor. The median of
-the repeats counts, and the spread stands beside it; all must find the same events and matches.
+Each format is read on one core, in turns: into complete events; into events of which a query uses
+two predicates, so that two columns are not read; and by that query, whose matches are counted. For
+comparison, pyarrow reads the same columns without creating events, and the same events are read as
+N-Quads, as `spaseq map` writes them. All times are processor times. The script prints the median
+and the spread of the repeats. All variants must find the same events and matches.
 
     python benchmarks/micro/read_rows.py --rows 1000000
 """

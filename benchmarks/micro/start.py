@@ -1,12 +1,12 @@
-"""Starting: what `spaseq run` on a small file and `import spaseq; compile` take.
+"""Start-up time of `spaseq run` on a small file, and of `import spaseq; compile`.
 
 Every row is a new interpreter, and the rows take turns. A time is the processor time of the whole
-process, the system's included, so that reading the modules counts too. The interpreter alone is the
-baseline: it also has what the environment adds to every start. Modules are read from bytecode,
-which a first pass writes to a folder of its own. The query has two steps over trades; the file has
-`--events` events. The last two rows are timed within the process: `compile` for the first and the
-second time, without the imports. The script prints the median and the spread of the repeats, and
-the number of modules at the end of the process.
+process, including system time, so that reading the modules counts too. The baseline is the
+interpreter alone, which includes what the environment adds to every start. Modules are read from
+bytecode, which a first pass writes to a separate folder. The query has two steps over trades; the
+file has `--events` events. The last two rows are timed within the process: `compile` for the first
+and the second time, without the imports. The script prints the median and the spread of the
+repeats, and the number of modules at the end of the process.
 
     python benchmarks/micro/start.py --repeats 40
 """

@@ -1,4 +1,4 @@
-"""Other engines as processes that answer questions: the protocol of peers/README.md."""
+"""Other engines as processes that answer queries: the protocol of peers/README.md."""
 
 from __future__ import annotations
 

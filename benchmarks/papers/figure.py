@@ -1,4 +1,4 @@
-"""A figure: one question, measured, with what others claim beside it.
+"""A figure: a question and its measured answer, beside the published claims.
 
 A script of this folder defines `figure(short)`, which measures and returns a `Figure`, and calls
 `main(figure)`. `report.py` runs all of them and draws the page.

@@ -5,7 +5,7 @@
 
 A ratio of two rates of one run depends little on the machine and its load; each is the median of
 several short runs. Records are files of `benchmarks/record/papers/`, by date. A difference is
-printed, and is no error.
+printed and is not an error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`Run.push` by the form of the graph: events per second.
 
 Each event is an observation of five triples, of which a query of two steps reads three. The same
-events are pushed as pyoxigraph triples, as N-Triples and N-Quads bytes, and as rdflib graphs; they
-are made before the clock starts. All forms must give the same matches. Two lines are baselines:
+events are pushed as pyoxigraph triples, as N-Triples and N-Quads bytes, and as rdflib graphs, all
+created before the measurement. All forms must give the same matches. Two lines are baselines:
 parsing the bytes with pyoxigraph, and iterating over the rdflib graphs, without any event.
 
     python benchmarks/push/graphs.py --events 20000 --repeat 7

@@ -1,9 +1,10 @@
-"""What an event costs, construct by construct, beside `A ; B` with a shared variable.
+"""The cost of an event for each construct, compared with `A ; B` with a shared variable.
 
-Events of one triple are an A, a B, a C, an N or something else, each of one of some keys and a
-second after the one before. The window is 100 seconds. Events are read beforehand, so that matching
-alone is timed, with its matches counted, in processor time, the constructs in turns. `ratio` is the
-time of the construct over that of `A ; B`: the median, the least and the greatest of the repeats.
+Each event has one triple: an A, a B, a C, an N or something else, about one of some keys. There is
+one event per second, and the window is 100 seconds. Events are read beforehand. The script measures
+the processor time of matching and of counting the matches, for the constructs in turns. `ratio` is
+the time of the construct divided by that of `A ; B`: the median, minimum and maximum of the
+repeats.
 
     python benchmarks/query/constructs.py --events 50000 --repeat 5
 

@@ -1,10 +1,10 @@
 """The cost of deadlines and bounds: a query with one, beside the same query without it.
 
-An event every 100 ms is an A, a B, an N or something else, of one of some keys. Events are read
-beforehand, so that matching alone is timed, in processor time, the two queries in turns. `ratio` is
-the time without it over the time with it: the median, and the least and the greatest of the
-repeats. `waiting` is the greatest number of groups of partial matches after a batch: deadline,
-bound and window limit it.
+There is an event every 100 ms: an A, a B, an N or something else, about one of some keys. Events
+are read beforehand. The script measures the processor time of matching, for the two queries in
+turns. `ratio` is the time without the deadline or bound divided by the time with it: the median,
+minimum and maximum of the repeats. `waiting` is the maximum number of groups of partial matches
+after a batch, which the deadline, the bound and the window limit.
 
     python benchmarks/query/deadlines.py --events 200000 --repeat 5
 """

@@ -1,9 +1,9 @@
 """The cost of AFTER MATCH SKIP TO, beside KEEP ALL and SKIP PAST LAST EVENT.
 
-Events of one triple are an A, a B or something else; a match is an A and a later B inside a window
-of 100 events, or an iteration. Events are read beforehand, so that matching alone is timed, in
-processor time, the modes in turns. `ratio` is the time of KEEP ALL over that of the mode: the
-median, and the least and the greatest of the repeats.
+Each event has one triple: an A, a B or something else. A match is an A and a later B inside a
+window of 100 events, or an iteration. Events are read beforehand. The script measures the processor
+time of matching, for the modes in turns. `ratio` is the time of KEEP ALL divided by that of the
+mode: the median, minimum and maximum of the repeats.
 
     python benchmarks/query/skipping.py --events 50000 --repeat 5
 """

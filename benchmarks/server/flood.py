@@ -1,9 +1,9 @@
 """Many connections and slow bodies: refused in order, while another client is served.
 
-Connections beyond the limit of the server are opened and stay; some of them send the head of a
-request, some a body, a few bytes a second. Meanwhile one client pushes events and reads their
-matches. The figures are how many connections were answered, and how, and how long the pushes took
-before and during the flood.
+Connections beyond the limit of the server are opened and stay open. Some of them send the head of a
+request, others a body, at a few bytes per second. Meanwhile one client pushes events and reads
+their matches. The figures are the number of connections that were answered, the answers, and the
+time of the pushes before and during the flood.
 
     python benchmarks/server/flood.py --connections 10000
 """

@@ -1,9 +1,9 @@
 """How many events a second a server accepts over loopback, from one connection.
 
-The bodies are N-Quads, an event for each named graph, or NDJSON-LD, one a line. The server matches
-them against a query, writes them to its journal and syncs before each answer. The rate is a second
-of the server's processor time and of elapsed time, and beside it that of a run over the same bytes
-in this process: what the engine alone takes.
+The bodies are N-Quads, with an event for each named graph, or NDJSON-LD, with an event per line.
+The server matches them against a query, writes them to its journal and syncs before each answer.
+The script prints the rate per second of the server's processor time and of elapsed time, and for
+comparison the rate of a run over the same bytes in this process, without a server.
 
     python benchmarks/server/ingest.py --events 200000 --body 5000
 """

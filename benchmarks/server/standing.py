@@ -1,8 +1,9 @@
-"""A server with many standing queries from one template, evaluated as one and each on its own.
+"""A server with many standing queries from one template, evaluated as one and separately.
 
-The queries are registered one by one over HTTP, then bodies of events are pushed, and at last ten
-queries are removed while events go on. Times are those of the server's processor. Without templates
-it runs with `SPASEQ_DISABLE=templates`. Both must find the same number of matches.
+The queries are registered one by one over HTTP. Then bodies of events are pushed, and finally ten
+queries are removed while further events arrive. Times are the server's processor times. For the
+comparison, the server runs with `SPASEQ_DISABLE=templates`. Both servers must find the same number
+of matches.
 
     python benchmarks/server/standing.py --queries 1000 --events 50000
 """

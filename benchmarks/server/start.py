@@ -1,7 +1,7 @@
 """How long a server with many standing queries takes until it answers.
 
-The queries come from a folder of files, at the first start, and from the state at the second. Each
-has a constant of its own, and they differ in their filters.
+At the first start, the queries come from a folder of files, at the second from the state. Each
+query has a different constant in its filter.
 
     python benchmarks/server/start.py --queries 1000
 """

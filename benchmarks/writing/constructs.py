@@ -1,9 +1,9 @@
 """Matches of several constructs into a file: processor time of a match, beside that of `A ; B`.
 
 Each event has one triple: an A, a B, a C, an N or something else, about one of ten keys. The events
-are read and matched as `spaseq run` does it, and the matches written to `/dev/null`. A construct's
-time is that of the whole way beyond that of a query over the same events without a match, divided
-by the number of matches: the median of some repeats, with the least and the greatest.
+are read and matched as in `spaseq run`, and the matches are written to `/dev/null`. A construct's
+time is the total time minus that of a query over the same events without a match, divided by the
+number of matches: the median of the repeats, with the minimum and maximum.
 
     python benchmarks/writing/constructs.py --events 20000
 """

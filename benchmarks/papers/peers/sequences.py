@@ -1,9 +1,10 @@
 """Other engines beside this one: the same questions over the same events, in one run.
 
 `next`: A1 ; A2 ; A3, from each A1 the next of each. `all`: A1 : A2 : A3, every combination. `key`:
-A : B, every pair of one key. `never`: as `next`, in a window a hundred times as long, where no A3
-comes. An engine that is too slow for all events gets fewer of them, and this engine then the same
-fewer ones. All numbers of matches are compared with an independent count.
+A : B, every pair of one key. `never`: like `next`, in a window that is a hundred times as long,
+over events without an A3. An engine that is too slow for all events gets only some of them, and
+this engine is then also measured on these. All numbers of matches are compared with an independent
+count.
 
     python benchmarks/papers/peers/sequences.py --peers duckdb polars
 """

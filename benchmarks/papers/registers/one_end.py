@@ -1,4 +1,4 @@
-"""m events `T` and then one `H`: what the one event costs that completes m matches.
+"""m events `T` and then one `H`: the cost of a single event that completes m matches.
 
 The automaton keeps the m partial matches as one group, so the last event costs the same for every m
 until its matches are enumerated; enumerating them costs a constant each.

@@ -1,8 +1,8 @@
 """Sequences beside an evaluator that joins each window again: a stand-in for EP-SPARQL.
 
-The stand-in keeps the events of the window in a store of pyoxigraph and asks a SPARQL query at each
-event, as one would without a language for sequences. It is measured on the last events of a stream
-that fills the window, and both engines find the same matches that end there.
+The stand-in keeps the events of the window in a store of pyoxigraph and evaluates a SPARQL query at
+each event, as one would without a language for sequences. It is measured on the last events of a
+stream that fills the window, and both engines must find the same matches that end there.
 
     python benchmarks/papers/spaseq_2019/rejoined.py
 """

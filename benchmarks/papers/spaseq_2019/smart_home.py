@@ -2,7 +2,7 @@
 
 The query joins the power and the generation of the same house with the weather, under skip till
 next and strict contiguity over all three streams, and with a Kleene plus. The data are those that
-SPASEQ_DATA names; the number of matches is compared with a count of its own.
+SPASEQ_DATA names; the number of matches is compared with an independent count.
 
     python benchmarks/papers/spaseq_2019/smart_home.py
 """

@@ -1,9 +1,9 @@
 """A conjunction over the traffic of Aarhus: joined lazily by AND, and eagerly by all orders.
 
-In one window, in any order: one segment crawls, another one is fast, and a third, which rarely is,
-is slow. The speeds of the first two are correlated by a product that no index serves. Beside AND is
-a disjunction of all orders of the three, which is joined eagerly. The data are those that
-SPASEQ_DATA names; the number of matches is compared with a count of its own.
+In one window, in any order, traffic crawls on one segment, is fast on another one, and slow on a
+third one, where that is rare. The speeds of the first two are correlated by a product that no index
+serves. AND is compared with a disjunction of all orders of the three, which is joined eagerly. The
+data are those that SPASEQ_DATA names; the number of matches is compared with an independent count.
 
     python benchmarks/papers/spaseq_2019/traffic.py
 """
