@@ -5,8 +5,8 @@ changed, and pieces of one file are put into another. It is read in several ways
 events, times, labels, lines, errors, the log and all counters must be those of the plain reader
 (tests/unit/io/plain_reader.py), which lets pyoxigraph parse everything.
 
-As a script it runs for a while and prints what it has tried. With `--whole` it takes real files
-only, does not shorten them, and changes them in many places, so that it gets through many bytes:
+As a script it runs for some time and prints what it has tried. With `--whole` it uses only real
+files, does not shorten them, and changes them in many places, so that it covers many bytes:
 
     python tests/fuzz/documents.py --seconds 600 --seed 7 --files /path/to/data --whole
 """
@@ -40,7 +40,7 @@ _PLACE = re.compile(
     r":\d+\b(?=: )|\bline \d+|, which began at (?:line )?\S+|, column \d+|  \S+:\d+;"
 )
 LARGEST_FILE = 200_000
-"""Bytes of a real file."""
+"""The maximum number of bytes of a real file."""
 
 HEAD = (
     f"@prefix : <http://e/> . @prefix p: <http://e/p#> .\n@prefix prov: <{PROV}> .\n"
@@ -115,7 +115,7 @@ class Drawn:
         return self.draw.choice(SPACE)
 
     def gap(self) -> str:
-        """Space between tokens that would be one without it."""
+        """Space between tokens that would otherwise be read as one token."""
         return self.space() or (" " if self.draw.random() >= self.odd else "")
 
     def block(self) -> str:
@@ -172,7 +172,7 @@ class Drawn:
 
 
 def mutated(draw: random.Random, data: bytes, other: bytes, changes: int | None = None) -> bytes:
-    """A document with a few changes, or so many; some come from another document."""
+    """A document with a given number of changes, or a few; some come from another document."""
     text = bytearray(data)
     for _ in range(draw.choice([0, 1, 1, 2, 5]) if changes is None else changes):
         place = draw.randrange(len(text) + 1)
@@ -223,7 +223,7 @@ def check(folder: Path, name: str, data: bytes, way: dict[str, object], block: i
     finally:
         spaseq.io.lines._FILE_BLOCK = usual
     if _ADJACENT.search(data):
-        # The plain reader wants space before a delimiter, or words the error otherwise.
+        # The plain reader needs space before a delimiter, or words the error differently.
         return model
     if any("not JSON-LD" in line for line in (model.error, *model.log)):
         # A damaged document may begin as JSON does, and is then read as JSON-LD.
@@ -233,8 +233,8 @@ def check(folder: Path, name: str, data: bytes, way: dict[str, object], block: i
     is_torn = b"{" in data and any(": not TriG" in line for line in model.log)
     is_torn |= _BRACES.search(data) is not None
     if (is_long or is_torn) and way.get("on_error") == "skip" and model.log:
-        # The plain reader recovers from an error at another line if a string of several lines is
-        # beside it, or a brace before it.
+        # The plain reader continues at another line after an error if a string of several lines is
+        # next to it, or a brace before it.
         assert read.log
         assert _PLACE.sub("", read.log[0]) == _PLACE.sub("", model.log[0])
         return model

@@ -1,10 +1,10 @@
 """Drawn and damaged Jelly streams, read by the compiled reader and by pyjelly.
 
 A stream is drawn (terms of all kinds, small lookup tables, frames of any size, namespaces), written
-by pyjelly, and then damaged: bytes changed, cut out, doubled, or fields of a frame reordered. Both
-readers must find the same events and report the same number of errors, and neither may crash. Where
-a message of Protocol Buffers has a field twice, the compiled reader refuses a part that pyjelly
-merges; such streams are compared for events before the error only.
+by pyjelly, and then damaged: bytes are changed, removed or doubled, or fields of a frame are
+reordered. Both readers must find the same events and report the same number of errors, and neither
+may crash. If a message of Protocol Buffers has a field twice, the compiled reader refuses a part
+that pyjelly merges; for such streams, only the events before the error are compared.
 
     python tests/fuzz/hostile_jelly.py 0 99999
 """
@@ -37,7 +37,7 @@ TIMES = ("http://www.w3.org/ns/prov#generatedAtTime", "http://www.w3.org/ns/sosa
 
 
 def drawn_stream(draw: random.Random) -> list[jelly.RdfStreamFrame]:
-    """Frames of a valid stream, with some statements that are no RDF."""
+    """Frames of a valid stream, with some statements that are not valid RDF."""
     from pyjelly.integrations.generic import generic_sink as generic
 
     def iri() -> ox.NamedNode:
@@ -140,7 +140,7 @@ def outcome(data: bytes, events: str, on_error: str) -> tuple[list[object], list
 
 
 def compare(seed: int) -> str:
-    """What differs between the two readers; empty if nothing does."""
+    """The differences between the two readers; empty if there are none."""
     draw = random.Random(seed)
     frames = drawn_stream(draw)
     data = delimited(frames)

@@ -1,11 +1,11 @@
-"""Saved states that are not what any run has saved: each is refused, or makes a run that works.
+"""Saved states that no run has saved: each is refused, or resumes as a run that works.
 
-A shape is a program, its knowledge base and its events. Of each, states are saved here and there,
-changed at random, and resumed. Bytes are changed as they are, or with the checksum that belongs to
-them; values are changed below the checksum, in the decoded data, so that only what checks the data
-can refuse them. What is accepted is used in every way a run can be used.
+A shape is a program, its knowledge base and its events. For each shape, states are saved at several
+points, changed at random, and resumed. Bytes are changed with or without a correct checksum. Values
+are changed in the decoded data, with a correct checksum, so that only the checks of the data can
+refuse them. If a state is accepted, the run is used in every possible way.
 
-As a script it goes on for a while, and says what it has tried:
+As a script it runs for some time, and prints what it has tried:
 
     python tests/fuzz/hostile_state.py --seconds 600 --seed 7
 """
@@ -46,7 +46,7 @@ EX = "http://example.org/"
 HEAD = len(MAGIC) + 2
 TAIL = 8 + 16
 LONGEST = 20
-"""Seconds that one state may take, under sanitizers too."""
+"""The maximum number of seconds for one state, even under sanitizers."""
 INTERESTING = (
     0, 1, 2, 3, 5, 7, 8, 63, 64, 65, 255, 256, 65535, 99999, 2**30, 2**31 - 1, 2**31, 2**32 - 4,
     2**32 - 3, 2**32 - 2, 2**32 - 1, 2**32, 2**53, 2**61, 2**63 - 1, 2**63, 2**64,
@@ -65,7 +65,7 @@ Push = tuple[str, Any, bytes]
 
 @dataclass
 class Shape:
-    """A program and what it is given; `prepare` is done to a new run."""
+    """A program and its input; `prepare` is called with each new run."""
 
     name: str
     program: spaseq.Program
@@ -181,7 +181,7 @@ FACTS = (
 
 
 def own_shapes() -> Iterator[Shape]:
-    """Queries of all features over the same events, and what the engine joins in its own ways."""
+    """Queries of all features over the same events, including special join strategies."""
     queries = {name: _query(text) for name, text in OWN.items()}
     for name, text in queries.items():
         prepare = _join_lazily if "lazy" in name else bool
@@ -200,7 +200,7 @@ def _join_lazily(run: Run) -> None:
 
 
 def _pushes(two: bool) -> list[Push]:
-    """Events of which some share their timestamps, on one stream or two in turn."""
+    """Events on one stream, or alternating on two; some share their timestamps."""
     found = []
     for number, facts in enumerate(FACTS):
         triples = []
@@ -240,7 +240,7 @@ def changed_bytes(blob: bytes, chance: random.Random) -> bytes:
 
 
 def changed_text(blob: bytes, chance: random.Random) -> bytes:
-    """A blob whose JSON text has some bytes changed; all around it is right."""
+    """A blob whose JSON text has some bytes changed; everything around it is correct."""
     text = bytearray(zlib.decompress(blob[HEAD:-TAIL]))
     for _ in range(chance.randint(1, 3)):
         at = chance.randrange(len(text))
@@ -277,7 +277,7 @@ def _change(data: Any, other: Any, chance: random.Random) -> None:
     elif isinstance(value, int) and way < 0.6:
         holder[place] = chance.choice(INTERESTING)
     elif way < 0.85:
-        # Something of the same kind from elsewhere.
+        # A value of the same kind from another part.
         like = [
             found
             for found in _some(other if chance.random() < 0.3 else data, chance)
@@ -311,7 +311,7 @@ def _change_list(value: list[Any], other: Any, chance: random.Random) -> None:
 
 
 def _path(data: Any, chance: random.Random) -> list[tuple[Any, Any]]:
-    """Containers and places down to some value, with each level as likely as any."""
+    """The containers and positions down to a value; all levels are equally likely."""
     path: list[tuple[Any, Any]] = []
     value = data
     while isinstance(value, list | dict) and value:
@@ -331,7 +331,7 @@ def _path(data: Any, chance: random.Random) -> list[tuple[Any, Any]]:
 
 
 def _some(data: Any, chance: random.Random) -> Iterator[Any]:
-    """Some values of all levels."""
+    """Some values from all levels."""
     for _ in range(12):
         for holder, place in _path(data, chance):
             yield holder[place]
@@ -347,7 +347,7 @@ def stop(signum: int, frame: FrameType | None) -> None:
 def tried(shape: Shape, blob: bytes, after: int, chance: random.Random) -> str:
     """Resume a state and use the run: `refused`, or `ran`; anything else is an exception.
 
-    `after`: how many events the state had seen before it was changed.
+    `after`: the number of events before the state was saved.
     """
     try:
         run = shape.program.resume(blob, kb=shape.kb)
@@ -369,7 +369,7 @@ def tried(shape: Shape, blob: bytes, after: int, chance: random.Random) -> str:
         _allowed(run.push, *push)
     _told(run)
     if run.clock.time is not None and chance.random() < 0.3:
-        # After the window has gone nothing of the state is left to be followed.
+        # When the window has passed, nothing in the state is used any more.
         _allowed(run.advance, _later(shape.pushes[-1][1]))
         assert run.why_not()
     run = shape.program.resume(run.save(), kb=shape.kb)
@@ -388,7 +388,7 @@ def _later(moment: Any) -> Any:
 
 
 def _allowed(call: Callable[..., Sequence[spaseq.Match]], *arguments: Any) -> None:
-    """A call whose events may be late, or come after the end; its matches can be written."""
+    """A call whose events may be late, or arrive after the end; its matches can be written."""
     try:
         found = call(*arguments)
     except EventError:
@@ -398,7 +398,7 @@ def _allowed(call: Callable[..., Sequence[spaseq.Match]], *arguments: Any) -> No
 
 
 def examples(shape: Shape, number: int, seed: str) -> Counter[str]:
-    """Try so many changed states of a shape; how often each came to what."""
+    """Try a number of changed states of a shape. Returns the count of each outcome."""
     chance = random.Random(f"{seed} {shape.name}")
     saved = shape.saved()
     decoded = [unseal(blob) for blob in saved]

@@ -2,9 +2,9 @@
 
 Each query combines bounds, deadlines, absences, optional steps, iterations, groups, partitions,
 LIMIT and AFTER MATCH, over a few drawn events. The package is compared with the reference
-semantics (`tests/oracle.py`), pushed to event by event, and for some cases saved and resumed after
-each of them. The command line, which reads the same events from files, is compared with the
-package. One call of the command line runs many queries, each over streams of its own.
+semantics (`tests/oracle.py`). Events are pushed one by one; in some cases the run is saved and
+resumed after each of them. The command line, which reads the same events from files, is compared
+with the package. One call of the command line runs many queries, each over separate streams.
 
     python tests/fuzz/queries.py --cases 10000 --seed 1
 """
@@ -41,14 +41,14 @@ from spaseq.results import Match
 
 GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
 BATCH = 100
-"""The queries of one call of the command line."""
+"""The number of queries of one call of the command line."""
 RESUMED = 5
-"""One case in so many is saved and resumed after each event."""
+"""One case in this many is saved and resumed after each event."""
 
 
 @dataclass
 class Tally:
-    """What a campaign has tried."""
+    """The counts and differences of a campaign."""
 
     compared: int = 0
     resumed: int = 0
@@ -110,7 +110,7 @@ def _row(line: str) -> dict[str, Any]:
 
 
 def _plain(row: dict[str, Any]) -> str:
-    """What the rows of both sides have in common."""
+    """The part of a match that the rows of both sides contain."""
     events = [
         (e["gpm"], re.sub(r"x\d+$", "", e["stream"]), str(e["time"]), e["ordinal"])
         for e in row["events"]
@@ -119,7 +119,7 @@ def _plain(row: dict[str, Any]) -> str:
 
 
 def objection(case: Case, found: Sequence[Match]) -> str:
-    """How matches differ from the reference's; "" if they do not."""
+    """How matches differ from those of the reference; "" if they do not."""
     return Reference(parse(case.query), case.streams, case.kb).objection(comparable(found))
 
 

@@ -1,7 +1,7 @@
 """Changed states of all shapes: refused, or runs that work. A bounded part of `hostile_state.py`.
 
 `SPASEQ_EXAMPLES` is the number of states of each shape (default 120, and 2 of each
-hand-made case), `SPASEQ_SEED` what they are drawn by.
+hand-made case), `SPASEQ_SEED` the seed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _limited() -> Iterator[None]:
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_a_changed_state_is_refused_or_runs(shape: Shape) -> None:
     came = examples(shape, int(EXAMPLES or "120"), SEED)
-    # Both happen: else nothing is tried, or nothing checked.
+    # Both must happen: otherwise nothing is tried, or nothing is checked.
     assert came["refused"]
     assert came["ran"]
 
@@ -69,7 +69,7 @@ def test_each_field_of_a_label_is_checked(field: int, value: object) -> None:
         run = _two_steps().resume(seal(data))
     except StateError:
         return
-    # A line or an ordinal is what it says it is.
+    # A line or an ordinal cannot be checked, so it is accepted as it is.
     assert value in {5: (99999, 2**31, 2**32 - 1), 8: (99999, 2**31)}.get(field, ())
     assert run.push("http://example.org/s", 9, b"") == []
 

@@ -17,6 +17,6 @@ def test_drawn_queries_equal_the_reference_and_the_command_line() -> None:
     tally = Tally()
     try_cases(range(SEED, SEED + EXAMPLES), tally)
     assert not tally.differences, tally.differences[0]
-    # Else nothing is compared.
+    # Otherwise nothing is compared.
     assert tally.compared > EXAMPLES // 2
     assert tally.matched > EXAMPLES // 10
