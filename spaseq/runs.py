@@ -401,8 +401,7 @@ class Run:
             The matches that become certain.
 
         Raises:
-            EventError: for an invalid time, and for a date if the times of events are numbers, or
-                the reverse.
+            EventError: for an invalid time, or a time of another kind (date or number) than before.
 
         Example:
             >>> run.advance("2026-01-05T13:00:00Z")
@@ -485,9 +484,8 @@ class Run:
             new_streams: Whether the query may read streams that the run does not have.
 
         Raises:
-            ChangeError: if the run lacks a stream of the query, already has a query of the name, or
-                has a reader that drops triples of the query (`Program.start`). No error changes the
-                run.
+            ChangeError: if the run lacks a stream of the query, has a query of that name, or has a
+                reader that drops triples of the query (`Program.start`). No error changes the run.
             ArgumentError: if the name is empty.
             KbError: if the knowledge base lacks what the query needs.
             LimitExceeded: if the limits of the run do not allow the query.

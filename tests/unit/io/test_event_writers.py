@@ -180,7 +180,7 @@ def test_a_missing_package_and_an_unknown_name(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "spaseq.io.jelly_writer", None)
     with pytest.raises(SpaseqError, match=r"pip install 'spaseq\[jelly\]'"):
         EVENT_FORMATS["jelly"].open(io.BytesIO())
-    with pytest.raises(SpaseqError, match="'rdf' is no syntax of events; use nq"):
+    with pytest.raises(SpaseqError, match="'rdf' is not a syntax of events; use nq"):
         event_format("a.nq", "rdf")
     assert event_format("a.NQ", None).name == "nq"
 

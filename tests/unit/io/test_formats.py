@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.parametrize(
     ("use", "said"),
     [
-        (lambda: ReadOptions(syntax="n5"), "'n5' is no syntax of streams; use nq, nt, .* or jelly"),
+        (lambda: ReadOptions(syntax="n5"), "'n5' is not a syntax of streams; use nq, .* or jelly"),
         (
             lambda: open_sink("xls", [Shape("q", "select")]),
             "'xls' is not a format of results; use table, jsonl, csv, .* or parquet",
