@@ -254,7 +254,7 @@ cdef class EventReader:
             self.questions.incomplete(self.statements, self.size, self.line)
 
     def finish_whole(self) -> bool:
-        """Close the open graph of a quiet source if it has facts and needs no further timestamp.
+        """Close the open graph of a quiet source if it has facts and any timestamp that it needs.
 
         Returns whether it was closed.
         """
