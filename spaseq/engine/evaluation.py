@@ -398,12 +398,15 @@ class Evaluation:
             self.rows.parts = rows
             self._renumber(self.distinct, terms)
             raise
+        delayed = dict(zip(self.queries, self.delayed, strict=True))
+        delayed |= {q: delayed[kept] for q, kept in continued if isinstance(kept, QueryRun)}
         staying = [query for query in self.distinct if query in after]
         if rebuilds:
             for query in staying:
                 query.renew(self.rows.matchers)
         else:
             self._renumber(staying, terms)
+        self.delayed = [delayed.get(query, []) for query in after]
         self._adopt(program, unbound, new, after, shared, matched)
 
     def _entail(self, program: CompiledQueries) -> Callable[[], None]:
@@ -481,13 +484,11 @@ class Evaluation:
         matched: Mapping[int, int],
     ) -> None:
         """Continue with changed queries, whose automata are ready."""
-        delayed = dict(zip(self.queries, self.delayed, strict=True))
         first: dict[QueryRun, int] = {}
         self.program, self.unbound, self.queries = program, list(unbound), queries
         self.shared = shared or unshared(program)
         self.divisions = divisions_of(self.shared, queries, self.silent, matched)
         self.originals = [first.setdefault(query, n) for n, query in enumerate(queries)]
-        self.delayed = [delayed.get(query, []) for query in queries]
         self.drain()
         self.direct = self._direct()
         if self._canonical is not None:

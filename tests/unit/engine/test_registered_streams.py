@@ -118,3 +118,12 @@ def test_state_between_writer_and_reader_is_saved() -> None:
         push(run, time, f"k v {time}")
         run = program.resume(run.save())
     assert shown(m for m in run.finish() if m.graph is None) == ["P@2 Q@3"]
+
+
+def test_a_replaced_reader_keeps_the_events_that_wait() -> None:
+    run = spaseq.compile([RISE, TWICE]).start()
+    found: list[str] = []
+    for time in (1, 2, 3):
+        found += push(run, time, f"k v {time}")
+        run.replace("query2", spaseq.compile(TWICE, names=["query2"]), "keep")
+    assert found + shown(m for m in run.finish() if m.graph is None) == ["P@2 Q@3"]
