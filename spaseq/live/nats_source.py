@@ -82,6 +82,7 @@ class NatsSource:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connection: Any = None
         self._is_down = False
+        self._is_closing = False
 
     def open(self, position: Position | None) -> None:
         if position is not None:
@@ -96,6 +97,7 @@ class NatsSource:
         try:
             await self._receive_all(background)
         finally:
+            self._is_closing = True
             if self._connection is not None:
                 with contextlib.suppress(self._errors.Error, OSError):
                     await self._connection.close()
@@ -145,7 +147,9 @@ class NatsSource:
                 connecting.cancel()
 
         async def disconnected() -> None:
-            if self._background is not None and not self._background.stopped.is_set():
+            background = self._background
+            stops = self._is_closing or background is None or background.stopped.is_set()
+            if not stops:
                 self._lost("the connection is broken")
 
         more: dict[str, Any] = {}

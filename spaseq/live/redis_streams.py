@@ -174,7 +174,7 @@ class RedisSource:
             self._pending = "0-0"
         if not self._is_down:
             self._is_down = True
-            self._log(f"{self._address.shown}: {said}; connecting again")
+            self._log(f"{self._address.shown}: {said.rstrip('.')}; connecting again")
 
     def _entries(self, timeout: float) -> Sequence[tuple[bytes, Mapping[bytes, bytes]]]:
         wait = max(1, int(timeout * 1000))

@@ -188,8 +188,10 @@ def test_another_stream_is_refused(tmp_path: Path, server: Server) -> None:
 
 def test_a_subject_without_a_stream(tmp_path: Path, server: Server) -> None:
     url = f"nats://me:very-secret@127.0.0.1:{server.port}/others"
+    run = Running(tmp_path, url, reading=TIMED)
     with pytest.raises(InputError, match=r"me:\*\*\*@.*there is no stream for the subject others"):
-        Running(tmp_path, url, reading=TIMED).join()
+        run.join()
+    assert not any("connecting again" in text for text in run.said)
 
 
 @pytest.mark.parametrize(
