@@ -99,6 +99,7 @@ def source_of(
         raise ArgumentError(
             f"streams: the stream <{iri}> is {_shown(content)}; give a path, an open file, a table "
             "with a mapping, a data set, or an iterable of events (timestamp, graph)"
+            + ("; spaseq.arun takes asynchronous ones" if hasattr(content, "__aiter__") else "")
         )
     if _is_rdflib_graph(content) and options.framing.kind == "auto":
         raise ArgumentError(

@@ -56,6 +56,8 @@ class AsyncResult:
         self._streams = streams
         self._options = options
         self._steps: AsyncGenerator[Any, None] | None = None
+        self._is_taken = False
+        """Whether a table takes the matches."""
 
     def __repr__(self) -> str:
         state = "not read yet" if self._steps is None else "being read"
@@ -65,6 +67,8 @@ class AsyncResult:
         return self
 
     async def __anext__(self) -> Match:
+        if self._is_taken:
+            raise self._already_read()
         if self._steps is None:
             self._steps = self._stepping(iter)
         return cast(Match, await anext(self._steps))
@@ -152,11 +156,15 @@ class AsyncResult:
 
     def _begin(self, take: Callable[[Result], Iterator[Any]]) -> AsyncGenerator[Any, None]:
         if self._steps is not None:
-            raise SpaseqError(
-                "the matches of this result are being read already: call spaseq.arun again"
-            )
+            raise self._already_read()
+        self._is_taken = True
         self._steps = self._stepping(take)
         return self._steps
+
+    def _already_read(self) -> SpaseqError:
+        return SpaseqError(
+            "the matches of this result are being read already: call spaseq.arun again"
+        )
 
     async def _stepping(self, take: Callable[[Result], Iterator[Any]]) -> AsyncGenerator[Any, None]:
         """The steps that `take` makes of the result, computed in a separate thread."""

@@ -13,7 +13,14 @@ import pyoxigraph as ox
 import pytest
 
 import spaseq
-from spaseq.errors import ChangeError, EventError, QueryError, RunFailed
+from spaseq.errors import (
+    ArgumentError,
+    ChangeError,
+    EventError,
+    QueryError,
+    RunFailed,
+    SpaseqError,
+)
 
 EX = "http://example.org/"
 QUERY = """
@@ -66,6 +73,25 @@ def test_files_and_asynchronous_sources_mix(tmp_path: Path) -> None:
         return [match async for match in spaseq.arun(QUERY, streams, at_end="close")]
 
     assert sorted(found(asyncio.run(main()), "x", "y")) == [(1, 5), (4, 5)]
+
+
+def test_the_matches_of_a_table_cannot_be_read_again() -> None:
+    async def main() -> int:
+        result = spaseq.arun(ONE, {"s": source("a", [1, 2])})
+        count: int = (await result.to_arrow()).num_rows
+        with pytest.raises(SpaseqError, match="are being read already"):
+            await result.to_arrow()
+        with pytest.raises(SpaseqError, match="are being read already"):
+            async for _ in result:
+                pass
+        return count
+
+    assert asyncio.run(main()) == 2
+
+
+def test_an_asynchronous_source_of_a_synchronous_run_is_an_error() -> None:
+    with pytest.raises(ArgumentError, match="takes asynchronous ones"):
+        list(spaseq.run(ONE, {"s": source("a", [1])}))  # type: ignore[dict-item]
 
 
 def test_a_match_comes_before_the_next_event() -> None:
