@@ -29,8 +29,8 @@ def with_schema(df: DataFrame, schema: StructType) -> DataFrame:
 
     Args:
         df: the DataFrame.
-        schema: its schema: all columns, by name and type. Spark compares the names with those of
-            the data when the pipeline runs.
+        schema: the names and types of its columns. Spark fails the pipeline if a column does not
+            exist, and omits columns that are not named here. It does not compare the types.
 
     Example:
         >>> import spaseq.spark as sps
@@ -38,7 +38,7 @@ def with_schema(df: DataFrame, schema: StructType) -> DataFrame:
     """
     if not is_connect(df.sparkSession):
         return df
-    known: Any = df.select("*")
+    known: Any = df.select(*(f"`{name.replace('`', '``')}`" for name in schema.names))
     known._cached_schema = schema
     return known  # type: ignore[no-any-return]
 

@@ -1,4 +1,8 @@
-"""The example of a declarative pipeline, run by the command that comes with PySpark."""
+"""The example of a declarative pipeline, run twice on the server that the other tests share.
+
+`spark-pipelines` starts a server of Spark Connect, and `pyspark.pipelines.cli` as its client. The
+test starts only the client, because a second virtual machine takes long to warm up.
+"""
 
 from __future__ import annotations
 
@@ -6,70 +10,59 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.dataset as ds
 import pytest
 import yaml
-from pyspark import __file__ as pyspark_file
-from settings import JAVA
+from pyspark.sql import Row, SparkSession
 
 import spaseq
-from spaseq.spark.java import java_home
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "spark-pipeline"
-COMMAND = Path(pyspark_file).parent / "bin" / "spark-pipelines"
+DATABASE = "cold_chain"
+LATER = """\
+{"place": "b", "celsius": 9, "time": "2026-01-05T12:10:00Z"}
+{"place": "a", "celsius": 4, "time": "2026-01-05T14:00:00Z"}
+"""
+"""The first row completes a match that began in an earlier file; the second ends its window."""
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A copy of the example that keeps everything in its own folder."""
+def project(tmp_path: Path, spark: SparkSession) -> Iterator[Path]:
+    """A copy of the example that keeps everything in its own folder and database."""
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
     path = tmp_path / "spark-pipeline.yml"
     specification = yaml.safe_load(path.read_text())
     specification["storage"] = (tmp_path / "storage").as_uri()
+    specification["database"] = DATABASE
     specification["configuration"]["spark.sql.shuffle.partitions"] = "1"
     path.write_text(yaml.safe_dump(specification))
-    return tmp_path
+    spark.sql(f"CREATE DATABASE {DATABASE} LOCATION '{(tmp_path / 'tables').as_uri()}'")
+    yield tmp_path
+    spark.sql(f"DROP DATABASE {DATABASE} CASCADE")
 
 
-def run_command(project: Path) -> str:
-    """What `spark-pipelines run` prints in a project."""
-    home = java_home()
+def printed(project: Path, server: str, command: str) -> str:
+    """What a command of `spark-pipelines` prints in a project."""
     result = subprocess.run(
-        [
-            str(COMMAND),
-            *("--conf", f"spark.driver.extraJavaOptions={JAVA}"),
-            *("--conf", "spark.driver.bindAddress=127.0.0.1"),
-            *("--conf", "spark.driver.host=127.0.0.1"),
-            *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
-            *("--conf", "spark.sql.codegen.wholeStage=false"),
-            *("--remote", "local[2]"),
-            *("--conf", "spark.ui.enabled=false"),
-            "run",
-        ],
+        [sys.executable, "-m", "pyspark.pipelines.cli", command],
         cwd=project,
         capture_output=True,
         text=True,
         check=False,
         env={
             **os.environ,
-            **({} if home is None else {"JAVA_HOME": home}),
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_TESTING": "1",  # a free port, instead of 15002
+            "SPARK_REMOTE": server,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         },
     )
-    assert result.returncode == 0, (result.stdout + result.stderr)[-4000:]
     return result.stdout + result.stderr
 
 
-def table(project: Path, name: str) -> list[dict[str, object]]:
-    files = ds.dataset(
-        project / "spark-warehouse" / name, format="parquet", exclude_invalid_files=True
-    )
-    rows: list[dict[str, object]] = files.to_table().to_pylist()
-    return rows
+def table(spark: SparkSession, name: str) -> list[Row]:
+    spark.catalog.refreshTable(f"{DATABASE}.{name}")  # a session keeps the list of files
+    return spark.table(f"{DATABASE}.{name}").collect()
 
 
 def matched(project: Path) -> list[tuple[str, int, int]]:
@@ -83,14 +76,29 @@ def matched(project: Path) -> list[tuple[str, int, int]]:
     return sorted((m.values["store"], m.values["low"], m.values["high"]) for m in found)
 
 
-def test_the_tables_hold_the_matches_of_the_engine(project: Path) -> None:
-    printed = run_command(project)
-    assert "Run is COMPLETED" in printed, printed[-2000:]
-    wanted = matched(project)
-    assert len(wanted) == 2
-    for name in ("warmings", "all_warmings"):
-        rows = table(project, name)
-        assert sorted((row["store"], row["low"], row["high"]) for row in rows) == wanted, name
-    assert {row["store"]: row["celsius"] for row in table(project, "worst")} == {
-        store: high for store, _, high in wanted
-    }
+def test_each_run_updates_the_tables(
+    project: Path, spark: SparkSession, connect_server: str
+) -> None:
+    for number, arriving in (2, ""), (3, LATER):
+        (project / "readings" / f"arriving-{number}.jsonl").write_text(arriving)
+        result = printed(project, connect_server, "run")
+        assert "Run is COMPLETED" in result, result[-4000:]
+        wanted = matched(project)
+        assert len(wanted) == number
+        for name in ("warmings", "all_warmings"):
+            rows = table(spark, name)
+            assert sorted((row.store, row.low, row.high) for row in rows) == wanted, name
+        worst = {}
+        for store, _, high in wanted:
+            worst[store] = max(high, worst.get(store, high))
+        assert {row.store: row.celsius for row in table(spark, "worst")} == worst
+
+
+def test_a_declared_column_must_exist(project: Path, connect_server: str) -> None:
+    path = project / "transformations" / "cold_chain.py"
+    code = path.read_text()
+    declared = 't.StructType([*READINGS, t.StructField("humidity", t.IntegerType())])'
+    path.write_text(code.replace("with_schema(rows, READINGS)", f"with_schema(rows, {declared})"))
+    result = printed(project, connect_server, "dry-run")
+    assert "UNRESOLVED_COLUMN" in result, result[-4000:]
+    assert "humidity" in result

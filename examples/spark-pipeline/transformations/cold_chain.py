@@ -12,7 +12,8 @@ from spaseq.spark import from_rows, match, match_stream, with_schema
 
 spark = SparkSession.active()
 
-# The command reads this file in the folder of the specification.
+# The command reads this file in the folder of the specification. Spark may run in another one.
+FILES = Path("readings").resolve().as_uri()
 QUERY = Path("warming.rq").read_text(encoding="utf-8")
 MAPPING = Path("events.rq").read_text(encoding="utf-8")
 STREAM = "http://example.org/cold-chain/readings"
@@ -34,7 +35,7 @@ def events(rows: DataFrame) -> DataFrame:
 
 def arriving() -> DataFrame:
     """The readings as they arrive: files of JSON lines in a folder."""
-    return spark.readStream.schema(READINGS).json("readings")
+    return spark.readStream.schema(READINGS).json(FILES)
 
 
 @dp.table
