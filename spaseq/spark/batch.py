@@ -15,10 +15,8 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 
-from spaseq.errors import SpaseqError
 from spaseq.io.arrow_columns import columns_of, select_columns
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import format_query
@@ -29,7 +27,7 @@ from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
 from spaseq.spark.malformed import CORRUPT, mode_of
-from spaseq.spark.schemas import is_refusal, schema_of, with_schema
+from spaseq.spark.schemas import refused_as, schema_of, with_schema
 from spaseq.spark.shipping import parallelism, shared
 from spaseq.spark.slices import MIN_LOOKBACKS_PER_SLICE, Slices, Slicing, is_one_file, slices
 from spaseq.spark.tasks import (
@@ -44,11 +42,12 @@ from spaseq.spark.tasks import (
 from spaseq.spark.types import Types, spark_schema, typed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 _CHUNKS = spark_schema(chunks.CHUNKS)
 _TASKS_PER_CORE = 3
+_NO_JOB = "and a query function of a pipeline must not run one"
 _HOT_SHARE = 2
 """A part is hot if its events exceed its equal share by this factor."""
 
@@ -125,18 +124,6 @@ def match(
     return found if types is None else typed(found, types)
 
 
-def _collected(df: DataFrame, what: str) -> list[Row]:
-    try:
-        return df.collect()
-    except PySparkException as error:
-        if not is_refusal(error):
-            raise
-        raise SpaseqError(
-            f"match needs {what} to divide the work of this query, and a query function of a "
-            "pipeline must not run a DataFrame: pass partitions=1"
-        ) from None
-
-
 def compiled(
     query: Program | str | Sequence[str], bind: Mapping[str, Bindable] | None = None
 ) -> Program:
@@ -162,7 +149,8 @@ def _matched(
     df: DataFrame, given: StructType, whole: Job, partitions: int | None, balance: bool
 ) -> DataFrame:
     spark, program, schema = df.sparkSession, whole.program, spark_schema(whole.schema)
-    slots = partitions or parallelism(spark)
+    with refused_as(f"match counts the cores in a job, {_NO_JOB}: pass partitions="):
+        slots = partitions or parallelism(spark)
     tasks = partitions or _TASKS_PER_CORE * slots
     # Slices have equal sizes in bytes, and each also reads the window before it: fewer is cheaper.
     found = slices(df, whole, slots)
@@ -198,13 +186,20 @@ def _divided(
     match distribution(job.program):
         case ByKey(variables):
             division = Division(variables, ((),) * wanted)
-            return _balanced(prepared, job, division) if balance else division
+            if not balance:
+                return division
+            with refused_as(f"balance=True samples the events in a job, {_NO_JOB}"):
+                return _balanced(prepared, job, division)
         case ByTime(back):
             shares = [number / wanted for number in range(1, wanted)]
             if not shares:
                 return Division((), ((),), back)
             quantiles = f.percentile_approx(events.micros(given), shares, 1000)
-            (times,) = _collected(prepared.select(quantiles), "the times of the events")[0]
+            with refused_as(
+                "match needs the times of the events to divide the work of this query, and reads "
+                f"them in a job, {_NO_JOB}: pass partitions=1"
+            ):
+                (times,) = prepared.select(quantiles).collect()[0]
             return Division((), (spaced(times or (), MIN_LOOKBACKS_PER_SLICE * back),), back)
         case Single(reason):
             warnings.warn(f"one task does all the work: {reason}", SingleTaskWarning, stacklevel=4)

@@ -8,6 +8,8 @@ analyze a DataFrame, unless the client knows its schema. Spark has a public meth
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -49,15 +51,11 @@ def schema_of(df: DataFrame) -> StructType:
     Raises:
         SpaseqError: in a query function of a pipeline, if the client does not know the schema.
     """
-    try:
+    with refused_as(
+        "a query function of a pipeline must not ask Spark for the schema of a DataFrame: "
+        "declare it with spaseq.spark.with_schema(df, schema)"
+    ):
         return df.schema
-    except PySparkException as error:
-        if not is_refusal(error):
-            raise
-        raise SpaseqError(
-            "a query function of a pipeline must not ask Spark for the schema of a DataFrame: "
-            "declare it with spaseq.spark.with_schema(df, schema)"
-        ) from None
 
 
 def is_batch(df: DataFrame) -> bool | None:
@@ -65,11 +63,25 @@ def is_batch(df: DataFrame) -> bool | None:
     try:
         return not df.isStreaming
     except PySparkException as error:
-        if not is_refusal(error):
+        if not _is_refusal(error):
             raise
         return None
 
 
-def is_refusal(error: PySparkException) -> bool:
-    """Whether Spark refused to analyze or run something in a query function of a pipeline."""
+@contextmanager
+def refused_as(message: str) -> Iterator[None]:
+    """Say what to do if Spark refuses to analyze or run something in a query function.
+
+    Raises:
+        SpaseqError: with the message, in place of the refusal.
+    """
+    try:
+        yield
+    except PySparkException as error:
+        if not _is_refusal(error):
+            raise
+        raise SpaseqError(message) from None
+
+
+def _is_refusal(error: PySparkException) -> bool:
     return error.getCondition() == _FORBIDDEN

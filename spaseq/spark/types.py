@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spaseq.spark.schemas import schema_of
+from spaseq.spark.schemas import refused_as, schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,7 +57,10 @@ def typed(matches: DataFrame, types: Types) -> DataFrame:
         ValueError: if a column does not exist, or for "infer" over a streaming DataFrame.
     """
     if types == "infer":
-        types = _inferred(matches)
+        with refused_as(
+            'types="infer" runs a job, and a query function of a pipeline must not: name the types'
+        ):
+            types = _inferred(matches)
     names = schema_of(matches).names
     absent = [name for name in types if name not in names]
     if absent:

@@ -7,6 +7,7 @@ test starts only the client, because a second virtual machine takes long to warm
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,30 @@ LATER = """\
 {"place": "a", "celsius": 4, "time": "2026-01-05T14:00:00Z"}
 """
 """The first row completes a match that began in an earlier file; the second ends its window."""
+NEEDING_A_JOB = """
+from spaseq.errors import SpaseqError
+
+
+@dp.materialized_view
+def trials() -> DataFrame:
+    rows = events(spark.read.table("readings"))
+    query = QUERY.replace("AFTER MATCH SKIP PAST LAST EVENT", "")
+    apart = query.replace("PARTITION BY ?store", "")
+    apart = apart.replace("{ ?store :celsius ?high", "{ ?s :celsius ?high")
+    for text, options in [
+        (query, {}),
+        (query, {"partitions": 2, "types": "infer"}),
+        (query, {"partitions": 2, "balance": True}),
+        (apart, {"partitions": 2}),
+        (apart, {"partitions": 1}),
+    ]:
+        try:
+            match(rows, text, **options)
+            print("accepted")
+        except SpaseqError as error:
+            print("refused:", error)
+    return match(rows, query, partitions=2, types=TYPES)
+"""
 
 
 @pytest.fixture
@@ -102,3 +127,15 @@ def test_a_declared_column_must_exist(project: Path, connect_server: str) -> Non
     result = printed(project, connect_server, "dry-run")
     assert "UNRESOLVED_COLUMN" in result, result[-4000:]
     assert "humidity" in result
+
+
+def test_what_needs_a_job_says_so(project: Path, connect_server: str) -> None:
+    path = project / "transformations" / "cold_chain.py"
+    path.write_text(path.read_text() + NEEDING_A_JOB)
+    result = printed(project, connect_server, "dry-run")
+    lines = [line for line in result.splitlines() if line.startswith(("accepted", "refused:"))]
+    patterns = ("pass partitions=$", "infer.*name the types", "balance=True", "partitions=1", "acc")
+    assert len(lines) == len(patterns), result[-4000:]
+    for line, pattern in zip(lines, patterns, strict=True):
+        assert re.search(pattern, line), line
+    assert "Run is COMPLETED" in result, result[-4000:]
