@@ -218,12 +218,12 @@ class Divider:
                 places.append(count + np.searchsorted(found, pairs[:, 0]))
                 parts.append(pairs[:, 1])
                 count += len(found)
-        chosen = table.take(pa.array(np.concatenate(retained)))
+        place = table.schema.get_field_index("graph")
+        chosen = table.remove_column(place).take(pa.array(np.concatenate(retained)))
         texts, ends = graphs.written()
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(texts)]
-        place = table.schema.get_field_index("graph")
         written = pa.Array.from_buffers(pa.binary(), count, buffers)
-        chosen = chosen.set_column(place, table.schema.field(place), written)
+        chosen = chosen.add_column(place, table.schema.field(place), written)
         return chosen, np.concatenate(places), np.concatenate(parts)
 
 
