@@ -213,6 +213,8 @@ class Run:
         After any error except that of a remote KB (`KbError`), the run has failed.
         """
         self._stop_feed()
+        if self.evaluation.delays_kb:
+            self._close_before(event.time.micros, found)
         event = self.evaluation.prepare(event)
         try:
             self.evaluation.process(event, found)
@@ -310,7 +312,7 @@ class Run:
             if possible and self.kb.changes:
                 evaluation.adopt_kb()
                 ready = True
-            loop = evaluation.multi() if ready else None
+            loop = evaluation.multi() if ready and not evaluation.delays_kb else None
             if loop is not None and all(map(loop.accepts, events.batches)):
                 for batch in events.batches:
                     batch.refit()
@@ -410,7 +412,7 @@ class Run:
         clock = self.clock
         clock.check_running()
         time = timestamp_of(timestamp, clock.time_precision)
-        return self._close_before(time.micros) if clock.passes(time) else []
+        return self._close_before(time.micros, []) if clock.passes(time) else []
 
     def end_stream(self, stream: str, last: int | None) -> None:
         """One of several streams has ended.
@@ -446,14 +448,13 @@ class Run:
         if not close:
             self._stop_feed()
             return []
-        found = self._close_before(None)
+        found = self._close_before(None, [])
         self.clock.finished = True
         self.kb.close()
         return found
 
-    def _close_before(self, micros: int | None) -> list[Match]:
-        """The matches that become certain when all timestamps before `micros` close."""
-        found: list[Match] = []
+    def _close_before(self, micros: int | None, found: list[Match]) -> list[Match]:
+        """`found`, with the matches that are certain when all timestamps before `micros` close."""
         self._stop_feed()
         try:
             self.evaluation.close_before(micros, found)

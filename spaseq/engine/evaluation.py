@@ -26,7 +26,7 @@ from spaseq.engine.native._matches import copies
 from spaseq.engine.native.dispatch_keys import KeyChoice
 from spaseq.engine.part_states import Part
 from spaseq.engine.pattern_rows import EventRows, check_graphs, expressions_of
-from spaseq.engine.registered_clock import RegisteredClock, divided_at
+from spaseq.engine.registered_streams import RegisteredClock, dependent, divided_at
 from spaseq.engine.sharing import SharedProgram, originals, unshared
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import ChangeError, SpaseqError
@@ -505,6 +505,11 @@ class Evaluation:
 
     # ------------------------------------------------------------------ the knowledge base
 
+    @property
+    def delays_kb(self) -> bool:
+        """Whether a change of the KB waits until the timestamps of delayed events close."""
+        return bool(self.kb.changes) and self.delays
+
     def adopt_kb(self) -> None:
         """Adopt the next version of the KB, if no event waits to be matched.
 
@@ -591,14 +596,7 @@ class Evaluation:
 
     def inputs_of(self, stream: str) -> list[QueryRun]:
         """The queries whose results depend on an input stream, also by registered streams."""
-        reached, before = {stream}, 0
-        while len(reached) > before:
-            before = len(reached)
-            for query in self.queries:
-                written = query.plan.registers_stream
-                if written is not None and not reached.isdisjoint(query.plan.streams):
-                    reached.add(written)
-        return [query for query in self.distinct if not reached.isdisjoint(query.plan.streams)]
+        return dependent(self.distinct, stream)
 
     def close_before(self, micros: int | None, found: list[Match]) -> None:
         """Close all timestamps before `micros`, or all; writers of streams precede readers."""

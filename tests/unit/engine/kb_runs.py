@@ -52,10 +52,10 @@ def read(run: spaseq.Run, path: Path) -> list[Match]:
     return found + run.finish()
 
 
-def batch_of(run: spaseq.Run, sensors: Sequence[int]) -> EventBatch:
-    """One batch of such events, as a reader hands it over."""
+def batch_of(run: spaseq.Run, sensors: Sequence[int], first: int = 0) -> EventBatch:
+    """One batch of such events from a time on, as a reader hands it over."""
     batch = EventBatch(run.rows.matchers.dictionary, stream=STREAM)
-    for time, n in enumerate(sensors):
+    for time, n in enumerate(sensors, first):
         fact = ox.NamedNode(f"{EX}s{n}"), ox.NamedNode(EX + "v"), ox.Literal(n)
         batch.add([fact], time * 1_000_000)
     return batch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Thread
 from urllib.parse import unquote
@@ -18,6 +18,7 @@ import spaseq
 from spaseq.errors import KbError
 from spaseq.io.source import Source
 from spaseq.rdf.graph import Graph
+from spaseq.results import Match
 
 KB = EX + "kb"
 PLAIN = TWO_STEPS.replace("?t != ?s", "?t != ?s && ?w >= COUNT(A)")
@@ -73,6 +74,36 @@ def test_a_change_in_the_midst_of_a_batch(tmp_path: Path) -> None:
             if match.bindings["s"].value == EX + "s1":
                 run.kb.replace({KB: triples(rooms(4, offset=7))})
     assert seen == [(1, "s=s0 r=r0"), (1, "s=s1 r=r0"), (2, "s=s2 r=r8"), (2, "s=s3 r=r8")]
+
+
+MIXED = [
+    f"PREFIX : <{EX}> REGISTER STREAM :U AS CONSTRUCT {{ ?s :high ?v }} WITHIN 1 MINUTE "
+    "FROM STREAM S :S WHERE { SEQ(A) DEFINE GPM A ON S { ?s :v ?v FILTER(?v = 2) } }",
+    f"PREFIX : <{EX}> SELECT ?s ?r WITHIN 1 MINUTE FROM STREAM S :S FROM STREAM U :U "
+    "WHERE { SEQ(A | B) DEFINE GPM A ON S { ?s :v ?v GRAPH :kb { ?s :in ?r } } "
+    "DEFINE GPM B ON U { ?s :high ?v GRAPH :kb { ?s :in ?r } } }",
+]
+"""The second query has a delayed event at every time: those of its input stream."""
+
+
+@pytest.mark.parametrize("batches", [True, False], ids=["batches", "pushed"])
+def test_delayed_events_do_not_put_a_change_off(batches: bool) -> None:
+    """They are matched before it, when the next event closes their timestamp."""
+
+    def read(sensors: Sequence[int], first: int = 0) -> list[Match]:
+        if batches:
+            return list(run.push_batch(batch_of(run, sensors, first)))
+        return [match for time, n in enumerate(sensors, first) for match in one(run, time, n)]
+
+    def versions(matches: list[Match]) -> list[tuple[int | None, str]]:
+        return [(m.kb_version, *shown([m])) for m in matches if m.variables]
+
+    run = spaseq.compile(MIXED).start(kb={KB: triples(rooms(4))})
+    assert versions(read([0, 1, 2])) == [(1, "s=s0 r=r0"), (1, "s=s1 r=r0")]
+    run.kb.replace({KB: triples(rooms(4, offset=7))})
+    assert versions(read([3, 2], 3)) == [(1, "s=s2 r=r1"), (1, "s=s2 r=r1"), (2, "s=s3 r=r8")]
+    run.kb.replace({KB: triples(rooms(4, offset=2))})
+    assert versions(run.finish()) == [(2, "s=s2 r=r8"), (2, "s=s2 r=r8")]
 
 
 def test_taken_up_by_an_event_in_the_midst_of_a_batch() -> None:

@@ -1,11 +1,27 @@
-"""The times and ordinals of the events of registered streams, and which of them are due."""
+"""Registered streams: which queries depend on them, and the times and ordinals of their events."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from spaseq.rdf.event import Event
+
+if TYPE_CHECKING:
+    from spaseq.engine.instants import QueryRun
+
+
+def dependent(queries: Sequence[QueryRun], stream: str) -> list[QueryRun]:
+    """The queries whose results depend on a stream, also by streams that others register."""
+    reached, before = {stream}, 0
+    while len(reached) > before:
+        before = len(reached)
+        for query in queries:
+            written = query.plan.registers_stream
+            if written is not None and not reached.isdisjoint(query.plan.streams):
+                reached.add(written)
+    return [query for query in queries if not reached.isdisjoint(query.plan.streams)]
 
 
 def divided_at(events: Sequence[Event], micros: int | None) -> tuple[list[Event], list[Event]]:
