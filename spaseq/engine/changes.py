@@ -37,8 +37,8 @@ StatePolicy: TypeAlias = Literal["keep", "drain", "fresh"]
 def entries_of(run: Evaluation) -> list[Entry]:
     """The queries of a run, in the order of its program.
 
-    The queries of templates begin on their own, with their part of the state, but for those whose
-    matches nobody wants any more.
+    Each query of a template begins separately, with its part of the state. Queries that have left a
+    template are not among them.
     """
     program = run.public
     runs: dict[int, tuple[CompiledQuery, QueryRun | Part]] = {}

@@ -82,7 +82,7 @@ class Division:
         public: The program that has its queries.
         query: Its state.
         embeddings: Where its queries lie in it, if it branches.
-        silent: The names of queries whose matches nobody wants any more.
+        silent: The names of queries that have left a template, which drops their matches.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ def divisions_of(
     Args:
         shared: The program.
         queries: The states of the queries that it evaluates.
-        silent: The names of queries whose matches nobody wants any more.
+        silent: The names of queries that have left a template, which drops their matches.
         matched: The matches so far, by the numbers of the queries.
     """
     public, found = shared.public, {}

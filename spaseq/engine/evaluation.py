@@ -107,7 +107,7 @@ class Evaluation:
                 else self._query(query)
             )
         self.silent: frozenset[str] = frozenset()
-        """The names of queries of templates whose matches nobody wants any more."""
+        """The names of queries that have left their template, which drops their matches."""
         self.divisions = divisions_of(self.shared, self.queries)
         """Per query that is a template: what divides its matches among its queries."""
         self._parts: list[tuple[int, list[Match]]] = []

@@ -340,7 +340,7 @@ class _Making:
         known: tuple[Emission, ...],
         keyed: dict[tuple[Term, Term], tuple[Emission, ...]],
     ) -> None:
-        """The rules of a predicate that makes one of its ends the class of the other end."""
+        """The rules of a predicate whose subject or object is the class of its other end."""
         named = (kind for name, kind in self._targets if name == TYPE and kind is not None)
         end = OBJECT if typed is SUBJECT else SUBJECT
         for kind in dict.fromkeys((*self._schema.superclasses, *named)):

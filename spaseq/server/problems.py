@@ -14,6 +14,14 @@ from spaseq.errors import Diagnostic, InputError, QueryError, SpaseqError
 
 MEDIA_TYPE = "application/problem+json"
 
+_TITLES = {
+    413: "Content Too Large",
+    414: "URI Too Long",
+    416: "Range Not Satisfiable",
+    422: "Unprocessable Content",
+}
+"""Names of RFC 9110, section 15, for which Python has older ones before 3.13."""
+
 
 class Problem(Exception):
     """An answer other than success.
@@ -45,7 +53,7 @@ class Problem(Exception):
         """The problem as JSON."""
         return {
             "type": f"urn:spaseq:problem:{self.kind}" if self.kind else "about:blank",
-            "title": HTTPStatus(self.status).phrase,
+            "title": _TITLES.get(self.status) or HTTPStatus(self.status).phrase,
             "status": self.status,
             "detail": self.detail,
             **self.members,
