@@ -28,8 +28,9 @@ SETTINGS = {
 
 
 def worker_path() -> str:
-    """The PYTHONPATH with which workers find `preloading_daemon`."""
-    return os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    """The PYTHONPATH with which workers find `preloading_daemon`, the tests and the package."""
+    here = Path(__file__).parent
+    return os.pathsep.join([str(here), str(here.parents[1]), os.environ.get("PYTHONPATH", "")])
 
 
 def small_session(master: str, **options: object) -> SparkSession:

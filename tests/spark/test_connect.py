@@ -23,7 +23,8 @@ CLIENT = Path(__file__).with_name("connect_client.py")
 def test_a_client(connect_server: str, tmp_path: Path) -> None:
     events = readings(160, 7)
     write_files(tmp_path / "events", events, 7)
-    folders = os.pathsep.join([str(CLIENT.parents[1]), os.environ.get("PYTHONPATH", "")])
+    own = [str(CLIENT.parents[1]), str(CLIENT.parents[2])]
+    folders = os.pathsep.join([*own, os.environ.get("PYTHONPATH", "")])
     result = subprocess.run(
         [sys.executable, str(CLIENT), connect_server, str(tmp_path)],
         capture_output=True,
