@@ -154,8 +154,8 @@ class Run:
         # Most callers pass the IRI itself, and the same object each time.
         known = self._iris.get(stream) if isinstance(stream, str) else None
         stream = self._stream_iri(stream) if known is None else known
-        if self._feed is not None and isinstance(self._feed[0], Pushing):
-            pushing = self._feed[0]
+        feed = self._feed  # read once: the lock is not held yet
+        if feed is not None and isinstance(pushing := feed[0], Pushing):
             try:
                 found = pushing.push(stream, timestamp, graph, name)
             except BaseException as error:

@@ -53,6 +53,13 @@ def test_overlapped() -> None:
     assert all(counts.values())
 
 
+def test_threads() -> None:
+    """The script itself compares the matches of the runs."""
+    text = printed(ROOT / "benchmarks" / "push" / "threads.py", "--events", "1500", "--repeat", "1")
+    assert len({int(n) for n in re.findall(r"(\d+) matches each", text)} - {0}) == 1
+    assert text.count(" at once ") == text.count(" in turn ") == 2
+
+
 def test_parts() -> None:
     """The script itself compares the matches of several threads with those of one."""
     text = printed(FOLDER / "parts.py", "--events", "12000", "--repeat", "1")

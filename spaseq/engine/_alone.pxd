@@ -33,10 +33,14 @@ cdef class Alone:
     cpdef int leave(self) except -1
 
 
+cdef inline bint is_held(Alone alone) noexcept:
+    """Whether the calling thread holds the lock."""
+    return owner_of(&alone.owner) == PyThread_get_thread_ident()
+
+
 cdef inline int go_in(Alone alone) except -1:
     """As `Alone.enter`."""
-    cdef unsigned long own = PyThread_get_thread_ident()
-    if owner_of(&alone.owner) != own and not claim(&alone.owner, own):
+    if not is_held(alone) and not claim(&alone.owner, PyThread_get_thread_ident()):
         raise RuntimeError("a run is for one thread at a time")
     alone.depth += 1
     return 0

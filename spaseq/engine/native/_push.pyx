@@ -16,7 +16,7 @@ from cpython.bool cimport PyBool_Check
 from cpython.long cimport PyLong_Check
 from libc.stdint cimport int64_t, uint32_t
 
-from spaseq.engine._alone cimport Alone, go_in, go_out
+from spaseq.engine._alone cimport Alone, go_in, go_out, is_held
 from spaseq.engine.native._matches cimport MatchMaker
 from spaseq.engine.native._pushed_graphs cimport GraphReader
 from spaseq.nfa.native._automaton cimport AutomatonCore
@@ -74,7 +74,7 @@ cdef class Pushing:
     cdef list predicates                        # owned, so that no address is reused
     cdef term_t numbers[PREDICATES]
     cdef readonly uint32_t after    # the number of processed events of the batch
-    cdef readonly bint failed       # within the last event
+    cdef bint is_within             # an event, or the last one failed
     cdef GraphReader reader         # of text and of rdflib graphs
 
     def __cinit__(
@@ -104,6 +104,11 @@ cdef class Pushing:
         """Accept no further events; all matches have been returned."""
         self.is_invalid = True
 
+    @property
+    def failed(self):
+        """Whether the calling thread still holds the lock, because its event failed."""
+        return self.is_within and is_held(self.alone)
+
     def push(self, stream, timestamp, graph, name):
         """The matches that an event completes; None if the batch does not accept the event.
 
@@ -119,7 +124,7 @@ cdef class Pushing:
         try:
             return self._push(stream, timestamp, graph, name)
         finally:
-            if not self.failed:
+            if not self.is_within:
                 go_out(self.alone)
 
     cdef list _push(self, object stream, object timestamp, object graph, object name):
@@ -142,11 +147,11 @@ cdef class Pushing:
             batch.triple_count, batch.event_count = triples, number
             return None
         self.after = number + 1
-        self.failed = True
+        self.is_within = True
         if self.maker.step.run(
             batch, number, self.stream, self.file, self.events + number
         ) == number:
-            self.failed = False
+            self.is_within = False
             self.after = number
             batch.triple_count, batch.event_count = triples, number
             return None
@@ -155,7 +160,7 @@ cdef class Pushing:
         found = []
         if core.instant.accepted_count:
             found = list(self.maker.take(self.skip, self.kb.version))
-        self.failed = False
+        self.is_within = False
         return found
 
     cdef bint _enter(

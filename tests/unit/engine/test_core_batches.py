@@ -205,6 +205,11 @@ def test_an_empty_batch_is_nothing() -> None:
     assert run.clock.events == 0
 
 
+with_lock = pytest.mark.skipif(
+    not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="Python has no lock to give away"
+)
+
+
 @pytest.fixture
 def unyielding() -> Iterator[None]:
     """A thread gets the interpreter's lock only where another one gives it away."""
@@ -234,11 +239,13 @@ def meanwhile(done: Callable[[spaseq.Run], None]) -> bool:
     return could
 
 
+@with_lock
 def test_other_threads_go_on_while_a_batch_is_matched(unyielding: None) -> None:
     # The other thread may be slow to wake up, but not every time.
     assert any(meanwhile(lambda run: None) for _ in range(100))
 
 
+@with_lock
 @pytest.mark.parametrize(
     "use",
     [
