@@ -4,11 +4,10 @@ Time advances only: an event closes all earlier timestamps. A call that refuses 
 run unchanged. A call that fails within an event (a limit, an error of a filter in Python) leaves
 the run failed, and all further calls refuse to process events.
 
-If one query reads one stream, events go to the compiled core in batches: the batches of a reader
-(`push_batch`), or a batch that pushed events are appended to (`push`,
-`spaseq/engine/native/_push.pyx`). Batches for several queries or of several streams go to the loop
-of `spaseq.engine.multi_run`; pushed events go there one by one. The core advances while its matches
-are consumed, and `settle` then counts the events that the core has processed.
+If one query reads one stream, events go to the compiled core in batches: those of a reader
+(`push_batch`), or one that pushed events are appended to (`spaseq/engine/native/_push.pyx`). All
+others go to the loop of `spaseq.engine.multi_run`, pushed events one by one. The core advances
+while its matches are consumed, and `settle` then counts the events that it has processed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from spaseq.engine import changes
+from spaseq.engine import additions, changes
 from spaseq.engine._alone import Alone, alone
 from spaseq.engine.checkpoint import save
 from spaseq.engine.compiled import CompiledQueries, in_short
@@ -84,7 +83,7 @@ class Run:
         self.failing: str | None = None
         """The query in which the run failed; None if it has not, or no query is to blame."""
         self._feed: _Feed | None = None
-        self._iris = iris_of(program)
+        self._iris: dict[str, str] = {}
 
     def __dir__(self) -> list[str]:
         """The public names; other attributes are for the package."""
@@ -169,6 +168,8 @@ class Run:
     def _stream_iri(self, name: StreamName) -> str:
         """The IRI of a stream; a name that no query has is returned as it is."""
         text = text_of_stream(name)
+        if not self._iris:
+            self._iris = iris_of(self.evaluation.public, self.clock.streams)
         return self._iris.get(text, text)
 
     @alone
@@ -190,8 +191,7 @@ class Run:
 
     def _open_push_batch(self, stream: str) -> None:
         """Append the events that follow to a batch of the core, if the query allows it."""
-        evaluation = self.evaluation
-        if evaluation.is_single(stream) and not self.rows.asks(stream):
+        if self.evaluation.is_single(stream) and not self.rows.asks(stream):
             native = self.queries[0].native
             pushing = native.pushing(self.alone, self.clock, self.rows.matchers.relevance, self.kb)
             if pushing is not None:
@@ -477,7 +477,8 @@ class Run:
         """Add a query, which sees only later events; the others continue.
 
         Variables that are bound in the run are bound in the query as well. Matches of the last
-        event must have been consumed.
+        event must have been consumed. Cost: independent of the other queries, except for a step
+        per query at the next event.
 
         Args:
             name: Its name, for matches, `remove` and `replace`.
@@ -495,8 +496,7 @@ class Run:
             >>> run.add("hot", spaseq.compile(query))
         """
         self.begin_change()
-        bound = changes.bound_program(self.evaluation, program)
-        self.change(changes.added(self.evaluation, name, *bound, new_streams))
+        self.change(additions.added(self.evaluation, name, program, new_streams))
 
     @alone
     def replace(
@@ -591,12 +591,12 @@ class Run:
             raise ChangeError("the run is finished")
         self._stop_feed()
 
-    def change(self, change: changes.Change) -> None:
+    def change(self, change: changes.Change | additions.Addition) -> None:
         """Change the queries; for the package itself."""
         change.apply()
         self.rows, self.queries = self.evaluation.rows, self.evaluation.queries
         self._plain = None
-        self._iris = iris_of(self.program) | {iri: iri for iri in self.clock.streams}
+        self._iris = {}
 
     @alone
     def divide(self) -> None:

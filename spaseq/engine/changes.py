@@ -1,31 +1,38 @@
 """Changes to the queries of a run between two events: adding, replacing and removing them.
 
-A change that does not fit raises an error and leaves the run unchanged. All other queries keep
-their automata: the change adds patterns, predicates and constants to the matchers in place, and
-rebuilds the dispatch of the compiled loop. A constant that becomes permanent gets another number,
-so queries with that constant in their state are rebuilt from their state. All queries are rebuilt
-if new matchers are needed: under entailment, when a predicate is a variable for the first time, and
-when a window of another kind is added to windows that count events.
+Most queries are added by `spaseq.engine.additions`, which visits no other query. A change that does
+not fit raises an error and leaves the run unchanged. All other queries keep their automata: the
+change adds patterns, predicates and constants to the matchers in place, and rebuilds the dispatch
+of the compiled loop. A constant that becomes permanent gets another number, so queries with that
+constant in their state are rebuilt from their state. All queries are rebuilt if new matchers are
+needed: under entailment, when a predicate is a variable for the first time, and when a window of
+another kind is added to windows that count events.
 
 Cost: linear in the queries, a few microseconds for each, plus the compilation of new queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Literal, Protocol, TypeAlias, cast, get_args
 
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order, shown_name
+from spaseq.engine.compiled import (
+    CompiledQueries,
+    CompiledQuery,
+    in_order,
+    shown_name,
+    with_patterns,
+)
 from spaseq.engine.continuing import difference
 from spaseq.engine.evaluation import Begin, Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.listing import Entry, Listed, Listing
 from spaseq.engine.parameters import parameter_terms, variables_of
 from spaseq.engine.part_states import Part
+from spaseq.engine.pattern_numbers import PatternNumbers
 from spaseq.errors import ArgumentError, ChangeError, kind_of
-from spaseq.gpm.pattern import Pattern, canonical
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.accepted import Bindable
@@ -109,10 +116,7 @@ def added(
         ArgumentError: if the name is empty.
         ChangeError: if the query does not fit the run.
     """
-    if not (isinstance(name, str) and name.strip()):
-        raise ArgumentError(f"name: a name that is not empty is needed, not {name!r}")
-    if any(query.plan.name == name for query in run.public.queries):
-        raise ChangeError(f"the run has a query {name} already: replace it, or choose another name")
+    check_new_name(run, name)
     registers = any(query.plan.registers_stream for query in program.queries)
     change = apart(run) if registers else beside_templates(run)
     entry = change.entry(name, program, unbound)
@@ -122,6 +126,51 @@ def added(
         change.listing.queries.append(Listed(entry.source, name, unbound, compiled, entry))
     change.check_streams(new_streams)
     return change
+
+
+def check_new_name(run: Evaluation, name: str) -> None:
+    """Refuse an empty name, and the name of a query that the run has."""
+    if not (isinstance(name, str) and name.strip()):
+        raise ArgumentError(f"name: a name that is not empty is needed, not {name!r}")
+    if name in run.names:
+        raise ChangeError(f"the run has a query {name} already: replace it, or choose another name")
+
+
+def only_query(program: CompiledQueries, name: str) -> CompiledQuery:
+    """The query of a program of one query, with the name that it has in the run.
+
+    Raises:
+        ChangeError: if there are several, or the query registers another name.
+    """
+    if len(program.queries) != 1:
+        raise ChangeError(
+            f"the program has {len(program.queries)} queries: add or replace them one by one"
+        )
+    (compiled,), (source,) = program.queries, program.sources
+    if shown_name(source, name) != name:
+        raise ChangeError(f"the query registers the name {compiled.plan.name}, not {name}")
+    return replace(compiled, plan=replace(compiled.plan, name=name))
+
+
+def check_known(run: Evaluation, plan: QueryPlan, written: Container[str]) -> None:
+    """Check that a run has the streams that a query reads.
+
+    Args:
+        run: The run.
+        plan: The plan of the query.
+        written: The streams that its queries register.
+
+    Raises:
+        ChangeError: if it lacks one.
+    """
+    for iri in plan.streams:
+        if iri not in written and iri not in run.clock.per_stream:
+            streams = ", ".join(f"<{other}>" for other in run.clock.streams)
+            raise ChangeError(
+                f"the query {plan.name} reads the stream <{iri}>, which the run does not "
+                f"have; its streams are {streams}. If its events will be pushed from now "
+                "on, say so: new_streams=True"
+            )
 
 
 def replaced(
@@ -221,13 +270,10 @@ class Change:
         self._run = run
         self.listing: Listing | None = None
         """The queries as they were written, if there are templates after the change."""
-        self._patterns: dict[int, Pattern] = {}
-        """The patterns of new queries that no earlier query had, by number."""
-        self._new_tasks: dict[Pattern, int] = {}
-        """The numbers of those of GPMs, by their canonical forms."""
-        self._total = len(run.program.patterns)
         used = _used(entry for entry in entries if entry.run is not None)
-        self._free = sorted(set(range(self._total)) - used, reverse=True)
+        total = len(run.program.patterns)
+        unused = dict.fromkeys(n for n in range(total - 1, -1, -1) if n not in used)
+        self._numbers = PatternNumbers(run, unused)
         self.entries = [entry if entry.run is not None else self.part(entry) for entry in entries]
 
     def keep_templates(self) -> Listing:
@@ -249,16 +295,10 @@ class Change:
 
     def entry(self, name: str, program: CompiledQueries, unbound: ast.Query) -> Entry:
         """The entry of a program of one query, whose patterns get numbers of the run."""
-        if len(program.queries) != 1:
-            raise ChangeError(
-                f"the program has {len(program.queries)} queries: add or replace them one by one"
-            )
-        (compiled,), (source,) = program.queries, program.sources
-        if shown_name(source, name) != name:
-            raise ChangeError(f"the query registers the name {compiled.plan.name}, not {name}")
+        compiled = only_query(program, name)
         derived = not {q.registers_stream for q in self._plans()}.isdisjoint(compiled.plan.streams)
-        compiled = replace(compiled, plan=replace(compiled.plan, name=name))
-        return Entry(source, name, unbound, self.numbered(compiled, program, derived), None)
+        numbered = self.numbered(compiled, program, derived)
+        return Entry(program.sources[0], name, unbound, numbered, None)
 
     def part(self, entry: Entry) -> Entry:
         """The entry of a query of a template, with the numbers of patterns of its own."""
@@ -272,20 +312,7 @@ class Change:
 
         `derived`: it reads registered streams.
         """
-        tasks = len(program.tasks)
-        numbers = {
-            number: self._number(
-                program.tasks[number] if number < tasks else program.asked[number - tasks],
-                shared=number < tasks,
-                new=derived,
-            )
-            for number in dict.fromkeys((*compiled.tasks, *_asked(compiled)))
-        }
-        return replace(
-            compiled,
-            tasks=tuple(numbers[n] for n in compiled.tasks),
-            asked=tuple(tuple(n if n < 0 else numbers[n] for n in some) for some in compiled.asked),
-        )
+        return self._numbers.numbered(compiled, program, derived)
 
     def drain(self, before: Entry, shown: str) -> None:
         """Let a query begin no further partial matches, under a name of its own.
@@ -327,29 +354,6 @@ class Change:
     def _plans(self) -> list[QueryPlan]:
         return [entry.compiled.plan for entry in self.entries]
 
-    def _number(self, pattern: Pattern, *, shared: bool, new: bool) -> int:
-        """The number of a pattern in the run; an equal one of the run is shared.
-
-        Patterns of queries that read registered streams are matched differently, so they are always
-        `new`.
-        """
-        if shared:
-            known = None if new else self._run.shared_patterns().find(pattern)
-            if known is None or known in self._patterns:  # the number belongs to a new pattern
-                known = self._new_tasks.get(canonical(pattern))
-            if known is not None:
-                if known in self._free:
-                    self._free.remove(known)
-                return known
-        if self._free:
-            number = self._free.pop()
-        else:
-            number, self._total = self._total, self._total + 1
-        self._patterns[number] = pattern
-        if shared:
-            self._new_tasks[canonical(pattern)] = number
-        return number
-
     # ------------------------------------------------------------------ checks
 
     def check_streams(self, new_streams: bool) -> None:
@@ -380,14 +384,8 @@ class Change:
                         f"the query {plan.name} reads <{iri}>, which no query registers then: "
                         f"remove {plan.name} first"
                     )
-                known = iri in written or iri in self._run.clock.streams
-                if not known and not new_streams:
-                    streams = ", ".join(f"<{other}>" for other in self._run.clock.streams)
-                    raise ChangeError(
-                        f"the query {plan.name} reads the stream <{iri}>, which the run does not "
-                        f"have; its streams are {streams}. If its events will be pushed from now "
-                        "on, say so: new_streams=True"
-                    )
+            if not new_streams:
+                check_known(self._run, plan, written)
         if self.listing is None:
             self._check_order(plans)
 
@@ -426,7 +424,7 @@ class Change:
             program = self._program(self.entries)
             shared, matched = listing.shared(self.entries, program), listing.matched
             unbound = [one.unbound for one in listing.queries]
-        run.change(program, unbound, self._patterns, self._queries, shared, matched)
+        run.change(program, unbound, self._numbers.new, self._queries, shared, matched)
         states = zip(self.entries, run.queries, strict=True)
         run.drain([query for entry, query in states if entry.drains])
 
@@ -452,28 +450,18 @@ class Change:
         Args:
             ordered: The entries in the order of the sources.
         """
-        patterns = list(self._run.program.patterns)
-        for number, pattern in sorted(self._patterns.items()):
-            if number < len(patterns):
-                patterns[number] = pattern
-            else:
-                patterns.append(pattern)
         return CompiledQueries(
             tuple(entry.compiled for entry in self.entries),
-            tuple(patterns),
+            with_patterns(self._run.program.patterns, self._numbers.new),
             (),
             tuple(entry.source for entry in ordered),
             tuple(entry.name for entry in ordered),
         )
 
 
-def _asked(compiled: CompiledQuery) -> list[int]:
-    return [number for some in compiled.asked for number in some if number >= 0]
-
-
 def _used(entries: Iterable[Entry]) -> set[int]:
     """The numbers of the patterns that queries have."""
-    return {n for entry in entries for n in (*entry.compiled.tasks, *_asked(entry.compiled))}
+    return {n for entry in entries for n in (*entry.compiled.tasks, *entry.compiled.asked_patterns)}
 
 
 class _Bindable(Protocol):

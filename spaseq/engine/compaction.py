@@ -25,11 +25,16 @@ class Compaction:
     """Compacts the queries of one run."""
 
     def __init__(self, queries: Sequence[QueryRun], rows: EventRows):
-        self._queries = queries
+        self._queries = list(queries)
         self._rows = rows
-        self._endless = any(query.plan.window.kind == "unbounded" for query in queries)
+        self._endless = any(map(_is_endless, queries))
         self._next_check = 0
         self._threshold = 0
+
+    def add(self, query: QueryRun) -> None:
+        """Also compact a query that is added."""
+        self._queries.append(query)
+        self._endless = self._endless or _is_endless(query)
 
     def is_due(self, events: int) -> bool:
         """Whether the state has doubled.
@@ -52,3 +57,7 @@ class Compaction:
     def _bytes(self) -> int:
         steps = sum(query.native.core.tecs.bytes for query in self._queries)
         return steps + self._rows.matchers.window.bytes
+
+
+def _is_endless(query: QueryRun) -> bool:
+    return query.plan.window.kind == "unbounded"

@@ -6,7 +6,7 @@ selecting among the matches of an instant, and counting events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from spaseq.errors import Diagnostic
@@ -33,6 +33,19 @@ class CompiledQuery:
     """Per occurrence and residual filter: the number of the filter's pattern in
     `CompiledQueries.patterns` if the filter reads graphs, else -1."""
 
+    @property
+    def asked_patterns(self) -> Iterator[int]:
+        """The numbers of the patterns of residual filters."""
+        return (number for some in self.asked for number in some if number >= 0)
+
+    def renumbered(self, number: Callable[[int], int]) -> CompiledQuery:
+        """The query with other numbers for its patterns."""
+        return replace(
+            self,
+            tasks=tuple(map(number, self.tasks)),
+            asked=tuple(tuple(n if n < 0 else number(n) for n in some) for some in self.asked),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CompiledQueries:
@@ -53,11 +66,38 @@ class CompiledQueries:
         return (*self.tasks, *self.asked)
 
     @property
+    def unused(self) -> list[int]:
+        """The numbers of the patterns that no query needs."""
+        used = {n for query in self.queries for n in (*query.tasks, *query.asked_patterns)}
+        return [number for number in range(len(self.patterns)) if number not in used]
+
+    @property
     def positions(self) -> list[int]:
         """Per query: the position of its text in `sources`."""
         shown = map(shown_name, self.sources, self.names)
         known = {name: position for position, name in enumerate(shown)}
         return [known[query.plan.name] for query in self.queries]
+
+    def extended(
+        self, query: CompiledQuery, source: ast.Query, name: str, new: Mapping[int, Pattern]
+    ) -> CompiledQueries:
+        """The program with another query after the others.
+
+        Cost: a copy of a few tuples of references.
+
+        Args:
+            query: The query, which neither registers a stream nor reads a registered one.
+            source: Its source.
+            name: Its name as given at compilation.
+            new: The patterns that the program does not have, by number.
+        """
+        return CompiledQueries(
+            (*self.queries, query),
+            with_patterns(self.patterns, new),
+            (),
+            (*self.sources, source),
+            (*self.names, name),
+        )
 
     @property
     def plain(self) -> tuple[CompiledQueries, Sequence[int]]:
@@ -66,21 +106,12 @@ class CompiledQueries:
         The program of a run whose queries have changed has patterns that no query uses.
         """
         tasks = dict.fromkeys(n for query in self.queries for n in query.tasks)
-        asked = dict.fromkeys(
-            n for query in self.queries for some in query.asked for n in some if n >= 0
-        )
+        asked = dict.fromkeys(n for query in self.queries for n in query.asked_patterns)
         after = {number: place for place, number in enumerate((*tasks, *asked))}
         patterns = self.patterns
         program = replace(
             self,
-            queries=tuple(
-                replace(
-                    query,
-                    tasks=tuple(after[n] for n in query.tasks),
-                    asked=tuple(tuple(n if n < 0 else after[n] for n in a) for a in query.asked),
-                )
-                for query in self.queries
-            ),
+            queries=tuple(query.renumbered(after.__getitem__) for query in self.queries),
             tasks=tuple(patterns[n] for n in tasks),
             asked=tuple(patterns[n] for n in asked),
         )
@@ -108,6 +139,17 @@ class CompiledQueries:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The warnings of all queries."""
         return tuple(finding for query in self.queries for finding in query.plan.warnings)
+
+
+def with_patterns(patterns: Sequence[Pattern], new: Mapping[int, Pattern]) -> tuple[Pattern, ...]:
+    """Some patterns, with new ones in their places or after them, by number."""
+    found = list(patterns)
+    for number, pattern in sorted(new.items()):
+        if number < len(found):
+            found[number] = pattern
+        else:
+            found.append(pattern)
+    return tuple(found)
 
 
 def shown_name(source: ast.Query, name: str) -> str:
@@ -199,8 +241,8 @@ def limit_clause(output: Output) -> str:
     return limit_text(ast.Limit(output.limit, tuple(map(ast.Var, output.per)), every))
 
 
-def counts_events(program: CompiledQueries) -> bool:
-    """Whether the windows of all queries count events of the same streams."""
-    plans = [query.plan for query in program.queries]
+def counts_events(queries: Iterable[CompiledQuery]) -> bool:
+    """Whether the windows of all these queries count events of the same streams."""
+    plans = [query.plan for query in queries]
     streams = set(plans[0].streams)
     return all(plan.window.kind == "events" and set(plan.streams) == streams for plan in plans)

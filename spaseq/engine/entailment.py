@@ -9,7 +9,7 @@ Cost: that of `spaseq.kb.closure`, once per version of the graphs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from spaseq.engine.compiled import CompiledQueries
@@ -56,9 +56,41 @@ class Entailment:
         """Record that readers drop all triples outside of these uses."""
         self._is_read, self._read = True, used
 
-    def read_as(self, before: Entailment) -> None:
-        """Record what the readers of a run with other queries drop."""
-        self._is_read, self._read = before._is_read, before._read
+    def changed(
+        self,
+        program: CompiledQueries,
+        graphs: dict[Seen, EntailedGraphs],
+        current: CurrentGraphs,
+        kb: Kb,
+    ) -> tuple[Entailment, Callable[[], None]]:
+        """The entailment of a changed program.
+
+        Args:
+            program: The program.
+            graphs: The graphs of the run, which are closed for it.
+            current: The background graphs.
+            kb: Their current version.
+
+        Returns:
+            The entailment, and what lets the graphs be as before.
+
+        Raises:
+            KbError, LimitExceeded: if a graph cannot be closed.
+        """
+        earlier = {seen: (each.closed, each.rules) for seen, each in graphs.items()}
+        after = Entailment(program, self._regime)
+        after._is_read, after._read = self._is_read, self._read
+
+        def undo() -> None:
+            for seen, before in earlier.items():
+                graphs[seen].replace(*before)
+
+        for seen, closure in after.closures(kb).items():
+            if seen in graphs:
+                graphs[seen].replace(closure.kb, closure.rules)
+            else:
+                graphs[seen] = EntailedGraphs(current, closure.kb, closure.rules)
+        return after, undo
 
     def closures(self, kb: Kb) -> Mapping[Seen, Closure]:
         """The closed graphs that queries read; empty without a regime.

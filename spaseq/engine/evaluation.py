@@ -12,34 +12,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.division import NO_MATCHES, divisions_of
+from spaseq.engine.draining import Draining
 from spaseq.engine.entailment import Entailment
-from spaseq.engine.formatting import Block, Formatting, Make
+from spaseq.engine.formatting import Block, Formatting, Make, writing
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
 from spaseq.engine.native._matches import copies
 from spaseq.engine.native.dispatch_keys import KeyChoice
 from spaseq.engine.part_states import Part
-from spaseq.engine.pattern_rows import EventRows, check_graphs, expressions_of
+from spaseq.engine.pattern_rows import EventRows, check_graphs, check_uses
+from spaseq.engine.permanent_terms import renumber
 from spaseq.engine.registered_streams import RegisteredClock, dependent, divided_at
 from spaseq.engine.sharing import SharedProgram, originals, unshared
 from spaseq.engine.stream_clock import StreamClock
-from spaseq.errors import ChangeError, SpaseqError
-from spaseq.gpm.named_graphs import EntailedGraphs
+from spaseq.errors import SpaseqError
 from spaseq.gpm.pattern import Pattern, SharedPatterns
-from spaseq.gpm.relevance import outside, uses
 from spaseq.kb.knowledge import Knowledge
 from spaseq.parser import ast
-from spaseq.rdf._dictionary import text_of
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
-from spaseq.rdf._window_terms import WindowTerms
-from spaseq.rdf.event import Event, Parameter, Term, fact_of
+from spaseq.rdf.event import Event, Parameter, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
 
@@ -83,6 +82,10 @@ class Evaluation:
         self._prunes = prune
         self._is_read = False
         self._canonical: SharedPatterns | None = None
+        self._known_terms: int | None = None
+        """The version of the dictionary that the states know, if it may be an earlier one."""
+        self.unused: dict[int, None] | None = None
+        """The numbers of the patterns that no query needs, the least one last, if known."""
         self.bound = dict(bound or {})
         self._entailment = Entailment(program, entail)
         self.kb = Knowledge(kb or {}, lambda kb: self._entailment.closures(kb))
@@ -100,12 +103,9 @@ class Evaluation:
         """Per query: the number of the first query that is equal apart from its name."""
         self.queries: list[QueryRun] = []
         """The state of each query; equal queries share one."""
-        for number, query in enumerate(program.queries):
-            self.queries.append(
-                self.queries[self.originals[number]]
-                if self.originals[number] < number
-                else self._query(query)
-            )
+        for query, original in zip(program.queries, self.originals, strict=True):
+            known = original < len(self.queries)
+            self.queries.append(self.queries[original] if known else self._query(query))
         self.silent: frozenset[str] = frozenset()
         """The names of queries that have left their template, which drops their matches."""
         self.divisions = divisions_of(self.shared, self.queries)
@@ -114,15 +114,11 @@ class Evaluation:
         self.compaction = Compaction(self.distinct, self.rows)
         self.rows.prefetch(self.distinct)
         self.clock = StreamClock(program.streams)
-        self.direct = self._direct()
-        """Per query: whether it reads no registered stream, and so processes events at once."""
+        self._survey()
         self.delayed: list[list[Event]] = [[] for _ in self.queries]
         """Per query that is not direct: events of open timestamps, unless the loop has them."""
         self.registered = RegisteredClock()
-        self.drains: tuple[QueryRun, ...] = ()
-        """The queries that begin no further partial matches."""
-        self._looked_at: int | None = None
-        """The time at which these queries were last checked."""
+        self._draining = Draining()
         self._multi: MultiRun | None = None
         self._keys = KeyChoice(self.rows.matchers.dictionary)
         self._is_shared: bool | None = None
@@ -148,9 +144,14 @@ class Evaluation:
         for division in self.divisions.values():
             division.silence(self.silent)
 
-    def _direct(self) -> list[bool]:
-        written = {q.plan.registers_stream for q in self.queries} - {None}
-        return [not written & set(q.plan.streams) for q in self.queries]
+    def _survey(self) -> None:
+        """List what concerns all queries."""
+        self.names = {query.plan.name for query in self.shared.public.queries}
+        """The names of the queries as they were written."""
+        self.written = {query.plan.registers_stream for query in self.queries} - {None}
+        """The streams that queries register."""
+        self.direct = [self.written.isdisjoint(query.plan.streams) for query in self.queries]
+        """Per query: whether it reads no registered stream, and so processes events at once."""
 
     # ------------------------------------------------------------------ readers
 
@@ -202,27 +203,21 @@ class Evaluation:
         """Let some queries begin no further partial matches, and list all that do not."""
         for query in queries:
             query.drain(self.clock)
-        self.drains = tuple([query for query in self.distinct if query.drains])
+        self._draining.update(self.distinct)
 
     def drained(self) -> list[str]:
         """The names of the queries that have drained since the last call, except the last one."""
         closed = self.clock.closed
-        if not self.drains or closed is None or closed == self._looked_at or self.clock.finished:
+        if closed is None or self.clock.finished or not self._draining.is_due(closed):
             return []
-        self._looked_at = closed
         self.sync()
-        over = {query for query in self.drains if query.has_drained(closed)}
-        # Equal queries of a resumed run share their state, which has the name of the first.
         states = zip(self.program.queries, self.queries, strict=True)
-        found = [query.plan.name for query, state in states if state in over]
-        return found[: len(self.queries) - 1]
+        return self._draining.over(states, closed)[: len(self.queries) - 1]
 
     @property
     def draining(self) -> dict[str, str]:
         """The queries that drain: the name of each in the run, and in its matches."""
-        states = zip(self.program.queries, self.queries, strict=True)
-        plans = [query.plan for query, state in states if state.drains]
-        return {plan.name: plan.shown for plan in plans}
+        return self._draining.shown(zip(self.program.queries, self.queries, strict=True))
 
     @property
     def blamed(self) -> str | None:
@@ -234,9 +229,9 @@ class Evaluation:
 
     def is_single(self, stream: str) -> bool:
         """Whether there is one query, which reads this stream directly, and no other stream."""
-        (query, *others), (direct, *_) = self.queries, self.direct
-        only = self.clock.streams == (stream,) and query.reads_only(stream)
-        return not (others or self.divisions) and direct and only
+        if len(self.queries) > 1 or self.divisions or not self.direct[0]:
+            return False
+        return self.clock.streams == (stream,) and self.queries[0].reads_only(stream)
 
     def format_with(self, block: Block, make: Make) -> bool:
         """Have makers write the matches to a block, before the first event.
@@ -247,28 +242,14 @@ class Evaluation:
         Returns:
             False if no query has a maker; nothing changes then.
         """
-        copied: dict[int, list[str]] = {}
-        for number, original in enumerate(self.originals):
-            if original < number:
-                name = self.program.queries[number].plan.shown
-                copied.setdefault(original, []).append(name)
-        made = [
-            self.divisions[number].write_with(make)
-            if number in self.divisions
-            else query.write_with(make, copied.get(number, ()))
-            for number, query in enumerate(self.queries)
-            if self.originals[number] == number
-        ]
-        if any(made):
-            mixed = bool(copied or self.divisions) or not all(made)
-            self.formatting = Formatting(block, make, mixed)
+        names = [query.plan.shown for query in self.program.queries]
+        made = writing(block, make, names, self.originals, self.queries, self.divisions)
+        self.formatting = made or self.formatting
         return self.formatting is not None
 
     def _in_order(self) -> AbstractContextManager[None]:
         """A context in which the matches of several queries are listed."""
-        if self.formatting is None:
-            return nullcontext()
-        return self.formatting.in_order()
+        return nullcontext() if self.formatting is None else self.formatting.in_order()
 
     # ------------------------------------------------------------------ the compiled loop
 
@@ -278,6 +259,7 @@ class Evaluation:
         It cannot do so while events wait for other streams. A query of one stream has its own loop.
         """
         if self._multi is None:
+            self._renumber()
             if self._is_shared is None:
                 several = len(self.public.queries) > 1 or len(self.clock.streams) > 1
                 self._is_shared = several and all(query.on_core for query in self.queries)
@@ -321,11 +303,18 @@ class Evaluation:
         """Write the progress of the compiled loop to the queries, before their state changes."""
         if self._multi is not None:
             self._multi.unload()
+        self._renumber()
 
     def _discard_loop(self) -> None:
         """Like `_leave_loop`, before the automata are replaced."""
         self._leave_loop()
         self._multi = None
+
+    def _renumber(self) -> None:
+        """Let the states know the terms that added queries have made permanent."""
+        if self._known_terms is not None:
+            known, self._known_terms = self._known_terms, None
+            renumber(self.distinct, self.rows.matchers, known)
 
     def compact_if_due(self) -> None:
         """Compact the state of queries without a window, if it has doubled.
@@ -346,6 +335,72 @@ class Evaluation:
             self._canonical = SharedPatterns()
             self._canonical.replace({number: patterns[number] for number in sorted(used)})
         return self._canonical
+
+    def add(
+        self,
+        shared: SharedProgram,
+        unbound: ast.Query,
+        new: Mapping[int, Pattern],
+        unused: dict[int, None],
+    ) -> bool:
+        """Add a query between two events.
+
+        Cost: that of the query, whatever the number of the others.
+
+        Args:
+            shared: The program afterwards. Its last query is the new one, which neither registers
+                a stream nor reads a registered one.
+            unbound: Its source before variables were bound.
+            new: The patterns that the run does not have, by number.
+            unused: `unused` afterwards.
+
+        Returns:
+            False if all queries must be begun again (`change`): under entailment, if matches are
+            written without objects, and if there must be new matchers.
+
+        Raises:
+            KbError, LimitExceeded, ChangeError: if the run cannot have the query; the queries are
+                as before.
+        """
+        if self.entail is not None or self.formatting is not None:
+            return False
+        compiled = shared.executed.queries[-1]
+        alone = replace(shared.executed, queries=(compiled,), sources=shared.executed.sources[-1:])
+        self._check(alone, new)
+        if self._multi is not None:
+            self._multi.unload()
+            self._multi = None
+        rows = self.rows.parts
+        if self._known_terms is None:
+            self._known_terms = self.rows.matchers.dictionary.version
+        try:
+            if not self.rows.add(shared.executed, new):
+                self._renumber()
+                return False
+            query = self._query(compiled)
+            query.begin_at(self.clock)
+            self._keys.learn(self.rows.matchers.patterns, new)
+        except BaseException:
+            self.rows.parts = rows
+            self._renumber()
+            raise
+        self.program, self.shared, self.unused = shared.executed, shared, unused
+        self.names.add(shared.public.queries[-1].plan.name)
+        self.unbound.append(unbound)
+        self.originals.append(len(self.queries))
+        self.queries.append(query)
+        self.direct.append(True)
+        self.delayed.append([])
+        if self._canonical is not None:
+            self._canonical.replace(new)
+        self.clock.add_streams(compiled.plan.streams)
+        self.compaction.add(query)
+        self.rows.prefetch_also(query)
+        self._is_shared = None
+        for iri, last in self.ended.items():
+            if query.reads(iri):
+                query.end_stream(iri, last)
+        return True
 
     def change(
         self,
@@ -371,13 +426,11 @@ class Evaluation:
             KbError, LimitExceeded, ChangeError: if the run cannot have a query; the queries are as
                 before.
         """
-        check_graphs(program, self.kb.graphs)
-        check_limits(program, self._limits)
-        self._check_read(program, new.values())
+        self._check(program, new)
         self._discard_loop()
-        rows, undo = self.rows.parts, self._entail(program)
-        dictionary = self.rows.matchers.dictionary
-        terms = dictionary.version
+        rows, before = self.rows.parts, self._entailment
+        self._entailment, undo = before.changed(program, self.entailed, self.kb, self.kb.current)
+        terms = self.rows.matchers.dictionary.version
         continued: list[tuple[QueryRun, QueryRun | Part]] = []
 
         def begin(query: CompiledQuery, kept: QueryRun | Part | None) -> QueryRun:
@@ -390,13 +443,14 @@ class Evaluation:
         try:
             rebuilds = self.rows.change(program, new)
             after = queries(begin)
-            self._keys.learn(self.rows.matchers.patterns)  # before states are numbered
+            # Before states are numbered.
+            self._keys.learn(self.rows.matchers.patterns, range(len(program.patterns)))
             for query, kept in continued:
                 query.take_over(kept, self.clock)
         except BaseException:
             undo()
-            self.rows.parts = rows
-            self._renumber(self.distinct, terms)
+            self._entailment, self.rows.parts = before, rows
+            renumber(self.distinct, self.rows.matchers, terms)
             raise
         delayed = dict(zip(self.queries, self.delayed, strict=True))
         delayed |= {q: delayed[kept] for q, kept in continued if isinstance(kept, QueryRun)}
@@ -405,74 +459,20 @@ class Evaluation:
             for query in staying:
                 query.renew(self.rows.matchers)
         else:
-            self._renumber(staying, terms)
+            renumber(staying, self.rows.matchers, terms)
         self.delayed = [delayed.get(query, []) for query in after]
         self._adopt(program, unbound, new, after, shared, matched)
 
-    def _entail(self, program: CompiledQueries) -> Callable[[], None]:
-        """Close the KB for a changed program; returns what undoes it.
+    def _check(self, program: CompiledQueries, new: Mapping[int, Pattern]) -> None:
+        """Check that the run can have the queries of a program, with some new patterns.
 
         Raises:
-            KbError, LimitExceeded: if a graph cannot be closed.
+            KbError, LimitExceeded, ChangeError: if it cannot.
         """
-        before, graphs = self._entailment, self.entailed
-        rules = {seen: (each.closed, each.rules) for seen, each in graphs.items()}
-        after = Entailment(program, self.entail)
-        after.read_as(before)
-        closures = after.closures(self.kb.current)
-
-        def undo() -> None:
-            self._entailment = before
-            for seen, (closed, some) in rules.items():
-                graphs[seen].replace(closed, some)
-
-        self._entailment = after
-        for seen, closure in closures.items():
-            if seen in graphs:
-                graphs[seen].replace(closure.kb, closure.rules)
-            else:
-                graphs[seen] = EntailedGraphs(self.kb, closure.kb, closure.rules)
-        return undo
-
-    def _check_read(self, program: CompiledQueries, new: Iterable[Pattern]) -> None:
-        """Check that the readers of the run keep the triples that new patterns use.
-
-        Raises:
-            ChangeError: if they drop some.
-        """
-        if not self._is_read:
-            return
-        nodes = [node for each in new for node in (each.program.pattern, *each.filters)]
-        wanted = uses((*nodes, *expressions_of(program.queries)))
-        missing = outside(wanted, self.rows.matchers.used)
-        if missing is not None:
-            predicate, value = missing
-            what = "any triple" if predicate is None else f"triples of {predicate}"
-            what += "" if value is None else f" with {value}"
-            raise ChangeError(
-                f"a query needs {what}, which readers of this run drop (`relevance`), since no "
-                "query used them when it began: start the run with prune=False"
-            )
-
-    def _renumber(self, queries: Iterable[QueryRun], terms: int) -> None:
-        """Rebuild the automata that hold terms which have become permanent.
-
-        Args:
-            queries: The states.
-            terms: The version of the dictionary that they know.
-        """
-        dictionary = self.rows.matchers.dictionary
-        more = [dictionary.term(number) for number in range(terms, dictionary.version)]
-        texts = list(map(text_of, more))
-        held: dict[WindowTerms, set[Term]] = {}
-        for query in queries if more else ():
-            step = query.native.step
-            step.forget_encoded()
-            if step.window not in held:
-                has = map(step.window.has, texts)
-                held[step.window] = {term for term, it in zip(more, has, strict=True) if it}
-            if held[step.window] and not held[step.window].isdisjoint(query.state().terms):
-                query.renew(self.rows.matchers)
+        check_graphs(program, self.kb.graphs)
+        check_limits(program, self._limits)
+        if self._is_read:
+            check_uses(program.queries, new.values(), self.rows.matchers.used)
 
     def _adopt(
         self,
@@ -485,12 +485,13 @@ class Evaluation:
     ) -> None:
         """Continue with changed queries, whose automata are ready."""
         first: dict[QueryRun, int] = {}
+        self.unused = None
         self.program, self.unbound, self.queries = program, list(unbound), queries
         self.shared = shared or unshared(program)
         self.divisions = divisions_of(self.shared, queries, self.silent, matched)
         self.originals = [first.setdefault(query, n) for n, query in enumerate(queries)]
         self.drain()
-        self.direct = self._direct()
+        self._survey()
         if self._canonical is not None:
             self._canonical.replace(new)
         self.clock.add_streams(program.streams)

@@ -10,13 +10,15 @@ both kinds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from spaseq.engine.native._matches import MatchMaker
 
 if TYPE_CHECKING:
+    from spaseq.engine.division import Division
+    from spaseq.engine.instants import QueryRun
     from spaseq.engine.native.query_run import NativeRun
 
 
@@ -64,3 +66,37 @@ class Formatting:
             yield
         finally:
             self.block.makes_objects = False
+
+
+def writing(
+    block: Block,
+    make: Make,
+    names: Sequence[str],
+    originals: Sequence[int],
+    queries: Sequence[QueryRun],
+    divisions: Mapping[int, Division],
+) -> Formatting | None:
+    """Have makers write the matches of queries from now on; None if no query has a maker.
+
+    Args:
+        block: What the makers write to.
+        make: Makes the maker of a query.
+        names: The names of the queries in matches.
+        originals: Per query, the number of the first query that equals it.
+        queries: Their states.
+        divisions: Per query that is a template, what divides its matches.
+    """
+    copied: dict[int, list[str]] = {}
+    for number, original in enumerate(originals):
+        if original < number:
+            copied.setdefault(original, []).append(names[number])
+    made = [
+        divisions[number].write_with(make)
+        if number in divisions
+        else query.write_with(make, copied.get(number, ()))
+        for number, query in enumerate(queries)
+        if originals[number] == number
+    ]
+    if not any(made):
+        return None
+    return Formatting(block, make, bool(copied or divisions) or not all(made))

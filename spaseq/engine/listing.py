@@ -91,12 +91,7 @@ class Listing:
         """The only query of a program, with another name and pattern numbers of the listing."""
         (query,), first = program.queries, len(self._patterns)
         self._patterns += program.patterns
-        return replace(
-            query,
-            plan=replace(query.plan, name=name),
-            tasks=tuple(first + number for number in query.tasks),
-            asked=tuple(tuple(n if n < 0 else first + n for n in some) for some in query.asked),
-        )
+        return replace(query, plan=replace(query.plan, name=name)).renumbered(first.__add__)
 
     @property
     def names(self) -> set[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, counts_events
 from spaseq.engine.entailment import Closure, Entailed, Seen
 from spaseq.engine.kb_prefetch import Holder, add_sources
-from spaseq.errors import KbError
+from spaseq.errors import ChangeError, KbError
 from spaseq.gpm.bind_join import BindJoin
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import NamedGraphs
+from spaseq.gpm.pattern import Pattern
+from spaseq.gpm.relevance import Uses, outside, uses
 from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.window import LAST_MOMENT
 from spaseq.nfa.wiring import time_back, windows_back
@@ -37,12 +39,12 @@ class EventRows:
         self._expressions = expressions_of(program.queries)
         self.matchers = self._matchers(None)
         self._joins = self._by_stream()
-        self._holders: Sequence[Holder] = ()
+        self._holders: list[Holder] = []
 
     def _matchers(self, before: Matchers | None, new: Collection[int] = ()) -> Matchers:
         """New matchers for the present graphs; `before` did not have the patterns `new`."""
         program = self._program
-        counted = counts_events(program) and (before is None or before.counted)
+        counted = counts_events(program.queries) and (before is None or before.counted)
         return Matchers(
             program.patterns,
             self._kb,
@@ -62,13 +64,16 @@ class EventRows:
         """Stream → the bind joins with remote graphs that its events may need."""
         joins: dict[str, list[BindJoin]] = {}
         for query in self._program.queries:
-            for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
-                for join in self.matchers.joins(task):
-                    for stream in gpm.streams:
-                        some = joins.setdefault(stream, [])
-                        if not any(join is other for other in some):
-                            some.append(join)
+            self._enter_joins(query, joins)
         return joins
+
+    def _enter_joins(self, query: CompiledQuery, joins: dict[str, list[BindJoin]]) -> None:
+        for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
+            for join in self.matchers.joins(task):
+                for stream in gpm.streams:
+                    some = joins.setdefault(stream, [])
+                    if not any(join is other for other in some):
+                        some.append(join)
 
     def change(self, program: CompiledQueries, new: Collection[int]) -> bool:
         """Match the patterns of a changed program.
@@ -101,28 +106,77 @@ class EventRows:
     def parts(self, parts: tuple[Any, ...]) -> None:
         self._program, self._expressions, self.matchers, self._joins = parts
 
+    def add(self, program: CompiledQueries, new: Collection[int]) -> bool:
+        """Match the patterns of a program whose last query is new, and reads no registered stream.
+
+        Cost: that of the query, whatever the number of the others.
+
+        Args:
+            program: The program.
+            new: The numbers of the patterns that it did not have, or that nothing used.
+
+        Returns:
+            False if there must be new matchers (`change`).
+
+        Raises:
+            KbError: if the KB cannot supply what the patterns need.
+        """
+        first, query = program.queries[0], program.queries[-1]
+        if self.matchers.counted and not counts_events((first, query)):
+            return False
+        expressions = (*self._expressions, *expressions_of([query]))
+        if not self._put(program, new, frozenset(), [query], expressions):
+            return False
+        self._program, self._expressions = program, expressions
+        return True
+
     def _extend(self, new: Collection[int], queries: Sequence[CompiledQuery]) -> bool:
         """Add patterns to the matchers in place; False if there must be new ones."""
-        matchers, patterns = self.matchers, self._program.patterns
-        if matchers.counted and not counts_events(self._program):
+        program = self._program
+        if self.matchers.counted and not counts_events(program.queries):
             return False
-        derived = _derived_patterns(self._program)
+        return self._put(program, new, _derived_patterns(program), queries, self._expressions)
+
+    def _put(
+        self,
+        program: CompiledQueries,
+        new: Collection[int],
+        derived: Collection[int],
+        queries: Sequence[CompiledQuery],
+        expressions: tuple[ast.Node, ...],
+    ) -> bool:
+        """Add patterns to the matchers in place; False if there must be new ones.
+
+        Args:
+            program: The program that has them.
+            new: Their numbers.
+            derived: The patterns of queries that read registered streams.
+            queries: The queries that are new.
+            expressions: `expressions_of` all queries.
+        """
+        matchers, patterns = self.matchers, program.patterns
         for number in sorted(new):
             if not matchers.put(number, patterns[number], _WHOLE if number in derived else ""):
                 return False
-        expressions = expressions_of(queries)
-        matchers.use([patterns[number] for number in new], expressions, self._expressions)
-        matchers.widen(_horizon(self._program.queries, matchers.counted))
+        matchers.use([patterns[number] for number in new], expressions_of(queries), expressions)
+        matchers.widen(_horizon(queries, matchers.counted))
         return True
 
     def prefetch(self, queries: Sequence[Holder]) -> None:
         """Add the keys that partial matches of queries hold to the requests of the KB."""
-        self._holders = queries
+        self._holders = list(queries)
         for joins in self._joins.values():
             for join in joins:
                 join.ahead = tuple
         if self._joins:
             add_sources(queries, self.matchers.joins)
+
+    def prefetch_also(self, query: Holder) -> None:
+        """As `prefetch`, also for a query that is added."""
+        self._enter_joins(query.compiled, self._joins)
+        self._holders.append(query)
+        if self._joins:
+            add_sources([query], self.matchers.joins)
 
     def renew(self, closures: Mapping[Seen, Closure]) -> None:
         """Adopt the present KB. New rules of entailment require new matchers.
@@ -209,7 +263,30 @@ def check_graphs(program: CompiledQueries, graphs: Sequence[str]) -> None:
         )
 
 
-def expressions_of(queries: Sequence[CompiledQuery]) -> tuple[ast.Node, ...]:
+def check_uses(queries: Iterable[CompiledQuery], patterns: Iterable[Pattern], known: Uses) -> None:
+    """Check that readers keep the triples that some queries and new patterns use.
+
+    Args:
+        queries: The queries.
+        patterns: The new patterns.
+        known: The uses of the triples that the readers keep.
+
+    Raises:
+        ChangeError: if they drop some.
+    """
+    nodes = [node for each in patterns for node in (each.program.pattern, *each.filters)]
+    missing = outside(uses((*nodes, *expressions_of(queries))), known)
+    if missing is not None:
+        predicate, value = missing
+        what = "any triple" if predicate is None else f"triples of {predicate}"
+        what += "" if value is None else f" with {value}"
+        raise ChangeError(
+            f"a query needs {what}, which readers of this run drop (`relevance`), since no "
+            "query used them when it began: start the run with prune=False"
+        )
+
+
+def expressions_of(queries: Iterable[CompiledQuery]) -> tuple[ast.Node, ...]:
     """The expressions over several events, and those of the results."""
     plans = [query.plan for query in queries]
     conditions = [

@@ -126,6 +126,30 @@ class SharedProgram:
             errors=[whole.errors[n] for n in lies.occurrences],
         )
 
+    def extended(
+        self, executed: CompiledQueries, query: CompiledQuery, program: CompiledQueries, name: str
+    ) -> SharedProgram:
+        """The program with another query after the others, which is part of no template.
+
+        Args:
+            executed: The queries as the run evaluates them; the last one is the new one.
+            query: The query, with the numbers of patterns of `program`.
+            program: A program of this query.
+            name: Its name as given at compilation.
+        """
+        if self.public is self.executed:
+            return unshared(executed)
+        first = len(self.public.patterns)
+        written = query.renumbered(first.__add__)
+        patterns = dict(enumerate(program.patterns, first))
+        return SharedProgram(
+            self.public.extended(written, program.sources[0], name, patterns),
+            executed,
+            self.templates,
+            (*self.places, len(self.public.queries)),
+            self.embeddings,
+        )
+
     @cached_property
     def executors(self) -> Sequence[int]:
         """Per query: the number of the executed query that gives its matches."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyoxigraph as ox
 
 from spaseq.engine.compiled import CompiledQueries
@@ -29,8 +31,8 @@ def stream_iri(program: CompiledQueries, name: str) -> str:
     return iris[0]
 
 
-def iris_of(program: CompiledQueries) -> dict[str, str]:
-    """The IRI of each input stream, by its IRI and by its unambiguous names."""
+def iris_of(program: CompiledQueries, others: Iterable[str]) -> dict[str, str]:
+    """The IRI of each input stream, by its IRI and by its unambiguous names; others by the IRI."""
     named: dict[str, set[str]] = {}
     for query in program.sources:
         for stream in query.streams:
@@ -39,7 +41,7 @@ def iris_of(program: CompiledQueries) -> dict[str, str]:
     short = {
         name: iri for name, iris in named.items() if len(iris) == 1 for iri in iris if iri in inputs
     }
-    return short | {iri: iri for iri in inputs}
+    return short | {iri: iri for iri in (*inputs, *others)}
 
 
 def text_of_stream(name: object) -> str:

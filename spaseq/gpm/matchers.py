@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from spaseq.errors import EventError
@@ -120,10 +121,11 @@ class Matchers:
             used = inputs(g.rules for g in entailed.values()) if entailed else uses(asking)
         known = before if before is not None and outside(used, before.used) is None else None
         self.used: Uses = used if known is None else known.used
-        self.relevance: Relevance = (
+        self._relevance: Relevance | None = (
             Relevance(self.dictionary, used) if known is None else known.relevance
         )
-        self._useful = _predicates_of(used)
+        self._useful: tuple[Uses, frozenset[Term] | None] = self.used, _predicates_of(used)
+        """`used`, and the predicates of the triples to keep."""
         self._batch = EventBatch(self.dictionary)
         self._loaded: tuple[EventBatch, int] | None = None
         self._event: Event | None = None
@@ -188,28 +190,40 @@ class Matchers:
             (self._errors_before, {}),
         )
         for values, value in lists:
-            values[number:] = [value, *values[number + 1 :]]
+            if number < len(values):
+                values[number] = value
+            else:
+                values.append(value)
         self._fill(number)
         self._event = None
         self._evaluated = None, {}
         return True
 
     def use(
-        self, patterns: Sequence[Pattern], more: Sequence[ast.Node], others: Iterable[ast.Node]
+        self, patterns: Sequence[Pattern], more: Sequence[ast.Node], others: tuple[ast.Node, ...]
     ) -> None:
         """Keep the triples that further patterns and expressions over events use.
 
         `others` are all such expressions, `more` those that are new.
         """
-        self._others = tuple(others)
+        self._others = others
         asking = (*(p.program.pattern for p in patterns), *_conditions(patterns), *more)
         if self.used is not None:
             wanted = uses(asking)
             if outside(wanted, self.used) is not None:
                 self.used = None if wanted is None else self.used | wanted
-                self.relevance = Relevance(self.dictionary, self.used)
-                self._useful = _predicates_of(self.used)
+                self._relevance = None
+                for term in chain.from_iterable(wanted or ()):
+                    if term is not None:
+                        self.dictionary.intern(term)
         fetch(self._kb, more)
+
+    @property
+    def relevance(self) -> Relevance:
+        """The triples that the patterns use, for readers; built when it is first read."""
+        if self._relevance is None:
+            self._relevance = Relevance(self.dictionary, self.used)
+        return self._relevance
 
     def widen(self, horizon: int) -> None:
         """Keep the terms of later events for this long, if that is longer than before."""
@@ -469,7 +483,9 @@ class Matchers:
 
     def add(self, batch: EventBatch, event: Event, line: int = 0) -> None:
         """Append an event of terms to a batch, without the triples that no query can use."""
-        useful = self._useful
+        if self._useful[0] is not self.used:
+            self._useful = self.used, _predicates_of(self.used)
+        _, useful = self._useful
         facts = event.facts
         if useful is not None:
             facts = tuple(fact for fact in facts if fact[1] in useful)

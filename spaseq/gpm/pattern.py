@@ -138,6 +138,6 @@ class SharedPatterns:
             if self._numbers.setdefault(key, number) == number:
                 self._keys[number] = key
 
-    def find(self, pattern: Pattern) -> int | None:
-        """The number of an equivalent pattern; None if there is none."""
-        return self._numbers.get(canonical(pattern))
+    def find(self, key: Pattern) -> int | None:
+        """The number of the patterns with a `canonical` form; None if there is none."""
+        return self._numbers.get(key)

@@ -51,13 +51,19 @@ class KeyChoice:
 
     def of(self, patterns: Sequence[Pattern]) -> list[Sequence[NumberedKey] | None]:
         """Per pattern, the keys of the rarest requirement, in numbers; None if it has none."""
-        self.learn(patterns)
+        self.learn(patterns, range(len(patterns)))
         chosen = _rarest([self._known[number][1] for number in range(len(patterns))])
         return [None if one is None else list(map(self._numbered, one)) for one in chosen]
 
-    def learn(self, patterns: Sequence[Pattern]) -> None:
-        """Make the constants of requirements permanent."""
-        for number, pattern in enumerate(patterns):
+    def learn(self, patterns: Sequence[Pattern], changed: Iterable[int]) -> None:
+        """Make the constants of requirements permanent.
+
+        Args:
+            patterns: All patterns.
+            changed: The numbers of those that may have changed since the last call.
+        """
+        for number in {*changed, *range(len(self._known), len(patterns))}:
+            pattern = patterns[number]
             if number not in self._known or self._known[number][0] is not pattern:
                 requirements = list(_requirements(pattern, filters=True))
                 self._known[number] = pattern, requirements
