@@ -213,6 +213,10 @@ class Engine:
     def _keep_listed(self) -> None:
         """Add and remove replay buffers and deliveries, so that they match the existing queries."""
         self.board.keep(self.machine.listed)
+        self._keep_deliveries()
+
+    def _keep_deliveries(self) -> None:
+        """Begin and end deliveries, so that they match the existing queries."""
         if self._thread.is_alive():
             self.deliveries.update(self._delivered)
 
@@ -470,7 +474,9 @@ class Engine:
         machine = self.machine
         machine.put_query(definition, program, state, self._journal.next)
         self._journal.append({"do": "query", "definition": definition.to_dict(), "state": state})
-        self._keep_listed()
+        self.board.channel(definition.name)
+        if definition.sinks or self.deliveries.of(definition.name):
+            self._keep_deliveries()
         self._begin_sources()
         return machine.queries[definition.name]
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.regrouping import regrouped, separated
 from spaseq.errors import QueryWarning, StateError
@@ -66,7 +67,12 @@ class ServerRun:
     @property
     def names(self) -> Sequence[str]:
         """The names of the queries in the run."""
-        return [name for name in self.run.program.names if name not in self.left]
+        return [name for name in self._program.names if name not in self.left]
+
+    @property
+    def _program(self) -> CompiledQueries:
+        """The queries; `Run.program` would number their patterns anew after each change."""
+        return self.run.evaluation.public
 
     @property
     def streams(self) -> list[str]:
@@ -81,18 +87,18 @@ class ServerRun:
 
     def number(self, name: str) -> int | None:
         """The number of the query with a name in the run; None if it is no longer there."""
-        names = [query.plan.name for query in self.run.program.queries]
+        names = [query.plan.name for query in self._program.queries]
         return names.index(name) if name in names else None
 
     def source(self, name: str) -> ast.Query:
         """The query of a name."""
-        program = self.run.program
+        program = self._program
         return program.sources[program.names.index(name)]
 
     @property
     def plans(self) -> list[QueryPlan]:
         """The plans of the queries."""
-        plans = [query.plan for query in self.run.program.queries]
+        plans = [query.plan for query in self._program.queries]
         return [plan for plan in plans if plan.name not in self.left]
 
     # ------------------------------------------------------------ templates
@@ -168,7 +174,7 @@ class ServerRun:
             self.run.remove(name)
 
     def _forget_left(self) -> None:
-        names = set(self.run.program.names)
+        names = self.run.evaluation.names
         self.left = {name: one for name, one in self.left.items() if name in names}
 
     def matches(
@@ -320,7 +326,7 @@ class RunSet:
         return [
             [
                 one.options.to_list(),
-                list(one.run.program.names),
+                list(one.run.evaluation.public.names),
                 {iri: list(minter.state()) for iri, minter in one.minters.items()},
                 {name: definition.to_dict() for name, definition in one.left.items()},
             ]
