@@ -3,6 +3,10 @@
 The queries are those of `queries.py` that differ in a constant, or in a predicate. The first change
 of a run also adds the patterns of all queries to the table that lets new queries share them.
 
+The second part starts with one query and adds all others one by one: to a run without an event, to
+a run whose partial matches hold many of their constants, and to the server. It compares the
+medians of the first and the last tenth of the additions. Compiling the queries is not included.
+
     python benchmarks/many/changes.py --queries 1000 --repeat 6
 """
 
@@ -10,12 +14,18 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from time import process_time
 
 from queries import BATCH, of_sensor, query, readings, sequences
 
 import spaseq
+from spaseq.io.read_options import ReadOptions
+from spaseq.server.machine import Machine
+from spaseq.server.run_options import RunSettings
+from spaseq.server.standing import Definition
 
 
 def of_own_sensor(number: int) -> str:
@@ -64,6 +74,62 @@ def measure(title: str, make: Callable[[int], str], count: int, repeat: int) -> 
     print(f"  {sum(1 for _ in run.finish()) + run.stats['matches']} matches")
 
 
+def identical(number: int) -> str:
+    """The query of a predicate that all have."""
+    return query(0)
+
+
+def added(make: Callable[[int], str], count: int, events: int) -> tuple[list[float], float]:
+    """The milliseconds of each addition to a run, and of the batch after the last one."""
+    run = spaseq.compile(make(count)).start(prune=False)
+    kinds = count if make is query else 1
+    some = readings(events + BATCH, kinds, ("s",), 1, count, 100_000)
+    batches = iter(sequences(run, some, ("s",)))
+    for _ in range(events // BATCH):
+        matches(run, batches)
+    programs = [spaseq.compile(make(number)) for number in range(count)]
+    times = [
+        timed(lambda: run.add(f"n{number}", program))  # noqa: B023
+        for number, program in enumerate(programs)
+    ]
+    return times, timed(lambda: matches(run, batches))
+
+
+def registered(make: Callable[[int], str], count: int) -> list[float]:
+    """The milliseconds of each registration in the server, without HTTP and the journal."""
+    settings = RunSettings(ReadOptions(), None, {}, {})
+    definitions = [Definition(f"n{number}", make(number)) for number in range(count)]
+    programs = [definition.compile() for definition in definitions]
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(settings, Path(folder), lambda match, identifier: None)
+        times = [
+            timed(lambda: machine.put_query(definition, program, "fresh", number))  # noqa: B023
+            for number, (definition, program) in enumerate(zip(definitions, programs, strict=True))
+        ]
+        machine.close()
+    return times
+
+
+def print_times(title: str, times: Sequence[float], more: str = "") -> None:
+    tenth = max(1, len(times) // 10)
+    first, last = statistics.median(times[:tenth]), statistics.median(times[-tenth:])
+    print(
+        f"  {title:32} first {first:5.2f} ms, last {last:5.2f} ms, ratio {last / first:4.2f},"
+        f" all {sum(times) / 1000:5.2f} s{more}"
+    )
+
+
+def measure_growth(count: int, events: int) -> None:
+    print(f"{count} queries added one by one")
+    for title, make in (
+        ("a predicate each", query), ("a sensor each", of_own_sensor), ("identical", identical)
+    ):  # fmt: skip
+        for some in (0, events):
+            times, after = added(make, count, some)
+            print_times(f"{title}, {some} events", times, f", next {BATCH} events {after:.0f} ms")
+        print_times(f"{title}, in the server", registered(make, count))
+
+
 def main(arguments: Iterable[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Changes of the queries of a run.")
     parser.add_argument("--queries", type=int, default=1000)
@@ -71,6 +137,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     options = parser.parse_args(None if arguments is None else list(arguments))
     measure("a sensor each", of_own_sensor, options.queries, options.repeat)
     measure("a predicate each", query, options.queries, options.repeat)
+    measure_growth(options.queries, 16 * BATCH)
 
 
 if __name__ == "__main__":
