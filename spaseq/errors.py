@@ -211,13 +211,19 @@ class StateError(SpaseqError):
     """Saved state is damaged, or belongs to another version or another program."""
 
 
+LINE_MAX_CHARACTERS = 200
+"""The most characters of a line that a message quotes."""
+_CONTEXT_CHARACTERS = 80
+"""The characters of a longer line that a message quotes before the position."""
+
+
 def render(diagnostics: Sequence[Diagnostic], source: str, name: str = "query") -> str:
     """The findings as text: `name:line:column: message`, the line with carets, the hint."""
-    return "\n".join(_render_one(finding, source, name) for finding in diagnostics)
-
-
-def _render_one(finding: Diagnostic, source: str, name: str) -> str:
     lines = source.splitlines() or [""]
+    return "\n".join(_render_one(finding, lines, name) for finding in diagnostics)
+
+
+def _render_one(finding: Diagnostic, lines: Sequence[str], name: str) -> str:
     out = [
         f"{name}:{finding.span.line}:{finding.span.column}: {finding.severity}: {finding.message}"
     ]
@@ -234,11 +240,23 @@ def _render_one(finding: Diagnostic, source: str, name: str) -> str:
 def _picture(span: Span, lines: Sequence[str]) -> list[str]:
     number = min(max(span.line, 1), len(lines))
     text = lines[number - 1].expandtabs(1)
-    start = min(span.column, len(text) + 1)
-    end = span.end_column if span.end_line == span.line else len(text) + 1
-    carets = "^" * max(1, _display_width(text[start - 1 : end - 1]))
+    start = min(span.column, len(text) + 1) - 1
+    end = span.end_column - 1 if span.end_line == span.line else len(text)
+    text, start, end = _clipped(text, start, end)
+    carets = "^" * max(1, _display_width(text[start:end]))
     gutter = f"{number:>5} | "
-    return [gutter + text, " " * (len(gutter) + _display_width(text[: start - 1])) + carets]
+    return [gutter + text, " " * (len(gutter) + _display_width(text[:start])) + carets]
+
+
+def _clipped(text: str, start: int, end: int) -> tuple[str, int, int]:
+    """The part of a long line around a span, with the offsets of the span in it."""
+    if len(text) <= LINE_MAX_CHARACTERS:
+        return text, start, end
+    first = min(max(0, start - _CONTEXT_CHARACTERS), len(text) - LINE_MAX_CHARACTERS)
+    last = first + LINE_MAX_CHARACTERS
+    before, after = "…" * (first > 0), "…" * (last < len(text))
+    shift = len(before) - first
+    return before + text[first:last] + after, start + shift, min(end, last) + shift
 
 
 def _display_width(text: str) -> int:

@@ -16,6 +16,7 @@ from spaseq.parser import ast
 from spaseq.parser.iri import RELATIVE, UNDECLARED, flaw, is_absolute, resolve
 from spaseq.parser.lalr import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.language_tag import is_language_tag
+from spaseq.parser.nearest import nearest
 from spaseq.parser.source import Source
 from spaseq.sparql.builtins import AGGREGATES, BUILTINS, SYNONYMS, XSD
 
@@ -150,11 +151,9 @@ class ExpressionBuilder:
         if prefix in self._unknown_prefixes:
             return
         self._unknown_prefixes.add(prefix)
-        from difflib import get_close_matches  # imported here to keep valid queries fast
-
-        close = get_close_matches(prefix, self.prefixes, 1, 0.6)
-        if close and prefix not in _WELL_KNOWN:
-            hint = f"did you mean {close[0]}:? Otherwise declare it: PREFIX {prefix}: <…>"
+        close = nearest(prefix, self.prefixes)
+        if close is not None and prefix not in _WELL_KNOWN:
+            hint = f"did you mean {close}:? Otherwise declare it: PREFIX {prefix}: <…>"
         else:
             namespace = _WELL_KNOWN.get(prefix, "http://example.org/")
             hint = f"add a line at the top: PREFIX {prefix}: <{namespace}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spaseq.errors import NOWHERE, Span
+from spaseq.parser.nearest import nearest
 
 
 def quoted(text: str) -> str:
@@ -25,12 +26,8 @@ def listing(phrases: Iterable[str], conjunction: str = "and") -> str:
 
 def did_you_mean(name: str, candidates: Iterable[str], mark: str = "") -> str:
     """`did you mean …?` with the nearest candidate; empty if none is near."""
-    from difflib import get_close_matches  # imported here to keep valid queries fast
-
-    known = sorted(set(candidates) - {name})
-    folded = [c for c in known if c.casefold() == name.casefold()]
-    near = folded or get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {quoted(mark + near[0])}?" if near else ""
+    near = nearest(name, candidates)
+    return "" if near is None else f"did you mean {quoted(mark + near)}?"
 
 
 def question_or(question: str, otherwise: str) -> str:
