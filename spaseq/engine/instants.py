@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spaseq.engine.aggregates import RunningAggregates
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.continuing import same_solutions
+from spaseq.engine.core_groups import CoreGroups
 from spaseq.engine.formatting import Make
 from spaseq.engine.limit_errors import exceeded, naming_limits
 from spaseq.engine.native._group_matches import GroupedMatches
-from spaseq.engine.native._group_results import ResultReader
 from spaseq.engine.native._matches import Matches, MatchMaker
 from spaseq.engine.native.check import check
 from spaseq.engine.native.query_run import NativeRun, native_run
@@ -29,7 +30,6 @@ from spaseq.engine.native.snapshot import (
     sum_counters,
 )
 from spaseq.engine.native_constructs import construct_maker
-from spaseq.engine.native_groups import match_columns, read_in_python, result_reader
 from spaseq.engine.output import OutputStage
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.place_names import Notation
@@ -93,9 +93,9 @@ class QueryRun:
         self.output = OutputStage(compiled, self._registers, self._occurrences, kb, matchers.calls)
         self._arrange()
         self._waits = self.output.waits
-        self._reader = self._result_reader()
-        """Reads the results of groups in the core; None if Python reads them."""
-        self._set_deadline()
+        self.grouping = self._new_grouping()
+        """Reads the results of a query with GROUP into groups; None without GROUP."""
+        self._read_results()
         self.time: Timestamp | None = None
         """The open timestamp; None before the first event and after the timestamp has closed."""
         self.delivered: dict[str, int] = dict.fromkeys(plan.streams, 0)
@@ -109,11 +109,8 @@ class QueryRun:
         """The number of queued events."""
         self.domain = ""
         """The kind of timestamps; empty before the first event."""
-        self._group_columns = match_columns(compiled)
-        self._solutions: GroupedMatches | None = None
-        """The last iterator over solutions of groups in the core."""
         self.emitted = 0
-        """The number of matches so far, without the ones that `native.matches` makes."""
+        """The number of matches so far, without the ones that iterators return."""
         self.ended: dict[str, int] = {}
         """The time of the last event of each input stream that has ended before others."""
         self.ending = False
@@ -141,7 +138,7 @@ class QueryRun:
         """The number of matches so far."""
         maker = self.native.matches
         made = 0 if maker is None else maker.made
-        return self.emitted + made + (0 if self._solutions is None else self._solutions.made)
+        return self.emitted + made + (0 if self.grouping is None else self.grouping.made)
 
     @property
     def closed_by_end(self) -> int:
@@ -190,6 +187,15 @@ class QueryRun:
         return native_run(
             self.compiled, self._registers, self._occurrences, matchers, self.limits, self._files
         )
+
+    def _new_grouping(self) -> CoreGroups | None:
+        if self.output.groups is None:
+            return None
+        return CoreGroups(self.compiled, self.output, self._kb)
+
+    def _read_results(self) -> None:
+        if self.grouping is not None:
+            self.grouping.read_from(self.native)
 
     def _arrange(self) -> None:
         if self.native.gathering is not None:
@@ -272,14 +278,13 @@ class QueryRun:
         """Continue from the state of an automaton; call it after all other fields are restored."""
         self.behind = sum(map(len, self.queued.values()))
         restore_automaton(self.native, state)
-        self._reader = self._result_reader()
-        self._set_deadline()
+        self._read_results()
 
     def renew(self, matchers: Matchers) -> None:
         """Rebuild the core after terms have become permanent and so changed their numbers."""
         before, state, self.emitted = self.native, self.state(), self.matched
         self._marked_count = self.closed_by_end
-        self._solutions = None
+        self.grouping = self._new_grouping()
         self.shed_before = self.shed
         self.native = self._on_the_core(matchers)
         self.constructs = construct_maker(self.native, self.compiled, self._registers)
@@ -457,54 +462,23 @@ class QueryRun:
             if before is not None:
                 groups.expire(before)
 
-    def _result_reader(self) -> ResultReader | None:
-        groups = self.output.groups
-        if groups is None or groups.native is None or read_in_python(self.compiled) is not None:
-            return None
-        reader, native = result_reader(self.native, self.compiled, groups.native), self.native
-        groups.shown = lambda number: native.witnesses_of(reader.shown(number)) or None
-        return reader
-
-    def group_in_python(self, without: int = 0) -> None:
-        """Let Python read the results and keep the groups, without the newest results."""
-        assert self.output.groups is not None
-        self.output.groups.leave_core(without)
-        self._reader = None
-
-    def _grouped_now(self, reader: ResultReader, end: Timestamp) -> list[Match]:
-        """The matches of the results that the core has added to groups in this instant."""
-        groups = self.output.groups
-        assert groups is not None
-        if groups.tumbling:
-            if groups.due == NEVER and groups.held_count:
-                groups.begin(end.micros)
-                self._set_deadline()
-            return []
-        listed = reader.solutions()
-        if not listed:
-            return []
-        newest = ((number, self.native.witnesses_at(labels)) for number, labels in listed)
-        matches = self.output.group_matches(newest, end)
-        self.emitted += len(matches)
-        return matches
-
-    def _set_deadline(self) -> None:
-        """Make the core stop at the end of the current window of groups."""
-        groups = self.output.groups
-        if groups is not None:
-            self.native.step.tumbles = groups.tumbling
-            self.native.step.wake_at(groups.due)
+    def group_in_python(self) -> None:
+        """Let Python read the results and keep the groups."""
+        assert self.grouping is not None
+        self.grouping.leave_core()
 
     def _close_groups(self, now: int, domain: str, found: list[Match]) -> None:
         """Add the matches of tumbling groups whose window ends at a time or before it."""
-        groups = self.output.groups
-        if groups is None or groups.due == NEVER or groups.due > now:
-            return
-        due = groups.due
-        matches = self._marked(self.output.close_groups(from_micros(due, domain)), due)
-        self._set_deadline()
+        matches = self._closed_groups(now, domain)
         self.emitted += len(matches)
         found += matches
+
+    def _closed_groups(self, now: int, domain: str) -> list[Match]:
+        grouping = self.grouping
+        if grouping is None or grouping.due == NEVER or grouping.due > now:
+            return []
+        due = grouping.due
+        return self._marked(grouping.close(domain), due)
 
     def _marked(self, matches: list[Match], passed: int) -> list[Match]:
         """The matches, marked if the end of input closed them, and not an event from `passed`
@@ -530,10 +504,11 @@ class QueryRun:
         """
         self.domain = self.domain or batch.time(first).domain
         numbers = self.native.numbers_of(batch.stream, batch.file)
-        if self._reader is None:
+        reader = None if self.grouping is None else self.grouping.reader
+        if reader is None:
             after = self.native.step.run(batch, first, *numbers, position)
         else:
-            after = self._reader.feed(batch, first, *numbers, position)
+            after = reader.feed(batch, first, *numbers, position)
         if after > first:
             time = self.advance_to(batch, after)
             return after, self.completed(time)
@@ -547,38 +522,15 @@ class QueryRun:
         The caller calls `advance_to` with the progress of the iterator before any other method.
         """
         maker = self.native.matches
-        if maker is None:
-            return self._grouped(batch, first, position, kb)
-        self.domain = self.domain or batch.time(first).domain
-        return maker.run(
-            batch,
-            first,
-            *self.native.numbers_of(batch.stream, batch.file),
-            position,
-            self.plan.skip_past_last,
-            kb,
-        )
-
-    def _grouped(
-        self, batch: EventBatch, first: int, position: int, kb: Knowledge
-    ) -> GroupedMatches | None:
-        """An iterator over the solutions of the groups in the core; None if Python makes them."""
-        if self._reader is None or self._group_columns is None:
+        if maker is None and self.grouping is None:
             return None
-        self.domain = self.domain or batch.time(first).domain
+        domain = self.domain = self.domain or batch.time(first).domain
         numbers = self.native.numbers_of(batch.stream, batch.file)
-        if self._solutions is not None:
-            self.emitted += self._solutions.made
-        self._solutions = GroupedMatches(
-            self._reader,
-            self._group_columns,
-            batch,
-            first,
-            *numbers,
-            position,
-            kb,
-        )
-        return self._solutions
+        if maker is not None:
+            return maker.run(batch, first, *numbers, position, self.plan.skip_past_last, kb)
+        assert self.grouping is not None
+        closed = partial(self._closed_groups, domain=domain)
+        return self.grouping.stream(batch, first, numbers, position, kb, closed)
 
     def left_over(self, matches: Matches | GroupedMatches) -> Iterable[Match]:
         """The matches of the event at which an iterator has ended, if Python must group them."""
@@ -625,12 +577,11 @@ class QueryRun:
             return ()
         if self.constructs is not None:
             return self._constructed()
-        if self._reader is not None:
-            if self._reader.refused == 0:
-                self._reader.read()
-            if self._reader.refused == 0:
-                return self._grouped_now(self._reader, end)
-            self.group_in_python(without=self._reader.refused - 1)
+        if self.grouping is not None:
+            taken = self.grouping.taken(end)
+            if taken is not None:
+                self.emitted += len(taken)
+                return taken
         found: list[Match] = []
         self._emit(list(self.native.take(one=self.output.any_will_do)), end, found)
         return found
@@ -686,7 +637,8 @@ class QueryRun:
         if not paths:
             return
         matches, left = self.output.batch(paths, end, self.native, early)
-        self._set_deadline()
+        if self.grouping is not None:
+            self.grouping.set_deadline()
         if ended is not None:
             for path in left:
                 ended.later(path.key, path.start, ended.until(path))

@@ -213,26 +213,31 @@ def _value(condition: Condition, slots: dict[str, int]) -> int | ExpressionCode:
     return compile_code(expression, slots).code
 
 
-def match_columns(query: CompiledQuery) -> GroupColumns | None:
-    """The columns of the matches if the core makes them for all solutions; None if Python does.
+def match_columns(query: CompiledQuery) -> GroupColumns:
+    """The columns of the matches of a query whose results the core reads."""
+    output, grouping = query.plan.output, query.plan.output.grouping
+    assert grouping is not None
+    names = [column.name for column in output.columns]
+    values = AggregateValues(Measured(grouping.aggregates, len(grouping.arguments)))
+    return GroupColumns(query.plan.shown, names, _plain_columns(output, grouping), values)
 
-    Python makes them if a HAVING, DISTINCT or LIMIT drops solutions, if a column is computed or is
-    a GROUP_CONCAT, and for tumbling groups.
+
+def _plain_columns(output: Output, grouping: Grouping) -> list[tuple[bool, int]] | None:
+    """Per column, whether it is a key, and the number of its key or aggregate.
+
+    None if the output stage computes the solutions: if a clause drops some, if a column is computed
+    or is a GROUP_CONCAT, or for a template.
     """
-    plan = query.plan
-    output, grouping = plan.output, plan.output.grouping
-    if grouping is None or grouping.tumbling or grouping.having:
+    if grouping.having or output.distinct or output.limit is not None:
         return None
-    if output.form != "select" or output.distinct or output.limit is not None:
-        return None
-    if read_in_python(query) is not None:
+    if output.form == "construct":
         return None
     if any(aggregate.function == "GROUP_CONCAT" for aggregate in grouping.aggregates):
         return None
     named = {let.name: let.value.expression for let in grouping.lets}
     aggregates = [aggregate.name for aggregate in grouping.aggregates]
     keys = [key.name for key in grouping.keys]
-    columns: list[tuple[str, bool, int]] = []
+    columns: list[tuple[bool, int]] = []
     for column in output.columns:
         expression = column.value.expression
         while isinstance(expression, ast.Var) and expression.name in named:
@@ -240,14 +245,12 @@ def match_columns(query: CompiledQuery) -> GroupColumns | None:
         if not isinstance(expression, ast.Var):
             return None
         if expression.name in aggregates:
-            columns.append((column.name, False, aggregates.index(expression.name)))
+            columns.append((False, aggregates.index(expression.name)))
         elif expression.name in keys:
-            columns.append((column.name, True, keys.index(expression.name)))
+            columns.append((True, keys.index(expression.name)))
         else:
             return None
-    names = [column.name for column in output.columns]
-    values = AggregateValues(Measured(grouping.aggregates, len(grouping.arguments)))
-    return GroupColumns(plan.shown, names, columns, values)
+    return columns
 
 
 # ------------------------------------------------------------------ conditions

@@ -61,7 +61,7 @@ class _Result:
 
 @dataclass(frozen=True, slots=True)
 class _Gathered:
-    """A match that the core has found, by its number among those of an instant."""
+    """A match that the core has found, or a group, by its number among those of an instant."""
 
     number: int
     solution: Solution
@@ -128,7 +128,9 @@ class OutputStage:
         places = {name: (False, place) for place, name in enumerate(order)}
         if plan.output.form == "select":
             places |= {name: (True, place) for place, name in enumerate(self.variables)}
-        self._per = () if grouping else tuple(places[name] for name in plan.output.per)
+        if grouping is not None:
+            places = {name: (False, place) for place, name in enumerate(plan.output.per)}
+        self._per = tuple(places[name] for name in plan.output.per)
         self.shown: dict[Solution, int] = {}
         """Under DISTINCT: solution → the time of its last emission."""
         self.complete: dict[Identity, int] = {}
@@ -279,6 +281,7 @@ class OutputStage:
 
         Args:
             listed: The matches in order: their numbers, solutions and variables of `Output.order`.
+                For groups, the variables of `PER` take the place of the latter.
             now: The time at which they come out, in microseconds.
         """
         found = [_Gathered(*each) for each in listed]
@@ -328,16 +331,18 @@ class OutputStage:
         assert self.groups is not None
         return self._group_matches(self.groups.close(), end)
 
-    def group_matches(self, groups: Iterable[tuple[int, Witnesses]], end: Timestamp) -> list[Match]:
-        """The matches of groups in the core at an instant, each with its newest result."""
+    def shown_by(self, number: int) -> tuple[Witness, ...]:
+        """The events of the match of a tumbling group in the core."""
         assert self.groups is not None
-        return self._group_matches(self.groups.solutions_of(groups), end)
+        return tuple(map(self._witness, self.groups.newest_of(number)))
 
     def _group_matches(
         self, solutions: list[GroupSolution[Witnesses]], end: Timestamp
     ) -> list[Match]:
         """The matches of the solutions of one instant, which are in order."""
         output = self._plan.output
+        if not solutions:
+            return []
         if output.form == "ask":
             solutions = solutions[:1]
         if output.distinct:

@@ -32,6 +32,7 @@ from spaseq.rdf._values import (
     INTEGER,
     Value,
     add,
+    decimal,
     decode,
     divide,
     double,
@@ -48,6 +49,8 @@ from spaseq.rdf.unbounded import cut, nearest_float
 LEAST_EXPONENT = 1074
 """The least positive double is 2**-1074."""
 _LEAST = 2**LEAST_EXPONENT
+_ONE = 10**18
+"""The unit of the sums of decimals."""
 _EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
@@ -60,15 +63,40 @@ def sum_of(total: Total, average: bool) -> Term | None:
     unbound, others, kinds, integers, decimals, units = total
     if unbound or others:
         return None
-    return sum_term(ExactSum.of(kinds, integers, decimals, units), sum(kinds), average)
+    _, fractional, floats, doubles = kinds
+    if doubles:
+        value = double(_nearest(integers, decimals, units))
+    elif floats:
+        return sum_term(ExactSum.of(kinds, integers, decimals, units), sum(kinds), average)
+    elif fractional:
+        value = decimal(integers * _ONE + decimals)
+    else:
+        value = integer(integers)
+    return _sum_term(value, sum(kinds), average)
+
+
+def _nearest(integers: int, decimals: int, units: int) -> float:
+    """The double nearest to the sum of some numbers, whose parts are those of `ExactSum.of`."""
+    parts, divisor = (integers << LEAST_EXPONENT) + units, _LEAST
+    if decimals:
+        parts, divisor = parts * _ONE + (decimals << LEAST_EXPONENT), divisor * _ONE
+    try:
+        nearest: float = parts / divisor
+    except OverflowError:
+        nearest = inf if parts > 0 else -inf
+    return nearest
 
 
 def texts_of(aggregate: ResultAggregate, terms: Iterable[Term | None]) -> Term | None:
     """The value of a GROUP_CONCAT over some values."""
-    texts = accumulator(aggregate)
-    for term in terms:
-        texts.add(term)
-    return texts.value()
+    bound = [term for term in terms if term is not None]
+    if aggregate.distinct:
+        bound = list(dict.fromkeys(bound))
+    texts = [lexical(decode(term)) for term in bound]
+    if None in texts:
+        return None
+    separator = " " if aggregate.separator is None else aggregate.separator
+    return ox.Literal(separator.join(text for text in texts if text is not None))
 
 
 class Accumulator(Protocol):
@@ -255,7 +283,10 @@ def _single(whole: Decimal, real: int) -> float:
 
 def sum_term(total: ExactSum, count: int, average: bool) -> Term | None:
     """The value of SUM or AVG over a number of values."""
-    value = total.value()
+    return _sum_term(total.value(), count, average)
+
+
+def _sum_term(value: Value, count: int, average: bool) -> Term | None:
     if not (average and count):
         return value.term
     mean = divide(value, integer(count))

@@ -18,12 +18,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import partial
+from itertools import chain
 from typing import Generic, TypeAlias, TypeVar, cast
 
 from spaseq.engine.native._result_groups import NativeGroups
 from spaseq.engine.native_groups import AggregateValues, Measured
-from spaseq.engine.result_aggregates import Accumulator, accumulator
+from spaseq.engine.result_aggregates import Accumulator, Total, accumulator
 from spaseq.gpm.python.entry import Evaluate, Scope, Test, compile_expression, compile_filter
+from spaseq.parser import ast
 from spaseq.plan.logical import Output
 from spaseq.rdf.event import Term, Timestamp
 from spaseq.records import dataclass
@@ -100,11 +102,13 @@ class ResultGroups(Generic[R]):
         self._index: dict[str, int] = {}
         names = [key.name for key in grouping.keys]
         names += [aggregate.name for aggregate in grouping.aggregates]
-        for name in names:
-            self._index.setdefault(name, len(self._index))
-        self._let = [self._next(let.name, let.value.expression) for let in grouping.lets]
-        self._columns = [self._next(c.name, c.value.expression) for c in output.columns]
-        self._column_cells = [self._index[column.name] for column in output.columns]
+        self._cells = [self._index.setdefault(name, len(self._index)) for name in names]
+        self._computed = [
+            self._next(item.name, item.value.expression)
+            for item in (*grouping.lets, *output.columns)
+            if item.value.expression != ast.Var(item.name)  # a key, or bound by LET
+        ]
+        self._blank: list[Term | None] = [None] * len(self._index)
         self._having: list[Test] = [compile_filter(each, self._index) for each in grouping.having]
         names = [name for name, _ in output.template_registers]
         shown = names if output.form == "construct" else [c.name for c in output.columns]
@@ -114,11 +118,10 @@ class ResultGroups(Generic[R]):
         self.due = NEVER
         """The end of the current window in microseconds, if it has results; otherwise `NEVER`."""
 
-    def _next(self, name: str, expression: object) -> Evaluate:
-        """Compile an expression over the earlier names, and give its value the next index."""
-        evaluate = compile_expression(expression, dict(self._index))  # type: ignore[arg-type]
-        self._index.setdefault(name, len(self._index))
-        return evaluate
+    def _next(self, name: str, expression: ast.Expr) -> tuple[int, Evaluate]:
+        """The index of a value, and its expression over the earlier values."""
+        evaluate = compile_expression(expression, dict(self._index))
+        return self._index.setdefault(name, len(self._index)), evaluate
 
     @property
     def tumbling(self) -> bool:
@@ -175,11 +178,6 @@ class ResultGroups(Generic[R]):
         due = min(((end - early) // size + 1) * size, NEVER - 1)
         assert self.due in (due, NEVER), "a window ends before later results come"
         self.due = due
-
-    def solutions_of(self, groups: Iterable[tuple[int, R]]) -> list[GroupSolution[R]]:
-        """The solutions of groups in the core, each with its newest result."""
-        assert self.native is not None
-        return list(self._solutions((self._read_native(n), newest) for n, newest in groups))
 
     def leave_core(self, without: int = 0) -> None:
         """Let Python keep the groups, without the newest results."""
@@ -244,38 +242,66 @@ class ResultGroups(Generic[R]):
         """End the current window of tumbling groups; returns their solutions in order."""
         if self.native is not None:
             numbers = list(self.native.numbers_in_order(True))
-            solutions = self.solutions_of((n, self._newest_of(n)) for n in numbers)
-            self.native.clear()
-            self._newest.clear()
+            solutions = list(
+                self._solutions((self._read_native(n), self.newest_of(n)) for n in numbers)
+            )
         else:
             groups = sorted(self._groups.items(), key=lambda item: item[1].number)
             found = ((self._read(key), group.newest) for key, group in groups)
             solutions = list(self._solutions(found))
-            self._groups.clear()
-            self._held.clear()
-        self.due = NEVER
+        self.clear()
         return solutions
+
+    def clear(self) -> None:
+        """Forget the results of the current window, which has ended."""
+        if self.native is not None:
+            self.native.clear()
+        self._newest.clear()
+        self._groups.clear()
+        self._held.clear()
+        self.due = NEVER
 
     def _solutions(self, groups: Iterable[tuple[_Read, R]]) -> Iterator[GroupSolution[R]]:
         """The solutions of groups for which every HAVING is true; each with its newest result."""
         for (key, count, start, values), newest in groups:
-            env: list[Term | None] = [None] * len(self._index)
-            for name, value in zip(self._grouping.keys, key, strict=True):
-                env[self._index[name.name]] = value
-            for aggregate, value in zip(self._grouping.aggregates, values, strict=True):
-                env[self._index[aggregate.name]] = value
-            for item, evaluate in zip(self._grouping.lets, self._let, strict=True):
-                env[self._index[item.name]] = evaluate(env, self._scope)
-            for index, evaluate in zip(self._column_cells, self._columns, strict=True):
-                env[index] = evaluate(env, self._scope)
-            if all(test(env, self._scope) for test in self._having):
-                yield GroupSolution(
-                    tuple(env[index] for index in self._shown),
-                    start,
-                    count,
-                    newest,
-                    tuple([env[index] for index in self._per]),
-                )
+            solved = self._solved(key, values)
+            if solved is not None:
+                yield GroupSolution(solved[0], start, count, newest, solved[1])
+
+    def solved(
+        self,
+        number: int,
+        key: Key,
+        count: int,
+        totals: Sequence[Total],
+        values: Sequence[Term | None],
+    ) -> tuple[Key, Key] | None:
+        """The solution of a group in the core and its values of `PER`; None if HAVING is not true.
+
+        Args:
+            number: The group.
+            key: Its key.
+            count: The number of its results.
+            totals: Its totals, as `AggregateValues` reads them.
+            values: Its values of MIN, MAX and SAMPLE.
+        """
+        assert self.native is not None
+        terms = partial(self.native.values_in_order, number)
+        return self._solved(key, self._values(count, totals, values, terms))
+
+    def _solved(self, key: Key, values: Sequence[Term | None]) -> tuple[Key, Key] | None:
+        """As `solved`, from the values of the aggregates."""
+        env, scope = [*self._blank], self._scope
+        for index, value in zip(self._cells, chain(key, values), strict=True):
+            env[index] = value
+        for index, evaluate in self._computed:
+            env[index] = evaluate(env, scope)
+        for test in self._having:
+            if not test(env, scope):
+                return None
+        return tuple([env[index] for index in self._shown]), tuple(
+            [env[index] for index in self._per]
+        )
 
     def _read(self, key: Key) -> _Read:
         """A group by its key."""
@@ -298,9 +324,9 @@ class ResultGroups(Generic[R]):
         """The newest result of each tumbling group, in the order in which the groups began."""
         if self.native is None:
             return [group.newest for group in self._groups.values()]
-        return [self._newest_of(number) for number in self.native.numbers_in_order(False)]
+        return [self.newest_of(number) for number in self.native.numbers_in_order(False)]
 
-    def _newest_of(self, number: int) -> R:
+    def newest_of(self, number: int) -> R:
         """The newest result of a tumbling group in the core."""
         assert self.native is not None
         shown = self.shown(number)

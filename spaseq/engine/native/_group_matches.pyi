@@ -1,10 +1,12 @@
 from collections.abc import Callable, Iterator, Sequence
 
+from spaseq.engine.core_groups import CoreGroups
 from spaseq.engine.native._group_results import ResultReader
+from spaseq.engine.output import OutputStage
 from spaseq.kb.knowledge import Knowledge
 from spaseq.rdf._batch import EventBatch
-from spaseq.rdf.event import Term
-from spaseq.results import Match
+from spaseq.rdf.event import Term, Timestamp
+from spaseq.results import Match, Witness
 
 class GroupMatch(Match): ...
 
@@ -13,7 +15,7 @@ class GroupColumns:
         self,
         query: str,
         names: Sequence[str],
-        columns: Sequence[tuple[str, bool, int]],
+        columns: Sequence[tuple[bool, int]] | None,
         values: Callable[..., list[Term | None]],
     ) -> None: ...
     @property
@@ -21,15 +23,26 @@ class GroupColumns:
     @property
     def names(self) -> tuple[str, ...]: ...
     @property
-    def columns(self) -> tuple[tuple[str, bool, int], ...]: ...
+    def columns(self) -> tuple[tuple[bool, int], ...] | None: ...
     @property
     def values(self) -> Callable[..., list[Term | None]]: ...
+
+class GroupMaker:
+    def __init__(self, reader: ResultReader, columns: GroupColumns, stage: OutputStage) -> None: ...
+    def made_now(self, version: int) -> list[Match]: ...
+    def made_at(
+        self,
+        end: Timestamp,
+        witnesses: Callable[[int], tuple[Witness, ...]],
+        version: int,
+    ) -> list[Match]: ...
 
 class GroupedMatches(Iterator[Match]):
     def __init__(
         self,
-        reader: ResultReader,
-        columns: GroupColumns,
+        maker: GroupMaker,
+        windows: CoreGroups | None,
+        closed: Callable[[int], list[Match]],
         batch: EventBatch,
         first: int,
         stream: int,

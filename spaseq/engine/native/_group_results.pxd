@@ -68,3 +68,5 @@ cdef class ResultReader:
     ) except -1 nogil
     cdef int _remember(self, const Found* found) except -1 nogil
     cdef tuple steps(self, uint32_t found)
+    cdef int64_t last_time(self) noexcept nogil
+    cdef tuple shown_steps(self, uint32_t number)

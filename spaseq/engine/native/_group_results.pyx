@@ -522,23 +522,37 @@ cdef class ResultReader:
             PyTuple_SET_ITEM(steps, i, taken)
         return steps
 
-    def solutions(self):
-        """(group, addresses of the labels of its newest result) of groups with possible solutions.
+    cdef int64_t last_time(self) noexcept nogil:
+        """The time of the last instant whose groups may have solutions."""
+        cdef const Found* found = &self.found[self.showing[0].found]
+        return self.labels[found.first + found.length - 1].micros
 
-        They are those of the last instant; none if the automaton has advanced since.
-        """
-        cdef uint32_t i, j, count = self.showing_count
-        cdef const Found* found
-        if self.core.event.match_generation != self.turn:
-            count = 0
-        self.showing_count = 0
-        listed = []
-        for i in range(count):
-            found = &self.found[self.showing[i].found]
-            listed.append((self.showing[i].group, tuple([
-                <size_t>self.labels[found.first + j] for j in range(found.length)
-            ])))
-        return listed
+    cdef tuple shown_steps(self, uint32_t number):
+        """The steps of the newest result of a tumbling group; None if Python added that result."""
+        cdef const Group* group = &self.groups.groups[number]
+        cdef const char* text = group.shown
+        cdef Shown shown
+        cdef DecodedStep taken
+        cdef uint32_t i, width
+        cdef size_t size
+        cdef list steps = []
+        if group.shown_size == 0:
+            return None
+        while text < group.shown + group.shown_size:
+            memcpy(&shown, text, sizeof(Shown))
+            text += sizeof(Shown)
+            size = shown.count * sizeof(uint32_t)
+            for i in range(shown.count):
+                memcpy(&width, text + i * sizeof(uint32_t), sizeof(uint32_t))
+                size += width
+            taken = DecodedStep.__new__(DecodedStep)
+            taken.part, taken.events = self.replay.part_first[shown.edge], 1
+            taken.micros, taken.ordinal, taken.domain = shown.micros, shown.ordinal, shown.domain
+            taken.stream, taken.count = shown.stream, shown.count
+            taken.texts = text[:size]
+            text += size
+            steps.append(taken)
+        return tuple(steps)
 
     def shown(self, uint32_t number):
         """The events of the newest result of a tumbling group; none if Python added that result.
