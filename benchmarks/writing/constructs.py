@@ -30,6 +30,8 @@ TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
 NUMBER = "^^<http://www.w3.org/2001/XMLSchema#integer>"
 PLAIN = "A ; B"
 SELECT = "SELECT *"
+OVER = "GROUP BY ?k OVER 50 SECONDS"
+SUM = "SELECT ?k (SUM(?b) AS ?sum)"
 CONSTRUCTS = {
     PLAIN: (PLAIN, "", SELECT),
     "A ; B+": ("A ; B+", "", SELECT),
@@ -51,6 +53,26 @@ CONSTRUCTS = {
     "A ; B+, (COUNT(B) AS ?n)": ("A ; B+", "", "SELECT ?k (COUNT(B) AS ?n)"),
     "A ; B, CONSTRUCT": (PLAIN, "", "CONSTRUCT { [] :of ?k ; :first ?a ; :then ?b }"),
     "A ; B, ASK": (PLAIN, "", "ASK"),
+    "GROUP": (PLAIN, OVER, SUM),
+    "GROUP, HAVING": (PLAIN, f"{OVER} HAVING (?sum > 0)", SUM),
+    "GROUP, (SUM / COUNT)": (PLAIN, OVER, "SELECT ?k (SUM(?b) / COUNT(*) AS ?mean)"),
+    "GROUP, DISTINCT": (PLAIN, OVER, "SELECT DISTINCT ?k (COUNT(*) AS ?count)"),
+    "GROUP, LIMIT 1": (PLAIN, f"{OVER} LIMIT 1", SUM),
+    "GROUP, LIMIT EVERY 5 s": (PLAIN, f"{OVER} LIMIT 2 PER ?k EVERY 5 SECONDS", SUM),
+    "GROUP, CONSTRUCT": (
+        PLAIN,
+        f"{OVER} LET (SUM(?b) AS ?sum)",
+        "CONSTRUCT { [] :of ?k ; :is ?sum }",
+    ),
+    "GROUP, ASK": (PLAIN, f"{OVER} HAVING (COUNT(*) > 0)", "ASK"),
+    "GROUP OVER TUMBLING": (PLAIN, "GROUP BY ?k OVER TUMBLING 20 SECONDS", SUM),
+    "A : B, EMIT ANY, GROUP": ("A : B", f"EMIT ANY {OVER}", SUM),
+    "A ; !N, GROUP": ("A ; !N", OVER, "SELECT ?k (SUM(?a) AS ?sum)"),
+    "A ; B+, GROUP BY COUNT": (
+        "A ; B+",
+        "GROUP BY (COUNT(B) AS ?length) OVER 50 SECONDS",
+        "SELECT ?length (COUNT(*) AS ?count)",
+    ),
 }
 WITHOUT_MATCHES = ("A ; B", "none", SELECT)
 
@@ -64,11 +86,10 @@ def query(sequence: str, clause: str, head: str) -> str:
         f"{condition if name == 'B' else ''} }}"
         for name in names
     )
-    emit = clause if clause.startswith("EMIT") else ""
-    limit = clause if clause.startswith("LIMIT") else ""
+    emit, *rest = re.split("(?=GROUP|LIMIT)", "" if clause == "none" else clause, maxsplit=1)
     return (
         f"PREFIX : <{EX}> {head} WITHIN 50 SECONDS FROM STREAM s <{STREAM}> {emit} "
-        f"WHERE {{ SEQ({sequence}) {defines} }} {limit}"
+        f"WHERE {{ SEQ({sequence}) {defines} }} {''.join(rest)}"
     )
 
 
@@ -96,10 +117,15 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--format", default="jsonl")
+    parser.add_argument("--only", default="", help="constructs whose names contain this text")
     options = parser.parse_args()
-    programs = {name: spaseq.compile(query(*each)) for name, each in CONSTRUCTS.items()}
+    programs = {
+        name: spaseq.compile(query(*each))
+        for name, each in CONSTRUCTS.items()
+        if name == PLAIN or options.only in name
+    }
     bare = spaseq.compile(query(*WITHOUT_MATCHES))
-    times: dict[str, list[float]] = {name: [] for name in CONSTRUCTS}
+    times: dict[str, list[float]] = {name: [] for name in programs}
     without, counts = [], dict[str, int]()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.nq"

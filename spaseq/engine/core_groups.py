@@ -2,8 +2,9 @@
 
 The core reads the results of most queries and adds them to the groups
 (`spaseq.engine.native._group_results`). It makes the matches from the groups and from the steps of
-their newest results (`spaseq.engine.native._group_matches`). For the other queries, Python lists
-the results.
+their newest results (`spaseq.engine.native._group_matches`). If results depend on each other, or if
+Python computes their keys or arguments, the results of an instant are gathered for sliding groups
+(`spaseq.engine.native._gathered_groups`). Otherwise Python lists the results.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spaseq.engine.compiled import CompiledQuery
+from spaseq.engine.native._gathered_groups import GatheredGroupMaker
 from spaseq.engine.native._group_matches import GroupedMatches, GroupMaker
 from spaseq.engine.native._group_results import ResultReader
+from spaseq.engine.native._matches import Matches
 from spaseq.engine.native.query_run import NativeRun
 from spaseq.engine.native_groups import match_columns, read_in_python, result_reader
 from spaseq.engine.output import OutputStage
+from spaseq.engine.projection import listing
 from spaseq.engine.result_groups import NEVER
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.kb.knowledge import Knowledge
@@ -45,6 +49,8 @@ class CoreGroups:
         """Reads the results; None if Python lists them."""
         self._maker: GroupMaker | None = None
         """Makes the matches from what the reader has added."""
+        self._gathered: GatheredGroupMaker | None = None
+        """Gathers the results of an instant and makes the matches of their groups."""
         self._solutions: GroupedMatches | None = None
         """The last iterator over the solutions of a batch."""
         self._made = 0
@@ -52,23 +58,40 @@ class CoreGroups:
     def read_from(self, native: NativeRun) -> None:
         """Read the results of an automaton from now on."""
         groups, self._native = self._groups, native
-        self.reader = self._maker = None
-        if groups.native is not None and read_in_python(self._compiled) is None:
+        self.reader = self._maker = self._gathered = None
+        self.set_deadline()
+        if groups.native is None:
+            return
+        if read_in_python(self._compiled) is None:
             reader = result_reader(native, self._compiled, groups.native)
             groups.shown = lambda number: native.witnesses_of(reader.shown(number)) or None
             self.reader = reader
             self._maker = GroupMaker(reader, match_columns(self._compiled), self._output)
-        self.set_deadline()
+        elif self._can_gather:
+            columns = match_columns(self._compiled)
+            self._gathered = native.maker_of_groups(groups.native, columns, self._output)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the results of an instant are gathered."""
+        return self._gathered is not None
+
+    @property
+    def _can_gather(self) -> bool:
+        # The newest results of tumbling groups outlive their instant.
+        return not self._groups.tumbling and listing(self._compiled) is not None
 
     def leave_core(self, without: int = 0) -> None:
         """Let Python read the results and keep the groups, without the newest results."""
         self._groups.leave_core(without)
-        self.reader = self._maker = None
+        self._made, self._solutions = self.made, None
+        self.reader = self._maker = self._gathered = None
 
     @property
     def made(self) -> int:
-        """The number of matches that iterators over batches have returned."""
-        return self._made + (0 if self._solutions is None else self._solutions.made)
+        """The number of matches so far, without those that `close` returned."""
+        gathered = 0 if self._gathered is None else self._gathered.made
+        return self._made + gathered + (0 if self._solutions is None else self._solutions.made)
 
     @property
     def due(self) -> int:
@@ -89,6 +112,12 @@ class CoreGroups:
 
     def taken(self, end: Timestamp) -> list[Match] | None:
         """The matches of the complete results, which end at `end`; None if Python lists these."""
+        if self._gathered is not None:
+            assert self._native is not None
+            if not self._native.core.complete:
+                return []
+            skips = self._compiled.plan.skip_past_last
+            return list(self._gathered.take(skips, self._kb.version))
         if self.reader is None or self._maker is None:
             return None
         if self.reader.refused == 0:
@@ -99,7 +128,31 @@ class CoreGroups:
         if self._groups.tumbling:
             self.begin(end.micros)
             return []
-        return self._maker.made_now(self._kb.version)
+        matches = self._maker.made_now(self._kb.version)
+        self._made += len(matches)
+        return matches
+
+    def taken_before(self, before: int | None, ending: bool) -> list[Match] | None:
+        """The matches of the windows and deadlines before a time (None: all).
+
+        None if Python lists the results. `ending`: the end of input closes them.
+        """
+        if self._gathered is None:
+            return None
+        found = list(self._gathered.take_due(before, self._kb.version, ending))
+        if before is not None:
+            self._groups.expire(before)
+        return found
+
+    def end_inputs(self, last: int) -> None:
+        """Some input stream has ended with an event at a time, in microseconds."""
+        if self._gathered is not None:
+            self._gathered.ended_at = last
+
+    @property
+    def closed_by_end(self) -> int:
+        """The number of matches whose windows the end of input closed."""
+        return 0 if self._gathered is None else self._gathered.closed_by_end
 
     def close(self, domain: str) -> list[Match]:
         """The matches of the current tumbling window, which has ended."""
@@ -120,7 +173,7 @@ class CoreGroups:
         position: int,
         kb: Knowledge,
         closed: Callable[[int], list[Match]],
-    ) -> GroupedMatches | None:
+    ) -> GroupedMatches | Matches | None:
         """An iterator over the matches of the events of a batch; None if Python lists results.
 
         Args:
@@ -131,9 +184,12 @@ class CoreGroups:
             kb: The knowledge base.
             closed: The matches of the tumbling window that ends by a time in microseconds.
         """
+        if self._gathered is not None:
+            skips = self._compiled.plan.skip_past_last
+            return self._gathered.run(batch, first, *numbers, position, skips, kb)
         if self._maker is None:
             return None
-        self._made = self.made
+        self._made, self._solutions = self.made, None
         self._solutions = GroupedMatches(
             self._maker,
             self if self._groups.tumbling else None,

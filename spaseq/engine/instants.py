@@ -93,6 +93,8 @@ class QueryRun:
         self.output = OutputStage(compiled, self._registers, self._occurrences, kb, matchers.calls)
         self._arrange()
         self._waits = self.output.waits
+        self.ended: dict[str, int] = {}
+        """The time of the last event of each input stream that has ended before others."""
         self.grouping = self._new_grouping()
         """Reads the results of a query with GROUP into groups; None without GROUP."""
         self._read_results()
@@ -110,9 +112,7 @@ class QueryRun:
         self.domain = ""
         """The kind of timestamps; empty before the first event."""
         self.emitted = 0
-        """The number of matches so far, without the ones that iterators return."""
-        self.ended: dict[str, int] = {}
-        """The time of the last event of each input stream that has ended before others."""
+        """The number of matches so far, without those that `native.matches` or `grouping` made."""
         self.ending = False
         """Whether the end of all input closes windows."""
         self._marked_count = 0
@@ -144,7 +144,8 @@ class QueryRun:
     def closed_by_end(self) -> int:
         """The number of matches whose windows the end of input closed."""
         maker = self.native.matches
-        return self._marked_count + (0 if maker is None else maker.closed_by_end)
+        by_groups = 0 if self.grouping is None else self.grouping.closed_by_end
+        return self._marked_count + by_groups + (0 if maker is None else maker.closed_by_end)
 
     def end_stream(self, stream: str, last: int) -> None:
         """An input stream has ended before others, with an event at the time `last`."""
@@ -152,8 +153,13 @@ class QueryRun:
         self._tell_ended()
 
     def _tell_ended(self) -> None:
-        if self.native.matches is not None and self.ended:
-            self.native.matches.ended_at = min(self.ended.values())
+        if not self.ended:
+            return
+        last = min(self.ended.values())
+        if self.native.matches is not None:
+            self.native.matches.ended_at = last
+        if self.grouping is not None:
+            self.grouping.end_inputs(last)
 
     def write_with(self, make: Make, copied: Sequence[str]) -> bool:
         """Have makers write the matches from now on; False if the query has none.
@@ -196,6 +202,7 @@ class QueryRun:
     def _read_results(self) -> None:
         if self.grouping is not None:
             self.grouping.read_from(self.native)
+            self._tell_ended()
 
     def _arrange(self) -> None:
         if self.native.gathering is not None:
@@ -449,6 +456,11 @@ class QueryRun:
         if self.native.matches is not None:
             found += self.native.matches.take_due(before, self._kb.version, self.ending)
             return
+        if self.grouping is not None:
+            taken = self.grouping.taken_before(before, self.ending)
+            if taken is not None:
+                found += taken
+                return
         for closing, early, paths in self.native.due(before):
             if not paths:
                 continue
@@ -580,7 +592,6 @@ class QueryRun:
         if self.grouping is not None:
             taken = self.grouping.taken(end)
             if taken is not None:
-                self.emitted += len(taken)
                 return taken
         found: list[Match] = []
         self._emit(list(self.native.take(one=self.output.any_will_do)), end, found)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.construction import Construction
 from spaseq.engine.native_groups import native_groups
-from spaseq.engine.projection import projection
+from spaseq.engine.projection import listing, projection
 from spaseq.engine.result_groups import Grouped, GroupSolution, ResultGroups
 from spaseq.engine.result_limit import Key, ResultLimit
 from spaseq.gpm.named_graphs import CurrentGraphs
@@ -46,6 +46,8 @@ class Finder(Protocol):
 
 Solution = tuple[Term | None, ...]
 Witnesses = Sequence[Witnessed]
+Newest = Witnesses | int
+"""The newest result of a group: its witnesses, or its number among those of the instant."""
 Identity = tuple[tuple[object, ...], frozenset[Hashable]]
 """The identity of a match: its visible solution and its witnesses."""
 
@@ -68,7 +70,7 @@ class _Gathered:
     bound: Solution
 
 
-S = TypeVar("S", _Result, _Gathered, GroupSolution[Witnesses])
+S = TypeVar("S", _Result, _Gathered, GroupSolution[Newest])
 R = TypeVar("R", _Result, _Gathered)
 
 
@@ -103,18 +105,20 @@ class OutputStage:
         self.groups = (
             None
             if grouping is None
-            else ResultGroups[Witnesses](plan.output, self._scope, native_groups(plan))
+            else ResultGroups[Newest](plan.output, self._scope, native_groups(plan))
         )
-        """The groups of results, each with the witnesses of its newest result."""
+        """The groups of results, each with its newest result."""
         self._columns = self._compiled(computed_columns(plan.output))
         """Each reads an environment that ends with the values of the columns before it."""
         self._edges = [edge for place in automaton.places for edge in place.edges]
-        found = projection(compiled, registers)
+        found, listed = projection(compiled, registers), listing(compiled)
         self._computed_columns: Sequence[int] = () if found is None else found.computed
         """The places of the columns that the core does not read from registers."""
-        self.chooses = found is not None and found.chooses
+        if grouping is not None:
+            self._computed_columns = range(len(self._columns))
+        self.chooses = listed is not None and listed.chooses
         """Whether `EMIT` chooses among the gathered matches."""
-        self.repeats = found is not None and found.repeats
+        self.repeats = listed is not None and listed.repeats
         """Whether a gathered match can be there more than once."""
         keys = () if grouping is None else tuple(key.name for key in grouping.keys)
         self._key_count = len(keys)
@@ -201,7 +205,9 @@ class OutputStage:
         if self.groups is not None:
             if len(results) > 1:
                 results.sort(key=self._order)
-            grouped = [(self._grouped(result, end), result.witnesses) for result in results]
+            grouped: list[tuple[Grouped, Newest]] = [
+                (self._grouped(result, end), result.witnesses) for result in results
+            ]
             solutions = self.groups.add(grouped, end.micros, early)
             return self._group_matches(solutions, end), [result.path for result in results]
         if self._plan.output.form == "ask":
@@ -263,7 +269,7 @@ class OutputStage:
         """
         known: dict[Identity, int] = {}
         for number, solution, events in found:
-            known.setdefault((self._shown(solution, ()), frozenset(events)), number)
+            known.setdefault((self._shown(solution, solution), frozenset(events)), number)
         return list(known.values())
 
     def chosen(self, found: Sequence[tuple[int, object, Sequence[tuple[int, int]]]]) -> list[int]:
@@ -321,6 +327,26 @@ class OutputStage:
 
     # ------------------------------------------------------------------ groups of results
 
+    def identified(self, bound: Solution, solution: Solution) -> Solution:
+        """The variables of positive GPMs, `bound`, and the keys of a result, by name."""
+        values = (*bound, *solution[: self._key_count])
+        return tuple([values[n] for n in self._ordering])
+
+    def grouped(
+        self, results: Iterable[tuple[int, Solution, Timestamp]], now: int
+    ) -> list[GroupSolution[Newest]]:
+        """Add the results of an instant to sliding groups, and return the retained solutions.
+
+        Args:
+            results: The results in order: their numbers, their keys and arguments, and their
+                starts. A solution shows the number of the newest result.
+            now: The time at which they come out, in microseconds.
+        """
+        assert self.groups is not None
+        count = self._key_count
+        added = [(Grouped(s[:count], s[count:], start, now), n) for n, s, start in results]
+        return self._retained_solutions(self.groups.add(added, now, early=False), now)
+
     def _grouped(self, result: _Result, end: Timestamp) -> Grouped:
         count = self._key_count
         start = result.witnesses[0].event.time
@@ -334,27 +360,31 @@ class OutputStage:
     def shown_by(self, number: int) -> tuple[Witness, ...]:
         """The events of the match of a tumbling group in the core."""
         assert self.groups is not None
-        return tuple(map(self._witness, self.groups.newest_of(number)))
+        return tuple(map(self._witness, cast(Witnesses, self.groups.newest_of(number))))
 
-    def _group_matches(
-        self, solutions: list[GroupSolution[Witnesses]], end: Timestamp
-    ) -> list[Match]:
+    def _group_matches(self, solutions: list[GroupSolution[Newest]], end: Timestamp) -> list[Match]:
         """The matches of the solutions of one instant, which are in order."""
+        return [
+            self._made(each.solution, each.start, end, cast(Witnesses, each.newest), each.count)
+            for each in self._retained_solutions(solutions, end.micros)
+        ]
+
+    def _retained_solutions(
+        self, solutions: list[GroupSolution[Newest]], now: int
+    ) -> list[GroupSolution[Newest]]:
+        """The solutions that the clauses retain of those of an instant, which are in order."""
         output = self._plan.output
         if not solutions:
             return []
         if output.form == "ask":
             solutions = solutions[:1]
         if output.distinct:
-            solutions = self._unseen(solutions, end.micros)
+            solutions = self._unseen(solutions, now)
         if self.limit is not None:
-            solutions = self.limit.first(solutions, _values_of_per, end.micros)
+            solutions = self.limit.first(solutions, _values_of_per, now)
         if output.distinct:
-            self.shown.update((each.solution, end.micros) for each in solutions)
-        return [
-            self._made(each.solution, each.start, end, each.newest, each.count)
-            for each in solutions
-        ]
+            self.shown.update((each.solution, now) for each in solutions)
+        return solutions
 
     # ------------------------------------------------------------------ results
 
@@ -458,8 +488,7 @@ class OutputStage:
         bound = self._read(env, output.order)
         if self.groups is not None:
             solution = self._computed(env)
-            values = (*bound, *solution[: self._key_count])
-            return solution, tuple(values[n] for n in self._ordering)
+            return solution, self.identified(bound, solution)
         if output.form == "construct":
             return self._read(env, output.template_registers), bound
         return self._computed(env), bound
@@ -572,7 +601,7 @@ class OutputStage:
         )
 
 
-def _values_of_per(solution: GroupSolution[Witnesses]) -> Key:
+def _values_of_per(solution: GroupSolution[Newest]) -> Key:
     return solution.per
 
 

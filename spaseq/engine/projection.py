@@ -19,6 +19,16 @@ from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """How the core lists the matches of an instant."""
+
+    chooses: bool
+    """Whether `EMIT` must choose among all of them."""
+    repeats: bool
+    """Whether a match can be found more than once."""
+
+
+@dataclass(frozen=True, slots=True)
 class Projection:
     """The columns of a query's matches, and how the matches are collected."""
 
@@ -26,10 +36,6 @@ class Projection:
     """The columns of a SELECT, each with its register, or None if it is computed."""
     template: Sequence[tuple[str, int]]
     """The variables of the template of a CONSTRUCT, each with its register."""
-    chooses: bool
-    """Whether `EMIT` must choose among all matches of an instant."""
-    repeats: bool
-    """Whether a match can be found more than once."""
     gathers: bool
     """Whether all matches of an instant are gathered before the first one is created."""
 
@@ -44,16 +50,13 @@ class Projection:
         return [(name, next(numbers) if r is None else r) for name, r in self.columns]
 
 
-def projection(compiled: CompiledQuery, registers: RegisterFile) -> Projection | None:
-    """The projection of a query; None if Python lists its matches.
+def listing(compiled: CompiledQuery) -> Listing | None:
+    """How the core lists the matches of an instant of a query; None if Python lists them.
 
-    Python lists them if results are grouped or registered, if `AFTER MATCH` affects matches that
-    wait or that `EMIT` chooses among all matches of an instant, or if a match that waits can be
-    found again.
+    Python lists them if `AFTER MATCH` affects matches that wait or that `EMIT` chooses among all
+    matches of an instant, or if a match that waits can be found again.
     """
-    plan, automaton, output = compiled.plan, compiled.automaton, compiled.plan.output
-    if output.grouping is not None or plan.registers_stream is not None:
-        return None
+    plan, automaton = compiled.plan, compiled.automaton
     if _repeats_deadlines(automaton):
         return None
     skips = plan.skip_past_last or plan.skip_to is not None
@@ -63,16 +66,26 @@ def projection(compiled: CompiledQuery, registers: RegisterFile) -> Projection |
         return None
     if automaton.ambiguous and (waits or plan.skip_to is not None):
         return None
+    return Listing(chooses, automaton.ambiguous)
+
+
+def projection(compiled: CompiledQuery, registers: RegisterFile) -> Projection | None:
+    """The projection of a query; None if its results are grouped, or if Python makes its matches.
+
+    Python makes them if it lists them (`listing`), and in queries that register a stream.
+    """
+    plan, output = compiled.plan, compiled.plan.output
+    listed = listing(compiled)
+    if listed is None or output.grouping is not None or plan.registers_stream is not None:
+        return None
     columns = [(column.name, _register(plan, registers, column.value)) for column in output.columns]
     template = [(name, registers.number[register]) for name, register in output.template_registers]
     limited = output.limit is not None and (
         plan.skip_past_last or shared_selection(compiled) != "LIMIT"
     )
     computes = any(register is None for _, register in columns)
-    gathers = limited or computes or chooses or output.distinct or output.form != "select"
-    return Projection(
-        columns, template, chooses, automaton.ambiguous, gathers or automaton.ambiguous
-    )
+    gathers = limited or computes or output.distinct or output.form != "select"
+    return Projection(columns, template, gathers or listed.chooses or listed.repeats)
 
 
 def projected_registers(

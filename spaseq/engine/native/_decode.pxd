@@ -69,6 +69,7 @@ cdef class MatchDecoder:
     cdef dict bindings(self, tuple steps, DecodedStep values)
     cdef tuple solution(self, tuple steps, DecodedStep values)
     cdef tuple sort_key(self, tuple steps, DecodedStep values)
+    cdef tuple sort_key_of(self, tuple bound, tuple steps, DecodedStep values)
     cdef tuple event_of(self, DecodedStep step)
     cdef bytes first_text(self, tuple steps)
     cdef tuple first_terms(self, tuple steps, uint32_t most)

@@ -264,7 +264,10 @@ cdef class MatchDecoder:
 
         The columns are the variables that order matches; `values` are the computed columns.
         """
-        cdef tuple bound = self.solution(steps, None)
+        return self.sort_key_of(self.solution(steps, None), steps, values)
+
+    cdef tuple sort_key_of(self, tuple bound, tuple steps, DecodedStep values):
+        """As `sort_key`, with given values of the variables that order matches."""
         cdef list terms = []
         if values is not None:
             terms = values.read()[2:]

@@ -1,6 +1,5 @@
 """The matches of an instant, gathered; see _gathered.pyx."""
 
-cimport cython
 from libc.stdint cimport int64_t, uint32_t
 
 from spaseq.engine.native._decode cimport DecodedStep, MatchDecoder
@@ -15,7 +14,6 @@ cdef struct GatheredPath:
     uint32_t length
 
 
-@cython.final
 cdef class Gathering:
     cdef AutomatonCore core
     cdef readonly Selection selection   # only its matches are gathered; None: all matches
@@ -38,6 +36,8 @@ cdef class Gathering:
     cdef int position_walk(self, uint32_t number) except -1
     cdef int64_t last_time(self) noexcept
     cdef list arranged(self, list steps, int64_t now)
+    cdef list in_order(self, list steps)
+    cdef tuple sort_key(self, uint32_t number, list steps)
     cdef list _once(self, list steps)
     cdef list _chosen(self, list order)
     cdef list _sorted(self, list order, list steps)

@@ -110,16 +110,7 @@ cdef class Gathering:
             now: the time at which they are returned.
         """
         cdef uint32_t number
-        cdef list listed, order = list(range(self.count))
-        self.values = [
-            self._computed(<tuple>steps[number]) if self.computes else None for number in order
-        ]
-        if self.repeats and self.count > 1:
-            order = self._once(steps)
-        if self.chooses:
-            order = self._chosen(order)
-        if self.sorts and len(order) > 1:
-            order = self._sorted(order, steps)
+        cdef list listed, order = self.in_order(steps)
         if self.retains:
             listed = [
                 (
@@ -134,6 +125,21 @@ cdef class Gathering:
         if self.constructs:
             for number in order:
                 self.graphs[number] = self.stage.graph_of(self._solution(number, steps))
+        return order
+
+    cdef list in_order(self, list steps):
+        """Compute columns; the numbers of the matches that `EMIT` retains, in order."""
+        cdef uint32_t number
+        cdef list order = list(range(self.count))
+        self.values = [
+            self._computed(<tuple>steps[number]) if self.computes else None for number in order
+        ]
+        if self.repeats and self.count > 1:
+            order = self._once(steps)
+        if self.chooses:
+            order = self._chosen(order)
+        if self.sorts and len(order) > 1:
+            order = self._sorted(order, steps)
         return order
 
     cdef tuple _solution(self, uint32_t number, list steps):
@@ -198,14 +204,15 @@ cdef class Gathering:
             while after < count and keys[order[first]] == keys[order[after]]:
                 after += 1
             if after > first + 1:
-                ties = [
-                    (self.ordering.sort_key(<tuple>steps[number], self.values[number]), number)
-                    for number in order[first:after]
-                ]
+                ties = [(self.sort_key(number, steps), number) for number in order[first:after]]
                 ties.sort()
                 order[first:after] = [number for _, number in ties]
             first = after
         return order
+
+    cdef tuple sort_key(self, uint32_t number, list steps):
+        """The sort key of a match among those of its instants and streams."""
+        return self.ordering.sort_key(<tuple>steps[number], self.values[number])
 
     cdef DecodedStep _computed(self, tuple steps):
         """The computed columns of a match, as the row of an event without a time and a name."""

@@ -1,7 +1,9 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from spaseq.engine.core_groups import CoreGroups
+from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._group_results import ResultReader
+from spaseq.engine.native._result_groups import NativeGroups
 from spaseq.engine.output import OutputStage
 from spaseq.kb.knowledge import Knowledge
 from spaseq.rdf._batch import EventBatch
@@ -26,6 +28,11 @@ class GroupColumns:
     def columns(self) -> tuple[tuple[bool, int], ...] | None: ...
     @property
     def values(self) -> Callable[..., list[Term | None]]: ...
+
+class SolutionMaker:
+    def __init__(
+        self, groups: NativeGroups, reading: MatchDecoder, columns: GroupColumns, stage: OutputStage
+    ) -> None: ...
 
 class GroupMaker:
     def __init__(self, reader: ResultReader, columns: GroupColumns, stage: OutputStage) -> None: ...

@@ -15,9 +15,9 @@ cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from spaseq.engine.native._decode cimport DecodedStep, Ending, MatchDecoder
+from spaseq.engine.native._decode cimport DecodedStep, MatchDecoder
 from spaseq.engine.native._group_results cimport ResultReader
-from spaseq.engine.native._result_groups cimport Head, measured, timestamp_of
+from spaseq.engine.native._result_groups cimport Head, NativeGroups, measured, timestamp_of
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._dictionary cimport text_of, written_term
 from spaseq.rdf._memory cimport mem_free
@@ -26,7 +26,7 @@ from spaseq.results._match cimport Match
 
 import json
 
-from spaseq.rdf.event import triple_of
+from spaseq.rdf.event import DATE_TIME, triple_of
 from spaseq.results import keys, triples_text
 
 # The JSON texts before a value. The first binding and the first event follow a bracket.
@@ -45,14 +45,6 @@ cdef list terms_of(list texts):
 cdef class GroupMatch(Match):
     """The solution of a group at an instant, or of a tumbling group at the end of its window."""
 
-    cdef MatchDecoder reading
-    cdef tuple steps            # of the newest result
-    cdef bytes packed           # the group, see `NativeGroups.pack`
-    cdef tuple facts            # of a CONSTRUCT
-    cdef GroupColumns columns
-    cdef tuple solution         # the values of the columns; None: computed from `packed`
-    cdef Ending ending
-
     def to_json(self) -> str:
         cdef Text text
         if self.steps is None:
@@ -68,17 +60,15 @@ cdef class GroupMatch(Match):
     cdef int _put_json(self, Text* text) except -1:
         """Append the match in JSON, in the form of `spaseq.results.data`."""
         cdef DecodedStep last = <DecodedStep>self.steps[len(self.steps) - 1]
-        cdef Head head
         cdef uint32_t i
         if self.boolean is not None:
             return self.reading.put_answer(text, last, self.kb_version, &self.ending)
-        memcpy(&head, <const char*>self.packed, sizeof(Head))
         put_bytes(text, self.reading.opening)
-        put_time(text, head.start, head.domain)
+        put_time(text, self.start, self.domain)
         put_bytes(text, END)
         put_time(text, self.ending.micros if self.ending.later else last.micros, last.domain)
         put_bytes(text, RESULTS)
-        put_number(text, <int64_t>head.count)
+        put_number(text, self.results)
         if self.facts is None:
             self._put_bindings(text)
         else:
@@ -170,12 +160,6 @@ cdef class GroupColumns:
         values: (results, totals, values of MIN, MAX and SAMPLE) → the values of all aggregates.
     """
 
-    cdef readonly str query
-    cdef readonly tuple names
-    cdef readonly tuple columns
-    cdef readonly object values
-    cdef list openings          # per column, the JSON text before its value
-
     def __cinit__(self, str query, names, columns, values):
         self.query, self.values, self.names = query, values, tuple(names)
         self.columns = None if columns is None else tuple(columns)
@@ -190,6 +174,83 @@ cdef class GroupColumns:
         return [key[place] if is_key else values[place] for is_key, place in self.columns]
 
 
+cdef class SolutionMaker:
+    """Makes the matches of some groups of a query in the core, without the steps of their results.
+
+    Args:
+        groups: The groups.
+        reading: Decodes the steps of results.
+        columns: The columns of the query.
+        stage: The `OutputStage` of the query.
+    """
+
+    def __cinit__(
+        self, NativeGroups groups not None, MatchDecoder reading not None,
+        GroupColumns columns not None, stage,
+    ):
+        self.groups, self.reading, self.columns, self.stage = groups, reading, columns, stage
+        self.retains, self.constructs, self.asks = stage.retains, stage.constructs, stage.asks
+
+    cdef list made(self, list numbers, int64_t now, object version):
+        """(position, match) of the groups that have a solution, in their order.
+
+        Args:
+            numbers: The groups in order.
+            now: The time of the solutions, in microseconds.
+            version: The version of the KB that the matches report.
+        """
+        cdef uint32_t i
+        cdef list packs = [], solved = [], found = []
+        cdef bytes packed
+        cdef tuple solution
+        cdef GroupMatch match
+        cdef Head head
+        for i in range(<uint32_t>len(numbers)):
+            packed = self.groups.pack(numbers[i])
+            packs.append(packed)
+            if self.columns.columns is not None:
+                solved.append((i, None, ()))
+                continue
+            count, _, totals, texts, key = measured(packed)
+            values = self.stage.groups.solved(
+                numbers[i], tuple(terms_of(key)), count, totals, terms_of(texts)
+            )
+            if values is not None:
+                solved.append((i, *values))
+        if self.retains and solved:
+            kept = frozenset(self.stage.retained(solved, now))
+            solved = [each for each in solved if each[0] in kept]
+        for i, solution, _ in solved:
+            packed = packs[i]
+            memcpy(&head, <const char*>packed, sizeof(Head))
+            match = self._match(solution, head.start, head.domain, head.count)
+            match.packed, match.kb_version = packed, version
+            found.append((i, match))
+        return found
+
+    cdef GroupMatch solved(self, solution, tuple steps):
+        """The match of a `GroupSolution` of a group in Python."""
+        cdef GroupMatch match = self._match(
+            solution.solution, solution.start.micros, solution.start.domain == DATE_TIME,
+            solution.count,
+        )
+        match.found_start, match.steps = solution.start, steps
+        return match
+
+    cdef GroupMatch _match(
+        self, tuple solution, int64_t start, uint32_t domain, uint64_t results
+    ):
+        cdef GroupMatch match = GroupMatch.__new__(GroupMatch)
+        match.reading, match.columns, match.solution = self.reading, self.columns, solution
+        match.query, match.variables = self.columns.query, self.columns.names
+        match.start, match.domain, match.results = start, domain, results
+        if self.asks:
+            match.boolean = True
+        elif self.constructs:
+            match.facts = self.stage.graph_of(solution)
+        return match
+
+
 cdef class GroupMaker:
     """Makes the matches of the groups to which the core adds results.
 
@@ -200,13 +261,11 @@ cdef class GroupMaker:
     """
 
     cdef ResultReader reader
-    cdef GroupColumns columns
-    cdef object stage
-    cdef bint retains, constructs, asks
+    cdef SolutionMaker solutions
 
     def __cinit__(self, ResultReader reader not None, GroupColumns columns not None, stage):
-        self.reader, self.columns, self.stage = reader, columns, stage
-        self.retains, self.constructs, self.asks = stage.retains, stage.constructs, stage.asks
+        self.reader = reader
+        self.solutions = SolutionMaker(reader.groups, reader.maker.reading, columns, stage)
 
     def made_now(self, version) -> list:
         """The matches of the results that the core has added last; none if it has advanced since.
@@ -222,7 +281,7 @@ cdef class GroupMaker:
             return found
         for i in range(count):
             groups.append(reader.showing[i].group)
-        for i, match in self._made(groups, reader.last_time(), version):
+        for i, match in self.solutions.made(groups, reader.last_time(), version):
             match.steps = reader.steps(reader.showing[i].found)
             found.append(match)
         return found
@@ -240,49 +299,12 @@ cdef class GroupMaker:
         cdef int64_t now = end.micros
         cdef list groups = list(self.reader.groups.numbers_in_order(True)), found = []
         cdef GroupMatch match
-        for i, match in self._made(groups, now, version):
+        for i, match in self.solutions.made(groups, now, version):
             match.ending.later, match.ending.micros, match.found_end = True, now, end
             match.steps = self.reader.shown_steps(groups[i])
             if match.steps is None:
                 match.found_events = witnesses(groups[i])
             found.append(match)
-        return found
-
-    cdef list _made(self, list groups, int64_t now, object version):
-        """(position, match without steps) of the solutions of some groups, in order."""
-        cdef uint32_t i
-        cdef list packs = [], solved = [], found = []
-        cdef bytes packed
-        cdef tuple solution
-        cdef GroupMatch match
-        cdef Head head
-        for i in range(<uint32_t>len(groups)):
-            packed = self.reader.groups.pack(groups[i])
-            packs.append(packed)
-            if self.columns.columns is not None:
-                solved.append((i, None, ()))
-                continue
-            count, _, totals, texts, key = measured(packed)
-            values = self.stage.groups.solved(
-                groups[i], tuple(terms_of(key)), count, totals, terms_of(texts)
-            )
-            if values is not None:
-                solved.append((i, *values))
-        if self.retains and solved:
-            kept = frozenset(self.stage.retained(solved, now))
-            solved = [each for each in solved if each[0] in kept]
-        for i, solution, _ in solved:
-            match = GroupMatch.__new__(GroupMatch)
-            match.reading, match.columns = self.reader.maker.reading, self.columns
-            match.packed, match.solution = packs[i], solution
-            memcpy(&head, <const char*>match.packed, sizeof(Head))
-            match.query, match.variables = self.columns.query, self.columns.names
-            match.kb_version, match.results = version, head.count
-            if self.asks:
-                match.boolean = True
-            elif self.constructs:
-                match.facts = self.stage.graph_of(solution)
-            found.append((i, match))
         return found
 
 

@@ -18,6 +18,8 @@ from spaseq.engine.native._aggregates import NativeAggregates
 from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._driver import NativeStep
 from spaseq.engine.native._gathered import Gathering
+from spaseq.engine.native._gathered_groups import GatheredGroupMaker, GroupGathering
+from spaseq.engine.native._group_matches import GroupColumns, SolutionMaker
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.engine.native._push import Pushing
 from spaseq.engine.projection import projection
@@ -48,9 +50,12 @@ from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Term, Timestamp
 from spaseq.rdf.limits import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from spaseq.engine.native._result_groups import NativeGroups
+    from spaseq.engine.output import OutputStage
     from spaseq.nfa.native._snapshot import Label
 
 Maker = TypeVar("Maker", bound=MatchMaker)
+Gatherer = TypeVar("Gatherer", bound=Gathering)
 _Shown: TypeAlias = tuple[int, int, int, int, int, int, int, int, Sequence[Term | None]]
 """An event of a match, see `ResultReader.shown`."""
 
@@ -385,16 +390,25 @@ class NativeRun:
         shown = self._plan.shown if name is None else name
         return self._maker(kind, selected, shown, self.gathering)
 
+    def maker_of_groups(
+        self, groups: NativeGroups, columns: GroupColumns, stage: OutputStage
+    ) -> GatheredGroupMaker:
+        """A maker of the matches of sliding groups, which gathers their results."""
+        gathering = self._gathering_by(GroupGathering, ())
+        gathering.arrange_with(stage)
+        gathering.solve_with(SolutionMaker(groups, self.decoder([]), columns, stage))
+        return self._maker(GatheredGroupMaker, [], self._plan.shown, gathering)
+
     def _gathering(self) -> Gathering | None:
         if self._projection is None or not self._projection.gathers:
             return None
+        return self._gathering_by(Gathering, self._projection.template or self._projected or ())
+
+    def _gathering_by(self, kind: type[Gatherer], solving: Sequence[tuple[str, int]]) -> Gatherer:
         selection, plan = self.selection, self._plan
         if plan.emit == "ALL" and plan.skip_past_last:
             selection = None  # matches that LIMIT drops end partial matches too
-        solving = self._projection.template if self._projection.template else self._projected
-        return Gathering(
-            self.core, selection, self.decoder(solving or ()), self.decoder(self._order)
-        )
+        return kind(self.core, selection, self.decoder(solving), self.decoder(self._order))
 
     def _selected(self, columns: Sequence[str]) -> list[tuple[str, int]]:
         registers = dict(self._projected or ())

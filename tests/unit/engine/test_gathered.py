@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyoxigraph as ox
 import pytest
 
-from spaseq.engine import output
+from spaseq.engine import core_groups, output
+from spaseq.engine.instants import QueryRun
 from spaseq.engine.native import query_run
 from spaseq.errors import QueryError
 from spaseq.program import Program, compile_queries
@@ -18,6 +19,7 @@ from spaseq.rdf.event import NUMBER, Event, triple_of
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 
+INTEGER = ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 STREAMS = ("http://example.org/s", "http://example.org/r")
 EX = "http://example.org/"
 GPMS = {
@@ -59,6 +61,13 @@ LIMITS = (
     "LIMIT 1 PER ?k",
     "LIMIT 1 PER ?k ?a EVERY 2 SECONDS",
 )
+KEYS = (
+    ("?k", "?k"),
+    ("?k ?a", "?k ?a"),
+    ("(?a > 1 AS ?q) ?k", "?q ?k"),
+    ("(COUNT(B) AS ?q)", "?q"),
+    ("(?a + ?b AS ?q)", "?q"),
+)
 CLAUSES = (
     "",
     "EMIT NEXT",
@@ -85,7 +94,30 @@ def drawn_query(draw: random.Random) -> str:
     )
 
 
-def drawn_events(draw: random.Random, count: int) -> list[Event]:
+def drawn_grouped_query(draw: random.Random) -> str:
+    """A query like the others, with a GROUP of sliding windows."""
+    query = drawn_query(draw)
+    head = query.partition(" WITHIN")[0]
+    key, names = draw.choice(KEYS)
+    grouped = draw.choice(
+        (
+            f"SELECT {names} (COUNT(*) AS ?all) (SUM(?a) AS ?sum)",
+            f"SELECT DISTINCT {names} ?let",
+            f"SELECT {names} (SAMPLE(?a) + 1 AS ?one) (GROUP_CONCAT(?k) AS ?texts) ?let",
+            "SELECT DISTINCT (COUNT(DISTINCT ?a) AS ?all)",
+            "CONSTRUCT { [] :let ?let ; :was " + names.split()[0] + " }",
+            "ASK",
+        )
+    )
+    query = query.replace(head, f"PREFIX : <{EX}> {grouped}", 1)
+    body = query.rpartition("}")[0]
+    limit = draw.choice(("", "LIMIT 1", "LIMIT 1 PER ?let", "LIMIT 2 PER ?let EVERY 2 SECONDS"))
+    having = draw.choice(("", "HAVING (COUNT(*) > 1)", "HAVING (?let >= 1) (MIN(?a) < 3)"))
+    over = f"OVER {draw.choice((1, 3, 60))} SECONDS LET (MAX(?a) AS ?let)"
+    return f"{body} }} GROUP BY {key} {over} {having} {limit}"
+
+
+def drawn_events(draw: random.Random, count: int, numbers: Sequence[str] = "0123") -> list[Event]:
     """Events of both streams, often with several rows or at one time."""
     events, micros, ordinals = list[Event](), 0, dict.fromkeys(STREAMS, 0)
     for _ in range(count):
@@ -96,7 +128,7 @@ def drawn_events(draw: random.Random, count: int) -> list[Event]:
             (
                 ox.NamedNode(f"{EX}k{draw.randrange(2)}"),
                 ox.NamedNode(EX + draw.choice("aabbcn")),
-                ox.Literal(draw.randrange(4)),
+                ox.Literal(draw.choice(numbers), datatype=INTEGER),
             )
             for _ in range(draw.randrange(1, 4))
         }
@@ -126,29 +158,42 @@ def found(
     return matches, stats
 
 
-def gathered_program(draw: random.Random) -> Program:
+def gathers(program: Program) -> bool:
+    (query,) = program.start().queries
+    assert isinstance(query, QueryRun)
+    return query.native.gathering is not None or (
+        query.grouping is not None and query.grouping.gathers
+    )
+
+
+def gathered_program(draw: random.Random, drawn: Callable[[random.Random], str]) -> Program:
     """A program whose matches are gathered, of clauses that do not exclude each other."""
     while True:
         try:
-            program = compile_queries(drawn_query(draw), names=["q"])
+            program = compile_queries(drawn(draw), names=["q"])
         except QueryError:
             continue
-        if program.start().queries[0].native.gathering is not None:
+        if gathers(program):
             return program
 
 
+@pytest.mark.parametrize("drawn", [drawn_query, drawn_grouped_query])
 @pytest.mark.parametrize("seed", range(120))
-def test_matches_are_those_that_python_lists(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matches_are_those_that_python_lists(
+    seed: int, drawn: Callable[[random.Random], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     draw = random.Random(f"gathered {seed}")
-    program = gathered_program(draw)
-    events, saved_at = drawn_events(draw, 30), draw.randrange(30)
+    program = gathered_program(draw, drawn)
+    numbers = "0123" if seed % 3 else (*"0123", "9" * 40)
+    events, saved_at = drawn_events(draw, 30, numbers), draw.randrange(30)
     batched = draw.random() < 0.3
     gathered, counted = found(program, events, saved_at, batched)
     texts = [match.to_json() for match in gathered]
     for module in (query_run, output):
         monkeypatch.setattr(module, "projection", lambda *_: None)
+    monkeypatch.setattr(core_groups, "listing", lambda *_: None)
     listed, expected = found(program, events, saved_at, batched)
-    assert program.start().queries[0].native.matches is None
+    assert not gathers(program)
     assert gathered == listed
     assert texts == [match.to_json() for match in listed]
     assert [match.id for match in gathered] == [match.id for match in listed]
