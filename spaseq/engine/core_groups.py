@@ -45,7 +45,7 @@ class CoreGroups:
         self._groups = output.groups
         self._kb = kb
         self._native: NativeRun | None = None
-        self.reader: ResultReader | None = None
+        self._reader: ResultReader | None = None
         """Reads the results; None if Python lists them."""
         self._maker: GroupMaker | None = None
         """Makes the matches from what the reader has added."""
@@ -58,18 +58,17 @@ class CoreGroups:
     def read_from(self, native: NativeRun) -> None:
         """Read the results of an automaton from now on."""
         groups, self._native = self._groups, native
-        self.reader = self._maker = self._gathered = None
+        columns = match_columns(self._compiled)
+        self._reader = self._maker = self._gathered = None
         self.set_deadline()
-        if groups.native is None:
-            return
-        if read_in_python(self._compiled) is None:
+        if read_in_python(self._compiled) is not None:
+            if self._can_gather:
+                self._gathered = native.maker_of_groups(groups.native, columns, self._output)
+        elif groups.native is not None:
             reader = result_reader(native, self._compiled, groups.native)
             groups.shown = lambda number: native.witnesses_of(reader.shown(number)) or None
-            self.reader = reader
-            self._maker = GroupMaker(reader, match_columns(self._compiled), self._output)
-        elif self._can_gather:
-            columns = match_columns(self._compiled)
-            self._gathered = native.maker_of_groups(groups.native, columns, self._output)
+            self._reader = reader
+            self._maker = GroupMaker(reader, columns, self._output)
 
     @property
     def gathers(self) -> bool:
@@ -85,7 +84,7 @@ class CoreGroups:
         """Let Python read the results and keep the groups, without the newest results."""
         self._groups.leave_core(without)
         self._made, self._solutions = self.made, None
-        self.reader = self._maker = self._gathered = None
+        self._reader = self._maker = self._gathered = None
 
     @property
     def made(self) -> int:
@@ -118,12 +117,12 @@ class CoreGroups:
                 return []
             skips = self._compiled.plan.skip_past_last
             return list(self._gathered.take(skips, self._kb.version))
-        if self.reader is None or self._maker is None:
+        if self._reader is None or self._maker is None:
             return None
-        if self.reader.refused == 0:
-            self.reader.read()
-        if self.reader.refused:
-            self.leave_core(without=self.reader.refused - 1)
+        if self._reader.refused == 0:
+            self._reader.read()
+        if self._reader.refused:
+            self.leave_core(without=self._reader.refused - 1)
             return None
         if self._groups.tumbling:
             self.begin(end.micros)

@@ -516,11 +516,7 @@ class QueryRun:
         """
         self.domain = self.domain or batch.time(first).domain
         numbers = self.native.numbers_of(batch.stream, batch.file)
-        reader = None if self.grouping is None else self.grouping.reader
-        if reader is None:
-            after = self.native.step.run(batch, first, *numbers, position)
-        else:
-            after = reader.feed(batch, first, *numbers, position)
+        after = self.native.step.run(batch, first, *numbers, position)
         if after > first:
             time = self.advance_to(batch, after)
             return after, self.completed(time)

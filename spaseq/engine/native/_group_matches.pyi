@@ -31,7 +31,11 @@ class GroupColumns:
 
 class SolutionMaker:
     def __init__(
-        self, groups: NativeGroups, reading: MatchDecoder, columns: GroupColumns, stage: OutputStage
+        self,
+        groups: NativeGroups | None,
+        reading: MatchDecoder,
+        columns: GroupColumns,
+        stage: OutputStage,
     ) -> None: ...
 
 class GroupMaker:

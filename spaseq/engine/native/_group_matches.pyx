@@ -175,17 +175,17 @@ cdef class GroupColumns:
 
 
 cdef class SolutionMaker:
-    """Makes the matches of some groups of a query in the core, without the steps of their results.
+    """Makes the matches of some groups of a query, without the steps of their results.
 
     Args:
-        groups: The groups.
+        groups: The groups in the core; None if Python keeps them.
         reading: Decodes the steps of results.
         columns: The columns of the query.
         stage: The `OutputStage` of the query.
     """
 
     def __cinit__(
-        self, NativeGroups groups not None, MatchDecoder reading not None,
+        self, NativeGroups groups, MatchDecoder reading not None,
         GroupColumns columns not None, stage,
     ):
         self.groups, self.reading, self.columns, self.stage = groups, reading, columns, stage

@@ -391,9 +391,15 @@ class NativeRun:
         return self._maker(kind, selected, shown, self.gathering)
 
     def maker_of_groups(
-        self, groups: NativeGroups, columns: GroupColumns, stage: OutputStage
+        self, groups: NativeGroups | None, columns: GroupColumns, stage: OutputStage
     ) -> GatheredGroupMaker:
-        """A maker of the matches of sliding groups, which gathers their results."""
+        """A maker of the matches of sliding groups, which gathers their results.
+
+        Args:
+            groups: The groups in the core; None if Python keeps them.
+            columns: The columns of the query.
+            stage: Its output stage.
+        """
         gathering = self._gathering_by(GroupGathering, ())
         gathering.arrange_with(stage)
         gathering.solve_with(SolutionMaker(groups, self.decoder([]), columns, stage))
@@ -466,12 +472,6 @@ class NativeRun:
         if self.ended is not None:
             maker.end_starts(self.ended)
         return maker
-
-    def witnesses_at(self, addresses: Iterable[int]) -> list[Witnessed]:
-        """The witnesses of a match of single events, by the addresses of its labels."""
-        if len(self._events) > EVENTS_REMEMBERED:
-            self._events.clear()
-        return [self.step_of((address,)).witnesses[0] for address in addresses]
 
     def witnesses_of(self, events: Iterable[_Shown]) -> list[Witnessed]:
         """The witnesses of a match that `ResultReader.shown` describes."""
