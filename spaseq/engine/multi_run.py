@@ -146,6 +146,12 @@ class MultiRun:
                 streams have not passed earlier instants. Their batches must not change then.
         """
         self._load()
+        if first < end and not self._queries[0].domain:
+            # The loop counts its events after it has returned, but an error names their time.
+            batch, index = events.position(first)
+            domain = batch.time(index).domain
+            for query in self._queries:
+                query.domain = domain
         return MultiMatches(
             self.driver,
             self._collect,

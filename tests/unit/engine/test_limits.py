@@ -439,3 +439,30 @@ def test_a_pattern_that_two_queries_share_names_the_gpm_of_each() -> None:
     run = spaseq.compile([other]).start(max_steps=50_000)
     with pytest.raises(LimitExceeded, match="in GPM Much"):
         push(run, 1, many)
+
+
+# ------------------------------------------------------------------ several queries
+
+IDLE = KEYED.sources[0].text.replace(":b", ":never")
+LISTED = program("SEQ(A : B)", head="SELECT DISTINCT *")
+
+
+@pytest.mark.parametrize(
+    ("limited", "bounds", "events", "said"),
+    [
+        (KEYED, {"max_groups": 3}, ["k1 a 1", "k2 a 1", "k3 a 1", "k4 a 1"], "wait at 3 "),
+        (COMPARED, {"max_steps": 2}, ["k a 1", "k a 2", "k a 3", "k b 9"], "an event at 3 takes"),
+        (LISTED, {"max_steps": 2}, ["k a 1", "k a 1", "k a 1", "k b 1"], "are complete at 3,"),
+    ],
+)
+def test_the_compiled_loop_of_several_queries_names_the_time_of_a_limit(
+    limited: spaseq.Program, bounds: dict[str, int], events: list[str], said: str
+) -> None:
+    texts = [limited.sources[0].text, IDLE]
+    run = spaseq.compile(texts).start(**bounds)  # type: ignore[arg-type]
+    with pytest.raises(LimitExceeded, match=said):
+        for time, facts in enumerate(events):
+            push(run, time, facts)
+    batch = [(time, triples(facts)) for time, facts in enumerate(events)]
+    with pytest.raises(LimitExceeded, match=said):
+        list(spaseq.run(texts, streams={S: batch}, **bounds))  # type: ignore[arg-type]
