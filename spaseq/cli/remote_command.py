@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from spaseq.cli.groups import QuietGroup
 from spaseq.errors import InputError, SpaseqError
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 STDIN = "-"
+DEFAULT_SERVER = "http://127.0.0.1:8642"
+TOKEN_VARIABLE = "SPASEQ_TOKEN"
 CHUNK_BYTES = 1 << 20
 """The size of a body when lines are pushed from a large file."""
 _TYPES = {
@@ -30,27 +33,33 @@ _TYPES = {
 
 
 def _at_server(command: _F) -> _F:
-    """Add the options that select the server."""
+    """Add the options that select the server; those of the group `remote` are their defaults."""
 
-    @click.option(
-        "--server",
-        default=lambda: os.environ.get("SPASEQ_SERVER", "http://127.0.0.1:8642"),
-        metavar="URL",
-        help="The server. The default is SPASEQ_SERVER, or http://127.0.0.1:8642.",
-    )
-    @click.option(
-        "--token-env",
-        default="SPASEQ_TOKEN",
-        show_default=True,
-        metavar="NAME",
-        help="The environment variable with the token.",
-    )
+    @_server_options
     @wraps(command)
-    def wrapped(server: str, token_env: str, **given: Any) -> None:
-        with _connected(server, os.environ.get(token_env) or None) as client:
+    def wrapped(server: str | None, token_env: str | None, **given: Any) -> None:
+        outer = click.get_current_context().parent
+        group = {} if outer is None else outer.params
+        url = server or group.get("server") or os.environ.get("SPASEQ_SERVER") or DEFAULT_SERVER
+        token = os.environ.get(token_env or group.get("token_env") or TOKEN_VARIABLE)
+        with _connected(url, token or None) as client:
             command(client, **given)
 
     return wrapped  # type: ignore[return-value]
+
+
+def _server_options(command: _F) -> _F:
+    server = click.option(
+        "--server",
+        metavar="URL",
+        help=f"The server. The default is SPASEQ_SERVER, or {DEFAULT_SERVER}.",
+    )
+    token = click.option(
+        "--token-env",
+        metavar="NAME",
+        help=f"The environment variable with the token. The default is {TOKEN_VARIABLE}.",
+    )
+    return server(token(command))
 
 
 @contextmanager
@@ -71,8 +80,9 @@ def _connected(server: str, token: str | None) -> Iterator[Client]:
         raise SpaseqError(f"{server}: {error or type(error).__name__}") from error
 
 
-@click.group()
-def remote() -> None:
+@click.group(cls=QuietGroup)
+@_server_options
+def remote(server: str | None, token_env: str | None) -> None:
     """Use a running server (`spaseq serve`)."""
 
 

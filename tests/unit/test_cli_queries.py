@@ -58,6 +58,11 @@ def test_a_query_is_read_from_standard_input(
         (["check", "-", "-"], "standard input is given for two queries"),
         (["run", "-", "--stream", "s=-"], "both for a query and for a stream"),
         (["q.rq"], "q.rq is not a command; to run a query: spaseq run q.rq"),
+        (["--stream", "s=x", "run"], "comes after it: spaseq run --stream … (see spaseq --help)"),
+        (["--json", "remote", "list"], "comes after it: spaseq remote list --json …"),
+        (["remote", "--limit", "3", "watch"], "comes after it: spaseq remote watch --limit …"),
+        (["remote", "list", "--server"], "requires an argument. (see spaseq remote list --help)"),
+        (["--nothing"], "No such option '--nothing'"),
     ],
 )
 def test_mistakes_are_told(
@@ -149,3 +154,13 @@ def test_columns_that_cannot_be(
     command = ["run", *query, "--stream", "s=s.nq", "--match-columns", columns, *options]
     assert cli.main(command) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["remote", "watch"]])
+def test_help_is_also_a_word(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*command, "--help"]) == 0
+    asked = capsys.readouterr().out
+    assert cli.main(["help", *command]) == 0
+    assert capsys.readouterr().out == asked
+    assert cli.main(["help", "nothing"]) == 2
+    assert "No such command 'nothing'" in capsys.readouterr().err

@@ -460,9 +460,10 @@ def test_the_compiled_loop_of_several_queries_names_the_time_of_a_limit(
 ) -> None:
     texts = [limited.sources[0].text, IDLE]
     run = spaseq.compile(texts).start(**bounds)  # type: ignore[arg-type]
+    for time, facts in enumerate(events[:-1]):
+        push(run, time, facts)
     with pytest.raises(LimitExceeded, match=said):
-        for time, facts in enumerate(events):
-            push(run, time, facts)
+        push(run, len(events) - 1, events[-1])
     batch = [(time, triples(facts)) for time, facts in enumerate(events)]
     with pytest.raises(LimitExceeded, match=said):
         list(spaseq.run(texts, streams={S: batch}, **bounds))  # type: ignore[arg-type]

@@ -145,6 +145,8 @@ def test_from_the_shell(server: Served, tmp_path: Path, capsys: pytest.CaptureFi
     pushed = remote("push", "trades", str(tmp_path / "trades.trig"))
     assert pushed == "accepted 2, late 0, rejected 0\n"
     assert remote("list").split() == ["rise", "running", "1"]
+    assert main(["remote", *at, "list"]) == 0
+    assert capsys.readouterr().out.split() == ["rise", "running", "1"]
     match = json.loads(remote("watch", "rise", "--from", "oldest", "--limit", "1"))
     assert match["bindings"]["p2"]["value"] == "12"
     assert "query rise: 1 match" in remote("why", "rise")
@@ -164,6 +166,11 @@ def test_from_the_shell(server: Served, tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_no_server_from_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["remote", "list", "--server", "http://127.0.0.1:1"]) == 2
+    assert "http://127.0.0.1:1: no server answers there" in capsys.readouterr().err
+    elsewhere = ["--server", "http://127.0.0.1:2"]
+    assert main(["remote", *elsewhere, "list"]) == 2
+    assert "http://127.0.0.1:2: no server answers there" in capsys.readouterr().err
+    assert main(["remote", *elsewhere, "list", "--server", "http://127.0.0.1:1"]) == 2
     assert "http://127.0.0.1:1: no server answers there" in capsys.readouterr().err
     assert main(["remote"]) == 0
     assert "Commands:" in capsys.readouterr().out
