@@ -19,6 +19,7 @@ from spaseq.errors import InputError, SpaseqError
 from spaseq.io.formats import STREAM_SYNTAXES, StreamSyntax, stream_syntax
 from spaseq.io.lines import STDIN, Lines
 from spaseq.io.read_options import Troubles
+from spaseq.io.recognition import content_syntax
 from spaseq.io.source import Reading, Source
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
@@ -33,6 +34,8 @@ _ENDS = (b".", b".\n")
 """The end of a message in N-Quads without an unfinished statement."""
 GENERIC_TYPES = ("", "application/octet-stream", "text/plain")
 """Media types that do not name a syntax."""
+_NO_N_QUADS = f"not {N_QUADS.title}"
+"""The beginning of an error of the grammar."""
 
 
 class PushedMessages:
@@ -139,10 +142,9 @@ class PushedMessages:
         )
 
     def _is_default(self, media_type: str | None) -> bool:
-        if media_type is None:
+        if _is_generic(media_type):
             return True
-        essence = _essence(media_type)
-        return essence in GENERIC_TYPES or self._by_type.get(essence) is self._default
+        return self._by_type.get(_essence(media_type or "")) is self._default
 
     def _feed_log(self, messages: Sequence[Message], text: bytes) -> None:
         """Read plain messages joined to a log; an error names the message and the line in it."""
@@ -160,12 +162,35 @@ class PushedMessages:
     def _placed(self, error: InputError, messages: Sequence[Message]) -> InputError:
         """An error in a log, with the number of the message and the line in it."""
         line, number = error.line or 1, self._count + 1
+        data = b""
         for data, _, _ in messages:
             count = data.count(b"\n") + (not data.endswith(b"\n")) + 1
             if line < count:
                 break
             line, number = line - count, number + 1
-        return InputError(error.message, f"{self._channel}, message {number}", line, error.unit)
+        name = f"{self._channel}, message {number}"
+        placed = InputError(error.message, name, line, error.unit)
+        return self._with_hint(placed, data, messages[0][1])  # messages of a log have one type
+
+    def _with_hint(self, error: InputError, data: bytes, media_type: str | None) -> InputError:
+        """An error in a message; if nothing named its syntax, the error shows how to name it."""
+        is_named = self._source.options.syntax is not None
+        if is_named or not _is_generic(media_type) or not error.message.startswith(_NO_N_QUADS):
+            return error
+        likely = content_syntax(data)
+        option = f"--input-format={likely.syntax.name}" if likely else "--input-format"
+        if not media_type and "://" in self._channel:
+            # The query of a web address belongs to its server, see spaseq/live/addresses.py.
+            sign = "#" if self._channel.startswith(("http", "ws")) else "?"
+            value = likely.syntax.media_type if likely else "MEDIA/TYPE"
+            option = f"{sign}type={value} in the URL of the source, or {option}"
+        reason = f"the media type {media_type} names no syntax" if media_type else "no media type"
+        looks = f", and looks like {likely.syntax.title}" if likely else ""
+        message = (
+            f"{error.message}; the message is read as N-Quads ({reason}){looks}: "
+            f"name its syntax with {option}"
+        )
+        return InputError(message, error.file, error.line, error.unit)
 
     def feed(self, data: bytes, media_type: str | None, time: int | None) -> None:
         """Read a message; its events are in the next batch.
@@ -188,7 +213,7 @@ class PushedMessages:
             self._source.counters.empty += events.untimed - self._untimed
             self._untimed = events.untimed
         except InputError as error:
-            self.failure = self._reading.failed(error)
+            self.failure = self._reading.failed(self._with_hint(error, data, media_type))
 
     def _read(self, data: bytes, name: str, syntax: StreamSyntax) -> None:
         """Read a document."""
@@ -210,11 +235,13 @@ class PushedMessages:
         return by_channel
 
     def _syntax(self, media_type: str | None, name: str) -> StreamSyntax:
-        essence = _essence(media_type or "")
-        if essence in GENERIC_TYPES or self._source.options.syntax is not None:
+        if _is_generic(media_type) or self._source.options.syntax is not None:
             return self._default
+        essence = _essence(media_type or "")
         if essence not in self._by_type:
-            raise InputError(f"the media type {essence} names no RDF syntax", name)
+            raise InputError(
+                f"the media type {essence} names no RDF syntax; --input-format overrules it", name
+            )
         return self._by_type[essence]
 
     def batches(self) -> Sequence[EventBatch]:
@@ -245,6 +272,10 @@ class PushedMessages:
             "minter": None if self._minter is None else self._minter.state(),
             "count": self._count,
         }
+
+
+def _is_generic(media_type: str | None) -> bool:
+    return media_type is None or _essence(media_type) in GENERIC_TYPES
 
 
 def _essence(media_type: str) -> str:

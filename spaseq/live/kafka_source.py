@@ -50,7 +50,8 @@ class KafkaSource:
     Args:
         url: `kafka://HOST:PORT/TOPIC`, with the options `start` (`earliest` or `latest`, for a run
             without a saved position), `group` (a consumer group whose offsets show the checkpoints
-            to Kafka's tools; they are never read), `security`, `mechanism` and `ca`.
+            to Kafka's tools; they are never read), `type` (the media type of messages without
+            one), `security`, `mechanism` and `ca`.
         log: Reports what happens to the connection.
 
     Raises:
@@ -61,9 +62,10 @@ class KafkaSource:
     replays = True
 
     def __init__(self, url: str, log: Callable[[str], None]):
-        self._address = kafka_address(url, ("start", "group"))
+        self._address = kafka_address(url, ("start", "group", "type"))
         self._latest = self._address.choice("start", ("earliest", "latest")) == "latest"
         self._group = self._address.options.get("group")
+        self._type = self._address.options.get("type")
         self._topic = self._address.path
         self._kafka = kafka_client()
         self._log = log
@@ -220,9 +222,8 @@ class KafkaSource:
                 continue  # the marker of a deleted key in a compacted topic
             kind, millis = message.timestamp()
             headers = message.headers()
-            append(
-                (value, _media_type(headers) if headers else None, millis * 1000 if kind else None)
-            )
+            named = _media_type(headers) or self._type if headers else self._type
+            append((value, named, millis * 1000 if kind else None))
         if last is not None:
             self._at_end.clear()
             self._has_come_back()
@@ -336,8 +337,7 @@ class KafkaSource:
             return  # the marker of a deleted key in a compacted topic
         kind, millis = message.timestamp()
         time = None if kind == self._kafka.TIMESTAMP_NOT_AVAILABLE else millis * 1000
-        headers = message.headers()
-        found.append((value, _media_type(headers) if headers else None, time))
+        found.append((value, _media_type(message.headers()) or self._type, time))
 
     # ------------------------------------------------------------ positions
 

@@ -123,6 +123,55 @@ def test_times_in_messages(tmp_path: object) -> None:
 @pytest.mark.parametrize("kind", ["text/csv", "application/x-unknown"])
 def test_an_unknown_media_type_is_an_error(kind: str) -> None:
     messages: list[Message] = [(plain(1), None, 1), (plain(1), kind, 1)]
-    assert (
-        outcome(messages, True)[1] == f"mqtt, message 2: the media type {kind} names no RDF syntax"
-    )
+    said = outcome(messages, True)[1]
+    assert said.startswith(f"mqtt, message 2: the media type {kind} names no RDF syntax")
+    assert "--input-format" in said
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "data", "said"),
+    [
+        (
+            "mqtt://h/t",
+            None,
+            b'{"@id": "http://e/a"}',
+            "(no media type), and looks like JSON-LD: name its syntax with ?type=application/"
+            "ld+json in the URL of the source, or --input-format=jsonld",
+        ),
+        (
+            "wss://h/t",
+            None,
+            b"@prefix : <http://e/> . :a :v 1 .",
+            "and looks like TriG: name its syntax with #type=application/trig in the URL",
+        ),
+        (
+            "kafka://h/t",
+            "",
+            b"hello",
+            "(no media type): name its syntax with ?type=MEDIA/TYPE in the URL of the source, or",
+        ),
+        (
+            "redis://h/t",
+            "text/plain",
+            b"[]",
+            "(the media type text/plain names no syntax): name its syntax with --input-format",
+        ),
+        ("nats://h/t", "application/n-quads", b"hello", "must be an IRI or a blank node"),
+    ],
+)
+def test_a_message_without_a_media_type_says_how_to_name_it(
+    url: str, kind: str | None, data: bytes, said: str
+) -> None:
+    source = Source("http://example.org/stream", [url], ReadOptions())
+    pushed = PushedMessages(source, Relevance(Dictionary()), Minter(0), url)
+    pushed.feed(data, kind, 1)
+    assert said in str(pushed.failure)
+    assert ("name its syntax" in said) == ("name its syntax" in str(pushed.failure))
+
+
+def test_messages_that_are_read_together_say_it_too() -> None:
+    bad = b"<http://e/s> <http://e/p> 1 .\n"
+    pushed = reader()
+    pushed.feed_all([(plain(1) + b"\n", None, 1), (bad, None, 2), (plain(3) + b"\n", None, 3)])
+    assert str(pushed.failure).startswith("mqtt, message 2:1: not N-Quads")
+    assert "name its syntax with --input-format" in str(pushed.failure)

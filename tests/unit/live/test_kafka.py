@@ -105,6 +105,17 @@ def test_the_time_of_the_record_counts_and_the_header_says_the_syntax(
     assert match["bindings"]["value"]["value"] == "7"
 
 
+def test_the_address_names_the_syntax_of_records_without_one(tmp_path: Path, broker: str) -> None:
+    make(broker, "readings")
+    writer = Writer(broker, "readings")
+    turtle = "@prefix : <http://example.org/> . :s :value 7 ."
+    writer.write([turtle], micros=1_700_000_000_000_000)
+    writer.write([event(8)], micros=1_700_000_001_000_000, kind="application/n-quads")
+    with Running(tmp_path, f"kafka://{broker}/readings?type=text/turtle") as run:
+        run.wait_for_matches(2)
+    assert values(run.found) == ["7", "8"]
+
+
 def test_an_unknown_media_type_names_the_message(tmp_path: Path, broker: str) -> None:
     make(broker, "readings")
     Writer(broker, "readings").write(["a,b"], kind="text/csv")
