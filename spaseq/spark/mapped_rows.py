@@ -11,10 +11,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import pyarrow as pa
+from pyspark.sql import types as t
 
 from spaseq.errors import ArgumentError, SpaseqError
 from spaseq.io.read_options import ReadOptions
+from spaseq.io.rows.columns import columns_of
 from spaseq.io.rows.mapping import ROW, MappingLike, RowMapping, read_mapping
+from spaseq.io.rows.plan import checked_columns
 from spaseq.io.rows.source import RowSource
 from spaseq.io.time_column import TimeKind
 from spaseq.parser import ast
@@ -60,17 +63,44 @@ def from_rows(
             "DROPMALFORMED" drops such rows, with a warning in the worker's log.
 
     Raises:
-        QueryError: if the mapping is invalid.
+        QueryError: if the mapping is invalid, or has a variable that is not a column.
         SpaseqError: if it uses `?_row`, which rows of Spark do not have.
-        ArgumentError: for another mode, or another type of times.
+        ArgumentError: for another mode, another type of times, or a missing `time_column`.
 
     Example:
         >>> import spaseq.spark as sps
         >>> events = sps.from_rows(trades, "http://example.org/trades", "trades.rq")
     """
     reader = RowReader(stream, checked(map), time_column, kind_of_times(times), row_mode(mode))
-    schema_of(df)  # `mapInArrow` needs it, and its own error does not say how to make it known
+    # `mapInArrow` needs the schema, and its own error does not say how to make it known.
+    check_columns(schema_of(df), reader.mapping, time_column)
     return df.mapInArrow(reader.__call__, spark_schema(pa.schema(event_fields(reader.kind))))
+
+
+def check_columns(schema: t.StructType, mapping: RowMapping, time_column: str | None) -> None:
+    """Check that a mapping fits the columns of a DataFrame, before a worker finds out.
+
+    Raises:
+        QuerySemanticError: if a variable of the mapping is not a column, or is a column of lists.
+        ArgumentError: if there is no column `time_column`.
+    """
+    try:
+        checked_columns(mapping, columns_of(list(map(_field, schema.fields))), time_column)
+    except LookupError as error:
+        raise ArgumentError(f"time_column: {error.args[0]}") from None
+
+
+def _field(field: t.StructField) -> pa.Field:
+    return pa.field(field.name, _shape(field.dataType))
+
+
+def _shape(type_: t.DataType) -> pa.DataType:
+    """An Arrow type with the fields, lists and maps of a Spark type; all values are nulls."""
+    if isinstance(type_, t.StructType):
+        return pa.struct(list(map(_field, type_.fields)))
+    if isinstance(type_, t.ArrayType):
+        return pa.list_(pa.null())
+    return pa.map_(pa.string(), pa.null()) if isinstance(type_, t.MapType) else pa.null()
 
 
 def checked(map: MappingLike) -> RowMapping:
@@ -121,7 +151,7 @@ class RowReader:
     ):
         self.kind = kind
         self._stream = stream
-        self._mapping = mapping
+        self.mapping = mapping
         self._time_column = time_column
         self._mode = mode
 
@@ -144,7 +174,7 @@ class RowReader:
                 options,
                 log=log,
                 relevance=Relevance(Dictionary()),
-                mapping=self._mapping,
+                mapping=self.mapping,
             )
             for found in source.batches():
                 if len(found):

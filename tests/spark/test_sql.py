@@ -18,7 +18,7 @@ import spaseq
 from spaseq.errors import ArgumentError, EventError, InputError, KbError, QueryError, SpaseqError
 from spaseq.spark import from_rows, match
 from spaseq.spark.functions import graphs, iris
-from spaseq.spark.mapped_rows import RowReader, checked
+from spaseq.spark.mapped_rows import RowReader, check_columns, checked
 from spaseq.spark.sql import SpaseqMatch
 
 STREAM = "http://example.org/s"
@@ -36,6 +36,7 @@ MAPPING = """
 PREFIX : <http://example.org/>
 CONSTRUCT { ?s :value ?v } WHERE { BIND(IRI(CONCAT("http://example.org/", ?k)) AS ?s) }"""
 SCHEMA = t.StructType().add("k", "string").add("t", "timestamp").add("v", "integer")
+TEXT, NUMBER = t.StringType(), t.IntegerType()
 READINGS = [(key, 60 * minute, 7 * minute % 50) for minute in range(30) for key in ("a", "b")]
 
 
@@ -216,6 +217,25 @@ def test_columns_that_are_no_graph(columns: list[Any], said: str) -> None:
         graphs(*(pa.array([value]) for value in columns))
 
 
+@pytest.mark.parametrize(
+    ("columns", "time_column", "said"),
+    [
+        ({"key": TEXT, "v": NUMBER}, None, r"\?k is not a column.*the columns are \?key, \?v"),
+        ({"k": TEXT, "v": t.ArrayType(NUMBER)}, None, "the column v holds lists"),
+        ({"k": t.StructType().add("a", TEXT), "v": NUMBER}, None, r"its fields are \?k_a"),
+        ({"k": TEXT, "v": NUMBER}, "time", "time_column: there is no column time"),
+    ],
+)
+def test_columns_are_checked_before_the_job(
+    columns: dict[str, t.DataType], time_column: str | None, said: str
+) -> None:
+    schema = t.StructType([t.StructField(name, kind) for name, kind in columns.items()])
+    with pytest.raises((QueryError, ArgumentError), match=f"(?s){said}"):
+        check_columns(schema, checked(MAPPING), time_column)
+    odd = t.StructField("odd", t.MapType(TEXT, t.CalendarIntervalType()))
+    check_columns(t.StructType([*SCHEMA.fields, odd]), checked(MAPPING), "t")
+
+
 # ------------------------------------------------------------------ Spark
 
 
@@ -225,6 +245,8 @@ def test_through_spark(spark: SparkSession) -> None:
     )
     readings.createOrReplaceTempView("readings")
     columns = ["k", "low", "high"]
+    with pytest.raises(QueryError, match=r"\?value is not a column"):
+        from_rows(readings, STREAM, MAPPING.replace("?v }", "?value }"), time_column="t")
     events: Any = from_rows(readings, STREAM, MAPPING, time_column="t")
     found = sorted(map(tuple, match(events, QUERY, partitions=2, columns=columns).collect()))
     assert _plain(found) == _plain(wanted())

@@ -80,6 +80,14 @@ def bind_mapping(
         QuerySemanticError: if a variable of the mapping is not a column, or is a column of lists.
         LookupError: if there is no column `time_column`.
     """
+    named, time = checked_columns(mapping, columns, time_column)
+    return _Binder(mapping, named, time, is_of_use).plan()
+
+
+def checked_columns(
+    mapping: RowMapping, columns: Sequence[Column], time_column: str | None
+) -> tuple[dict[str, list[Column]], Column | None]:
+    """The columns by variable, and the column of times; raises as `bind_mapping`."""
     named: dict[str, list[Column]] = {}
     for column in columns:
         if column.variable != ROW:
@@ -87,7 +95,7 @@ def bind_mapping(
     findings = list(_findings(mapping, named))
     if findings:
         raise mapping.fail(findings)
-    return _Binder(mapping, named, _column_of_time(columns, time_column), is_of_use).plan()
+    return named, _column_of_time(columns, time_column)
 
 
 def _column_of_time(columns: Sequence[Column], name: str | None) -> Column | None:
