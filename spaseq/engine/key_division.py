@@ -57,7 +57,7 @@ def _not_divided(program: CompiledQueries, query: CompiledQuery) -> str:
     if program.asked or any(pattern.left_to_python for pattern in program.tasks):
         return "Python evaluates a part of it"
     if any(map(_calls_functions, program.tasks)):
-        return "it calls registered functions"
+        return "its graph patterns call functions or casts"
     patterns = [pattern.program.pattern for pattern in program.tasks]
     if any(isinstance(node, ast.Graph | ast.Service) for node in ast.walk(tuple(patterns))):
         return "it reads the knowledge base"

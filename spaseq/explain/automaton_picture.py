@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.place_names import STRATEGIES, Notation
+from spaseq.explain.expression_errors import prefixes_of
 from spaseq.explain.report import to_dict
 from spaseq.nfa.automaton import ACCEPT
 from spaseq.parser import ast, parse
@@ -90,7 +91,7 @@ def pictures(
 
 
 def _steps(query: ast.Query) -> Iterator[tuple[str, str]]:
-    prefixes = dict(query.prologue.prefixes)
+    prefixes = prefixes_of(query)
     for define in query.defines:
         filters = [
             f"FILTER({expression_line(element.condition, prefixes)})"

@@ -17,6 +17,7 @@ from typing import Any, cast
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.place_names import Notation
 from spaseq.explain.diagnosis import PatternDiagnosis, Row, Sample, diagnosis_of
+from spaseq.explain.expression_errors import prefixes_of
 from spaseq.explain.waiting import WaitingGroup, waiting_groups
 from spaseq.plan.logical import Condition, GpmPlan, Occurrence
 from spaseq.rdf.event import Event, Term, n_triples
@@ -57,7 +58,7 @@ def why_one(run: Evaluation, number: int, event: Event) -> list[dict[str, Any]]:
     The run's counters must be in step (`Evaluation.sync`).
     """
     plan, notation = run.public.queries[number].plan, Notation(run.public.queries[number])
-    prefixes = dict(run.public.sources[run.public.positions[number]].prologue.prefixes)
+    prefixes = prefixes_of(run.public.sources[run.public.positions[number]])
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     sample = Sample([event], True)
     groups = _first(waiting_groups(run, number), MAX_GROUPS)

@@ -6,7 +6,7 @@ of each place of the automaton, and the maximum cost of an event (`cost`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, limit_clause, selection_clause
@@ -22,6 +22,7 @@ from spaseq.explain.applied_rules import applied_rules, rules_text
 from spaseq.explain.cost import conditions, guarantee
 from spaseq.explain.erred import Erred
 from spaseq.explain.erred import erred as erred_of
+from spaseq.explain.expression_errors import prefixes_of, with_prefixes
 from spaseq.explain.joining import joined_so_far, joining, joining_text
 from spaseq.gpm.pattern import Pattern
 from spaseq.gpm.plan_text import Observed, plan_lines, renamed, views
@@ -343,9 +344,10 @@ def explain(
             "equal patterns are evaluated once per event and shared",
             "",
         ]
-    for query, errors in zip(data["queries"], erred or [()] * len(data["queries"]), strict=True):
-        lines += _query_text(query)
-        lines += _erred_text(errors)
+    errors = erred or [()] * len(data["queries"])
+    for query, position, some in zip(data["queries"], program.positions, errors, strict=True):
+        lines += _query_text(query, prefixes_of(program.sources[position]))
+        lines += _erred_text(some)
         lines.append("")
     return "\n".join(lines[:-1]) + "\n"
 
@@ -373,10 +375,16 @@ def explain_run(run: Evaluation, program: CompiledQueries, tasks: Iterable[int])
     )
 
 
-def _query_text(query: Data) -> Iterator[str]:
+def _query_text(query: Data, prefixes: Mapping[str, str]) -> Iterator[str]:
+    """The lines of a query; IRIs have its prefixes, except those of streams and KB graphs."""
     yield f"query {query['name']}"
     yield from _indented(_table(_clauses(query)))
     yield ""
+    for line in _evaluation_text(query):
+        yield with_prefixes(line, prefixes)
+
+
+def _evaluation_text(query: Data) -> Iterator[str]:
     yield "  graph patterns (evaluated once per event of their streams, native unless noted)"
     for gpm in query["gpms"]:
         yield from _indented(_gpm_text(query, gpm), 4)

@@ -175,3 +175,5 @@ class _Describing:
         for element in part.group.elements:
             if isinstance(element, ast.Triple):
                 yield f"  match {triple_text(element)}"
+            elif isinstance(element, ast.Filter):
+                yield f"  filter {expression_line(element.condition)}"

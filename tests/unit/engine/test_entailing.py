@@ -134,7 +134,7 @@ def test_a_plan_says_what_a_pattern_was_widened_to() -> None:
         "in": {"chain": 1},
     }
     text = program.explain(kb, "owl-ql")
-    assert f"entailed ?x <{EXAMPLE}feeds> ?y  (also by 1 subproperty, 1 inverse)" in text
+    assert "entailed ?x :feeds ?y  (also by 1 subproperty, 1 inverse)" in text
     assert "2 classes" in text
     assert "entailed" not in program.explain()
     assert "entailed" in program.start(kb=kb, entail="owl-ql").explain()

@@ -162,7 +162,32 @@ def test_a_run_says_what_its_patterns_cost_and_found() -> None:
     shown = run.explain()
     assert "seen: 100 events, 100 rows, 50 passed the local filters" in shown
     # The text has the greater view first; what was seen has put the smaller one there.
-    assert shown.index("<http://example.org/few> ?z  (scan") < shown.index("?y  (by ?x")
+    assert shown.index(":few ?z  (scan") < shown.index("?y  (by ?x")
     assert spaseq.compile(query).explain().index("many") < spaseq.compile(query).explain().index(
         "few"
     )
+
+
+def test_iris_are_shown_as_the_query_writes_them() -> None:
+    texts = [
+        f"""PREFIX {name}: <http://example.org/> SELECT * WITHIN 1 SECOND FROM STREAM s {name}:s
+        WHERE {{ SEQ(A ; B)
+          DEFINE GPM A ON s {{ ?k {name}:p ?x FILTER(?x != {name}:no && "<{name}:no>" != ?x) }}
+          DEFINE GPM B ON s {{ ?k {name}:p ?y FILTER(?y != ?x && ?y != <urn:other>)
+            GRAPH {name}:kb {{ ?k {name}:in/{name}:of ?z FILTER(?z != {name}:no) }} }} }}"""
+        for name in ("ex", "other")
+    ]
+    for name, shown in zip(("ex", "other"), texts, strict=True):
+        plan = spaseq.compile(shown).explain()
+        for line in (
+            f"match ?k {name}:p ?x",
+            f'local FILTER(?x != {name}:no && "<{name}:no>" != ?x)',
+            f"rows of the KB graph {name}:kb",
+            f"match ?k {name}:in/{name}:of ?z",
+            f"filter ?z != {name}:no",
+        ):
+            assert line in plan
+        assert plan.count("<http://example.org/") == 1  # the stream
+        assert "<urn:other>" in plan
+    both = spaseq.compile(texts).explain()
+    assert both.count("match ?k ex:p ?x") == both.count("match ?k other:p ?x") == 1
