@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from spaseq.engine.changes import StatePolicy
 from spaseq.engine.compiled import CompiledQueries
+from spaseq.errors import ArgumentError, RunFailed, kind_of
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.accepted import Bindable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from asyncio import Future
 
 _T = TypeVar("_T")
+_NEEDED = "a run, or a function that starts one, is needed (or use program.astart())"
 
 
 class AsyncRun:
@@ -28,17 +30,27 @@ class AsyncRun:
     for them. A cancelled call still completes; the next call returns its matches before its own.
 
     Args:
-        start: Starts the run.
+        start: A run, such as one that `Program.resume` returned, or a function that starts one.
+
+    Raises:
+        ArgumentError: for anything else.
+
+    Example:
+        >>> async with spaseq.AsyncRun(program.resume(blob)) as run:
+        ...     await run.push("sensors", now, triples)
     """
 
-    def __init__(self, start: Callable[[], Run]):
+    def __init__(self, start: Callable[[], Run] | Run):
         # Imported here, because programs without asyncio should start fast.
         from concurrent.futures import ThreadPoolExecutor
 
-        self._start = start
+        if not (isinstance(start, Run) or callable(start)):
+            raise ArgumentError(f"start: {_NEEDED}, not {kind_of(start)}")
+        self._start = (lambda: start) if isinstance(start, Run) else start
         self._run: Run | None = None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="spaseq-run")
         self._abandoned: list[Future[list[Match]]] = []
+        self._ended = False
 
     @property
     def run(self) -> Run:
@@ -48,14 +60,25 @@ class AsyncRun:
         return self._run
 
     async def __aenter__(self) -> AsyncRun:
-        self._run = await self._call(self._start)
+        try:
+            run = await self._call(self._start)
+            if not isinstance(run, Run):
+                raise ArgumentError(f"start: {_NEEDED}; the function returned {kind_of(run)}")
+        except BaseException:
+            self._end()
+            raise
+        self._run = run
         return self
 
     async def __aexit__(self, *raised: object) -> None:
         try:
             await self._call(self.run.close)
         finally:
-            self._executor.shutdown(wait=False)
+            self._end()
+
+    def _end(self) -> None:
+        self._ended = True
+        self._executor.shutdown(wait=False)
 
     async def push(self, stream: str, timestamp: Any, graph: Any, name: Any = None) -> list[Match]:
         """As `Run.push`."""
@@ -109,14 +132,19 @@ class AsyncRun:
         return await self._call(lambda: self.run.stats)
 
     async def _call(self, function: Callable[[], _T]) -> _T:
+        return await self._submitted(function)
+
+    def _submitted(self, function: Callable[[], _T]) -> Future[_T]:
         from asyncio import get_running_loop
 
-        return await get_running_loop().run_in_executor(self._executor, function)
+        if self._ended:
+            raise RunFailed("the run has ended: its async with block was left")
+        return get_running_loop().run_in_executor(self._executor, function)
 
     async def _matches(self, function: Callable[[], list[Match]]) -> list[Match]:
-        from asyncio import CancelledError, get_running_loop, wait
+        from asyncio import CancelledError, wait
 
-        future = get_running_loop().run_in_executor(self._executor, function)
+        future = self._submitted(function)
         try:
             await wait([future])
         except CancelledError:

@@ -58,7 +58,9 @@ class ArgumentError(SpaseqError, TypeError):
 
 
 def kind_of(value: object) -> str:
-    """The type of a value in a sentence: `an int`."""
+    """The type of a value in a sentence: `an int`; `None` for None."""
+    if value is None:
+        return "None"
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 

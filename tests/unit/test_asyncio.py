@@ -178,6 +178,41 @@ def test_a_run_of_pushes() -> None:
     assert asyncio.run(main()) == [(1, 2), (1, 3)]
 
 
+def test_a_run_that_exists_becomes_asynchronous() -> None:
+    async def main() -> None:
+        program = spaseq.compile(ONE)
+        with program.start() as before:
+            before.push(EX + "s", 1, graph("a", 1))
+            blob = before.save()
+        run = spaseq.AsyncRun(program.resume(blob))
+        async with run as resumed:
+            assert found(await resumed.push(EX + "s", 2, graph("a", 2)), "x") == [(2,)]
+        with pytest.raises(RunFailed, match="its async with block was left"):
+            await run.push(EX + "s", 3, graph("a", 3))
+        async with spaseq.AsyncRun(program.start) as started:
+            assert (await started.stats())["events"] == 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (spaseq.compile(ONE), r"program.astart\(\)\), not a Program"),
+        (ONE, "not a str"),
+        (None, "not None"),
+        (lambda: 3, "the function returned an int"),
+    ],
+)
+def test_what_is_no_run_is_an_error(start: Any, said: str) -> None:
+    async def main() -> None:
+        async with spaseq.AsyncRun(start):
+            pass
+
+    with pytest.raises(ArgumentError, match=f"^start: a run, or a function .*{said}"):
+        asyncio.run(main())
+
+
 def test_calls_of_several_tasks_come_one_after_the_other() -> None:
     async def main() -> list[Any]:
         async with spaseq.compile(ONE).astart() as run:

@@ -317,7 +317,7 @@ def test_keywords_are_the_fields_of_read_options() -> None:
     ("arguments", "message"),
     [
         ({"program": 7}, "a query is a text .* not an int"),
-        ({"program": [QUERY, None]}, "not a NoneType"),
+        ({"program": [QUERY, None]}, "not None"),
         (
             {"streams": "s.nq"},
             r'streams: a dict is needed, as in streams=\{"trades": "trades.nq"\}',
