@@ -48,7 +48,7 @@ cdef struct Group:
     union_t members
     instant_t latest    # greatest start of the members, see _tecs.pxd
     uint64_t serial     # unique among the groups of the place
-    instant_t joined_at # the instant at which a `;` place joined them, -1: never
+    instant_t joined_at # the instant whose close removes the group, see `mark_joined`; -1: none
     uint32_t place      # position in `alive`, or the next free group
     bint alive
     ChainLinks all_links # in the chain by all registers

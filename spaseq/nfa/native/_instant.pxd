@@ -63,7 +63,7 @@ cdef inline uint64_t bit_of_place(uint32_t place) noexcept nogil:
 cdef inline int mark_joined(
     OpenInstant instant, uint32_t place, uint32_t number, Group* group
 ) except -1 nogil:
-    """Mark a group that a `;` place has joined: it is removed when the instant closes."""
+    """Mark a group that `;` joined, or that nothing can join any more: the close removes it."""
     cdef Touched* touched
     group.joined_at = instant.window.now
     if instant.touched_count == instant.touched_room:
