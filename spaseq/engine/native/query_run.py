@@ -208,7 +208,8 @@ class NativeRun:
     def tally(self, batch: EventBatch, position: int, most: int) -> tuple[int, int, int]:
         """Count a batch without making objects: (events, matches, witnesses).
 
-        At most `most` matches of each event are counted.
+        At most `most` matches of each event are counted. No run calls this: it enumerates the
+        matches of the automaton alone, as benchmarks measure them and tests of the core count them.
         """
         place, skip = self.numbers_of(batch.stream, batch.file), self._plan.skip_past_last
         selection = None if self.matches is None else self.selection
