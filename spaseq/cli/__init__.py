@@ -39,8 +39,16 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         context.exit()
 
 
+_INSTEAD = {
+    "eval": "run", "execute": "run", "match": "run", "query": "run", "why": "run … --why",
+    "validate": "check", "lint": "check", "format": "fmt", "plan": "explain", "server": "serve",
+    "start": "serve", "client": "remote", "benchmark": "bench", "version": "--version",
+}  # fmt: skip
+
+
 @click.group(
     cls=QuietGroup,
+    instead=_INSTEAD,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\

@@ -113,6 +113,7 @@ def read_queries(paths: Sequence[str], texts: Sequence[str] = ()) -> list[QueryF
     queries: list[QueryFile] = []
     used: set[str] = set()
     for path, stem, text in given:
+        _refuse_path(path, text)
         numbered = (f"{stem}-{number}" for number in count(2))
         name = next(n for n in chain([stem], numbered) if n not in used)
         used.add(name)
@@ -138,6 +139,13 @@ def _refuse_events(path: str) -> None:
             f"{path} is a file of events, and a query is expected here: give the events as "
             f"--stream NAME={path}"
         )
+
+
+def _refuse_path(path: str, text: str) -> None:
+    """Refuse the path of a query where its text is expected; Python calls accept both."""
+    if "{" not in text and text.endswith((".rq", ".sparql")):
+        hint = "; omit -q" if path == "-q" else ""
+        raise click.UsageError(f"{path}: the text of a query is needed, not a path ({text}){hint}")
 
 
 def _text(path: str) -> str:
@@ -349,7 +357,7 @@ def check_output(path: str, inputs: Iterable[str]) -> None:
 
 def _example(argument: str, known: Collection[str]) -> str:
     """What to write for an argument that is a file only, if there is one name to put before it."""
-    names = [name for name in known if ":" not in name]
+    names = [name for name in known if ":" not in name] or list(known)
     if len(names) != 1 or "=" in argument:
         return ""
     return f", as in {names[0]}={argument}"

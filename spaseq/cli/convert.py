@@ -44,6 +44,7 @@ def convert(source: str, output: str, name: str | None, **reading: Any) -> None:
     from spaseq.errors import SpaseqError
     from spaseq.io.event_writers import write_events
     from spaseq.io.read_options import WORKERS
+    from spaseq.io.rows.formats import row_format_of
     from spaseq.io.sinks import STDOUT, unwritable
     from spaseq.pipeline import file_sources
 
@@ -52,6 +53,11 @@ def convert(source: str, output: str, name: str | None, **reading: Any) -> None:
     format = event_format(output, name)
     if source != arguments.STDIN and not os.path.exists(source):
         raise click.UsageError(f"{source}: there is no such file")
+    if row_format_of(source) is not None and reading["input_format"] is None:
+        raise click.UsageError(
+            f"{source} has rows, which a mapping turns into events: spaseq map MAPPING.rq {source} "
+            f"prints them, and spaseq map --suggest {source} writes a mapping"
+        )
     if source == arguments.STDIN and sys.stdin is None:
         raise click.UsageError("standard input is closed")
     (events,) = file_sources(

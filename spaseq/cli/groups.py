@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import click
 
 
 class QuietGroup(click.Group):
-    """A group of commands that exits silently when the reader closes its output."""
+    """A group of commands that exits silently when the reader closes its output.
+
+    Args:
+        instead: Words that other tools have as commands → what to write instead.
+    """
+
+    def __init__(self, *args: Any, instead: Mapping[str, str] = MappingProxyType({}), **given: Any):
+        super().__init__(*args, **given)
+        self._instead = instead
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -59,6 +69,9 @@ class QuietGroup(click.Group):
             raise click.UsageError(
                 f"{args[0]} is not a command; to run a query: spaseq run {args[0]} …", ctx
             )
+        if args and args[0] not in self.commands and args[0] in self._instead:
+            meant = f"{ctx.command_path} {self._instead[args[0]]}"
+            raise click.UsageError(f"{args[0]} is not a command; did you mean {meant}?", ctx)
         return super().resolve_command(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

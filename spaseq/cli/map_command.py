@@ -98,7 +98,12 @@ def map_command(
     if time_column is not None and arrival_time:
         raise click.UsageError("--time-column and --arrival-time cannot be used together")
     from spaseq.io.read_options import ReadOptions
+    from spaseq.io.rows.formats import row_format_of
     from spaseq.io.rows.source import RowSource
+
+    if row_format_of(files[0]) is not None:
+        others = " ".join(files[1:])
+        raise click.UsageError(f"the mapping comes first: spaseq map {others} {files[0]}")
 
     mapping = arguments.mapping_file(files[0])
     for path in files[1:]:

@@ -102,11 +102,17 @@ def _with_options(command: _F) -> _F:
     epilog="  spaseq serve --manage --state state\n"
     "  spaseq serve --queries queries --listen :9000\n"
     "  spaseq serve --queries queries --stream trades=kafka://localhost/trades\n",
+    context_settings={"allow_extra_args": True},
 )
 @_with_options
 @serve_config_option
 def serve(**given: Any) -> None:
     """Serve standing queries over HTTP (pip install spaseq[serve])."""
+    for query in click.get_current_context().args:
+        raise click.UsageError(
+            f"serve takes no queries as arguments: name their folder with --queries DIR, or add "
+            f"them to the running server: spaseq remote add {query}"
+        )
     from spaseq.server.serve import serve as run
 
     run(_options(given), reports.log)

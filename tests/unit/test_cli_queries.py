@@ -50,11 +50,18 @@ def test_a_query_is_read_from_standard_input(
     assert json.loads(capsys.readouterr().out)["bindings"]["x"]["value"] == "1"
 
 
+OF_KB = (
+    "SELECT * WITHIN 1 SECOND FROM STREAM s <e:s> FROM NAMED <e:kb> "
+    "WHERE { SEQ(A) DEFINE GPM A ON s { ?k <e:a> ?x GRAPH <e:kb> { ?k <e:b> ?z } } }"
+)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["check"], "give a query: QUERY.rq, - for standard input, or -q TEXT"),
         (["check", "-q", "SELECT"], "-q:1:7: error"),
+        (["check", "-q", "q.rq"], "-q: the text of a query is needed, not a path (q.rq); omit -q"),
         (["check", "-", "-"], "standard input is given for two queries"),
         (["run", "-", "--stream", "s=-"], "both for a query and for a stream"),
         (["q.rq"], "q.rq is not a command; to run a query: spaseq run q.rq"),
@@ -62,6 +69,17 @@ def test_a_query_is_read_from_standard_input(
         (["--json", "remote", "list"], "comes after it: spaseq remote list --json …"),
         (["remote", "--limit", "3", "watch"], "comes after it: spaseq remote watch --limit …"),
         (["remote", "list", "--server"], "requires an argument. (see spaseq remote list --help)"),
+        (["why", "q.rq"], "why is not a command; did you mean spaseq run … --why?"),
+        (["remote", "ls"], "ls is not a command; did you mean spaseq remote list?"),
+        (
+            ["remote", "list", "--server", "localhost:1"],
+            "URL is needed, such as http://localhost:1",
+        ),
+        (
+            ["serve", "q.rq"],
+            "--queries DIR, or add them to the running server: spaseq remote add q.rq",
+        ),
+        (["explain", "-q", OF_KB, "--kb", "kb.ttl"], "IRI=URL, as in e:kb=kb.ttl"),
         (["--nothing"], "No such option '--nothing'"),
     ],
 )

@@ -348,6 +348,8 @@ def test_suggestions_for_tables_without_rows(text: str, shell: Shell) -> None:
             "has rows (trades.csv), which need a mapping: --map NAME=MAPPING.rq (map= in Python); "
             "spaseq map --suggest trades.csv writes one",
         ),
+        ("map trades.csv trades.rq", "comes first: spaseq map trades.rq trades.csv"),
+        ("convert trades.csv out.nq", "spaseq map MAPPING.rq trades.csv prints them, and"),
         ("run rise.rq --stream trades=trades.csv --map trades.rq", "it must have the form NAME="),
         (
             "run rise.rq --stream trades=trades.csv --map trades=trades.rq --map trades=trades.rq",
