@@ -193,6 +193,15 @@ def run(
     return Result(started, ordered, size, close=at_end == "close", several=several, sources=sources)
 
 
+_EXAMPLES = {
+    "streams": '{"trades": "trades.nq"}',
+    "kb": '{"http://example.org/kb": "kb.ttl"}',
+    "map": '{"trades": "trades.rq"}',
+    "bind": '{"threshold": 20}',
+}
+"""Values of arguments that are mappings, for messages."""
+
+
 def check_mapping(name: str, given: object) -> None:
     """Refuse an argument that is not a mapping.
 
@@ -200,7 +209,7 @@ def check_mapping(name: str, given: object) -> None:
         ArgumentError: naming the argument.
     """
     if (given is not None or name == "streams") and not isinstance(given, Mapping):
-        example = {"streams": '{"trades": "trades.nq"}', "bind": '{"threshold": 20}'}.get(name)
+        example = _EXAMPLES.get(name)
         shown = f", as in {name}={example}" if example else ""
         raise ArgumentError(f"{name}: a dict is needed{shown}, not {kind_of(given)}")
 

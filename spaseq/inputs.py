@@ -34,7 +34,7 @@ from spaseq.pipeline import file_source
 from spaseq.rdf.accepted import AnyEvent, AnyTerm
 from spaseq.rdf.compression import Decompressed
 from spaseq.rdf.event import DATE_TIME, Event, Fact, Timestamp, n_triples
-from spaseq.rdf.time import from_micros, from_value, json_value
+from spaseq.rdf.time import from_micros, from_value, json_value, mixed_domains
 
 
 class ArrowStream(Protocol):
@@ -132,7 +132,8 @@ def _as_table(content: object) -> str:
 def _shown(content: object) -> str:
     """A value of the wrong type, for messages."""
     text = repr(content)
-    return kind_of(content) + (f" ({text})" if len(text) <= 40 else "")
+    shown = content is not None and len(text) <= 40
+    return kind_of(content) + (f" ({text})" if shown else "")
 
 
 # ------------------------------------------------------------------ files
@@ -377,17 +378,22 @@ def _read_events(
     stream: str, items: Iterable[Any], number: int, options: ReadOptions, troubles: Troubles
 ) -> Iterator[Event]:
     """The events of the items, each with the ordinal 0."""
+    domain = ""
     for place, item in enumerate(items, 1):
+        origin = f"event {place} of <{stream}>"
         try:
             stamp, facts, name = _parts(item, f"s{number}e{place}", options)
+            if options.arrival_time:
+                stamp = from_micros(options.clock(), DATE_TIME)
+            domain = domain or stamp.domain
+            if stamp.domain != domain:
+                raise EventError(mixed_domains(domain, stamp.domain, origin))
         except EventError as error:
             if options.on_error == "stop":
                 raise
-            troubles.report(str(error), f"event {place} of <{stream}>", None)
+            troubles.report(str(error), origin, None)
             continue
-        if options.arrival_time:
-            stamp = from_micros(options.clock(), DATE_TIME)
-        yield Event(stream, stamp, 0, facts, name, f"event {place} of <{stream}>")
+        yield Event(stream, stamp, 0, facts, name, origin)
 
 
 _Parts: TypeAlias = tuple[Timestamp, Sequence[Fact], "ox.NamedNode | ox.BlankNode | None"]

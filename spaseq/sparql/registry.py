@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from spaseq.errors import ArgumentError
 from spaseq.records import dataclass
 from spaseq.sparql.builtins import NAMED_BY_IRI, Builtin
 
@@ -58,6 +59,7 @@ def function(iri: str, *, terms: bool = False, vectorized: bool = False) -> Call
             once; see docs/python.md. Requires the extra `arrow`.
 
     Raises:
+        ArgumentError: for an IRI that is not text, such as the callable itself.
         ValueError: for an IRI that is not absolute or belongs to a built-in function, or a callable
             without a signature of positional arguments.
 
@@ -66,6 +68,9 @@ def function(iri: str, *, terms: bool = False, vectorized: bool = False) -> Call
         ... def double(number):
         ...     return 2 * number
     """
+    if not isinstance(iri, str):
+        example = '@spaseq.function("http://example.org/fn#name")'
+        raise ArgumentError(f"iri: the IRI of the function is needed, as in {example}")
     if not _IRI.fullmatch(iri):
         raise ValueError(f"a function needs an absolute IRI, not {iri!r}")
     if iri in NAMED_BY_IRI:

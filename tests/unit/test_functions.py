@@ -17,7 +17,7 @@ import pytest
 from oracle_functions import vincenty
 
 import spaseq
-from spaseq.errors import SpaseqError
+from spaseq.errors import ArgumentError, SpaseqError
 from spaseq.gpm.python import geometry
 from spaseq.gpm.python.calls import Calls
 from spaseq.rdf._values import decode, double
@@ -64,6 +64,11 @@ def integers(*numbers: int) -> list[str]:
 def test_an_iri_must_be_absolute(iri: str) -> None:
     with pytest.raises(ValueError, match="needs an absolute IRI"):
         spaseq.function(iri)
+
+
+def test_a_decorator_without_an_iri_is_an_error() -> None:
+    with pytest.raises(ArgumentError, match=r"^iri: .* as in @spaseq.function\("):
+        spaseq.function(len)  # type: ignore[arg-type]
 
 
 def test_a_built_in_function_cannot_be_replaced() -> None:

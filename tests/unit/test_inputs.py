@@ -285,6 +285,14 @@ def test_without_lateness_the_order_is_checked() -> None:
     assert found(map(event, (1, 3, 2, 4)), on_error="skip") == [1, 3, 4]
 
 
+@pytest.mark.parametrize("lateness", [None, "1h"])
+def test_dates_and_numbers_in_one_iterable_are_an_error(lateness: str | None) -> None:
+    given = [event(1), (2, event(2)[1]), event(3)]
+    with pytest.raises(EventError, match=r"event 2 of .* has a number as its timestamp, but"):
+        found(given, lateness=lateness)
+    assert found(given, lateness=lateness, on_error="skip") == [1, 3]
+
+
 def test_malformed_events_of_iterables_can_be_skipped(caplog: pytest.LogCaptureFixture) -> None:
     given = [event(1), (NOON, b"broken"), ("no time", b""), 7, event(2)]
     assert found(given, on_error="skip") == [1, 2]
@@ -329,11 +337,12 @@ def test_keywords_are_the_fields_of_read_options() -> None:
         ),
         ({"streams": {"s": {"a": 1}}}, "is a dict"),
         ({"streams": {7: []}}, "a stream is named by a str or an IRI, not by 7"),
-        ({"kb": "house.ttl"}, "kb: a dict is needed, .*not a str"),
+        ({"streams": {"s": None}}, "the stream <http://example.org/s> is None; give a path"),
+        ({"kb": "house.ttl"}, r"kb: a dict is needed, as in kb=\{.*not a str"),
         ({"kb": {"urn:g": 7}}, "kb: the graph <urn:g> is a path, .* not an int"),
         ({"kb": {7: []}}, "kb: a graph is named by an IRI, not by an int"),
         ({"bind": "v"}, r'bind: a dict is needed, as in bind=\{"threshold": 20\}, not a str'),
-        ({"map": "m.rq"}, "map: a dict is needed"),
+        ({"map": "m.rq"}, r'map: a dict is needed, as in map=\{"trades": "trades.rq"\}'),
         ({"options": {"unit": "ms"}}, "options: ReadOptions are needed, not a dict"),
         ({"streams": None}, "streams: a dict is needed"),
         ({"streams": {"s": b"<urn:a> <urn:b> 1 ."}}, "is a bytes .*an open file"),
