@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import httpx
 
-from spaseq.errors import SpaseqError
+from spaseq.errors import ArgumentError, SpaseqError, kind_of
 from spaseq.records import dataclass
 
 Json: TypeAlias = dict[str, Any]
@@ -196,6 +196,21 @@ def _checked(answer: httpx.Response) -> httpx.Response:
     return answer
 
 
+def _base(url: str) -> str:
+    """The URL of a server without its last slash.
+
+    Raises:
+        ArgumentError: for a URL that is not text.
+        SpaseqError: for a URL that does not begin with `http://` or `https://`.
+    """
+    if not isinstance(url, str):
+        raise ArgumentError(f"url: the URL of a server is needed, not {kind_of(url)}")
+    if not url.lower().startswith(("http://", "https://")):
+        example = "" if "://" in url else f", such as http://{url or 'localhost:8642'}"
+        raise SpaseqError(f"{url or 'url'}: an http: or https: URL is needed{example}")
+    return url.rstrip("/")
+
+
 class _Events:
     """The lines of an SSE answer → items."""
 
@@ -285,7 +300,7 @@ class Client:
 
     def __init__(self, url: str, token: str | None = None, verify: Any = True):
         self._http = httpx.Client(
-            base_url=url.rstrip("/"), headers=_headers(token), verify=verify, timeout=30
+            base_url=_base(url), headers=_headers(token), verify=verify, timeout=30
         )
 
     def __enter__(self) -> Client:
@@ -469,7 +484,7 @@ class AsyncClient:
 
     def __init__(self, url: str, token: str | None = None, verify: Any = True):
         self._http = httpx.AsyncClient(
-            base_url=url.rstrip("/"), headers=_headers(token), verify=verify, timeout=30
+            base_url=_base(url), headers=_headers(token), verify=verify, timeout=30
         )
 
     async def __aenter__(self) -> AsyncClient:

@@ -140,6 +140,9 @@ def run(
     check_mapping("streams", streams)
     for name, given in (("kb", kb), ("bind", bind), ("map", map)):
         check_mapping(name, given)
+    if entail is not None and not kb:
+        message = f"entail={entail!r} adds nothing without a knowledge base: its schema is in kb="
+        warnings.warn(message, QueryWarning, stacklevel=3)
     if not isinstance(program, Program):
         program = compile_queries(program, bind=bind)
     elif bind:

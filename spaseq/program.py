@@ -372,6 +372,8 @@ def compile_queries(
         raise SpaseqError(f"names has {len(names)} names for {len(listed)} queries")
     elif not all(isinstance(name, str) and name.strip() for name in names):
         raise ArgumentError(f"names: names that are not empty are needed, not {list(names)!r}")
+    elif len(set(names)) < len(names):
+        raise ArgumentError(f"names: different names are needed, not {list(names)!r}")
     with without_collection():
         parsed = read_queries(listed, names)
         if bind:

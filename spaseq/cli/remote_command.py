@@ -76,11 +76,6 @@ def _connected(server: str, token: str | None) -> Iterator[Client]:
             f"{server}: no server answers there ({error}): start one with spaseq serve, or name "
             "another by --server"
         ) from error
-    except httpx.UnsupportedProtocol as error:
-        example = "" if "://" in server else f", such as http://{server}"
-        raise SpaseqError(
-            f"--server {server}: an http: or https: URL is needed{example}"
-        ) from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise SpaseqError(f"{server}: {error or type(error).__name__}") from error
 

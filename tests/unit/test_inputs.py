@@ -285,6 +285,11 @@ def test_without_lateness_the_order_is_checked() -> None:
     assert found(map(event, (1, 3, 2, 4)), on_error="skip") == [1, 3, 4]
 
 
+def test_entailment_without_a_knowledge_base_is_a_warning() -> None:
+    with pytest.warns(spaseq.QueryWarning, match="entail='rdfs' adds nothing without a knowledge"):
+        spaseq.run(QUERY, {"s": []}, entail="rdfs")
+
+
 @pytest.mark.parametrize("lateness", [None, "1h"])
 def test_dates_and_numbers_in_one_iterable_are_an_error(lateness: str | None) -> None:
     given = [event(1), (2, event(2)[1]), event(3)]
@@ -407,6 +412,8 @@ def test_queries_by_path(tmp_path: Path) -> None:
         spaseq.compile(path)
     with pytest.raises(ArgumentError, match="names that are not empty"):
         spaseq.compile(QUERY, names=[" "])
+    with pytest.raises(ArgumentError, match="names: different names are needed"):
+        spaseq.compile([QUERY, QUERY], names=["a", "a"])
     with pytest.raises(SpaseqError, match="names has 2 names for 1 queries"):
         spaseq.compile(QUERY, names=["a", "b"])
     with pytest.raises(ArgumentError, match=r"names: a sequence of names is needed, as in \['a'\]"):

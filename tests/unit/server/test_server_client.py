@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from served import RISE, Served, served, trade, trades
@@ -15,6 +16,7 @@ from spaseq import client as clients
 from spaseq.cli import main
 from spaseq.cli.remote_command import _bodies
 from spaseq.client import AsyncClient, Client, Notice, ServedMatch, ServerError
+from spaseq.errors import ArgumentError, SpaseqError
 
 TRIG = "application/trig"
 
@@ -162,6 +164,22 @@ def test_from_the_shell(server: Served, tmp_path: Path, capsys: pytest.CaptureFi
     assert remote("rm", "rise") == ""
     assert main(["remote", "rm", "rise", *at]) == 2
     assert main(["remote", "list", "--server", "http://127.0.0.1:1"]) == 2
+
+
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    ("url", "error", "said"),
+    [
+        ("localhost:8642", SpaseqError, "URL is needed, such as http://localhost:8642"),
+        ("ftp://localhost", SpaseqError, "an http: or https: URL is needed$"),
+        (None, ArgumentError, "url: the URL of a server is needed, not None"),
+    ],
+)
+def test_the_url_of_a_server_is_checked(
+    client: type[Any], url: Any, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        client(url)
 
 
 def test_no_server_from_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
