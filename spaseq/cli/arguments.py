@@ -135,10 +135,10 @@ def _refuse_events(path: str) -> None:
     from spaseq.io.rows.formats import row_format_of
 
     if extension_syntax(path) is not None or row_format_of(path) is not None:
-        raise click.UsageError(
-            f"{path} is a file of events, and a query is expected here: give the events as "
-            f"--stream NAME={path}"
-        )
+        command = click.get_current_context().command
+        reads = any("--stream" in option.opts for option in command.params)
+        way = f": give the events as --stream NAME={path}" if reads else ""
+        raise click.UsageError(f"{path} is a file of events, and a query is expected here{way}")
 
 
 def _refuse_path(path: str, text: str) -> None:

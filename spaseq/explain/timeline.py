@@ -167,7 +167,8 @@ def _drawn(bars: Sequence[_Bar], left_out: int) -> str:
     if left_out:
         y += LINE
         parts.append(text_at(f"{left_out:,} more matches are not shown", _LEFT, y, "note left"))
-    title = f"{len(bars):,} matches from {_tick(first, bars[0].dated, 0)} to "
+    counted = f"{len(bars):,} match{'es' * (len(bars) != 1)}"
+    title = f"{counted} from {_tick(first, bars[0].dated, 0)} to "
     return image(title + _tick(last, bars[0].dated, 0), parts, WIDTH, y + 16.0)
 
 

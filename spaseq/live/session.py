@@ -364,10 +364,13 @@ class Session:
         """Refuse a checkpoint of another run."""
         header, own = checkpoint.header, self._belongings()
         where = f"--state {self._options.state} belongs to another run"
-        for name, shown in (("streams", "its sources"), ("output", "its output"),
-                            ("format", "its --format")):  # fmt: skip
+        if header["streams"] != own["streams"]:
+            before, after = map(_sources_text, (header["streams"], own["streams"]))
+            raise StateError(f"{where}: its sources were {before}, and are now {after}")
+        for name, shown in (("output", "its output"), ("format", "its --format")):
             if header[name] != own[name]:
-                raise StateError(f"{where}: {shown} differ, {header[name]} and now {own[name]}")
+                before, after = (each[name] or "standard output" for each in (header, own))
+                raise StateError(f"{where}: {shown} was {before}, and is now {after}")
         stored, now = header["reading"], own["reading"]
         differing = [name for name in now if stored.get(name) != now[name]]
         if differing:
@@ -432,6 +435,10 @@ class Session:
             if part is not None:
                 part.close()
         self._sink = self._late = self._state = None
+
+
+def _sources_text(sources: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"<{iri}> from {', '.join(urls)}" for iri, urls in sources.items())
 
 
 def _stored(checkpoint: Checkpoint) -> StoredQueries:

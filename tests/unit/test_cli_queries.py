@@ -62,6 +62,7 @@ OF_KB = (
         (["check"], "give a query: QUERY.rq, - for standard input, or -q TEXT"),
         (["check", "-q", "SELECT"], "-q:1:7: error"),
         (["check", "-q", "q.rq"], "-q: the text of a query is needed, not a path (q.rq); omit -q"),
+        (["check", "s.nq"], "s.nq is a file of events, and a query is expected here (see"),
         (["check", "-", "-"], "standard input is given for two queries"),
         (["run", "-", "--stream", "s=-"], "both for a query and for a stream"),
         (["q.rq"], "q.rq is not a command; to run a query: spaseq run q.rq"),

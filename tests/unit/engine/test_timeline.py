@@ -57,6 +57,9 @@ def test_bars_do_not_collide() -> None:
 def test_queries_are_apart_and_counted() -> None:
     svg = str(spaseq.plot([match(1, 2), match(1, 2, "r"), match(3, 4, "r")]))
     assert {"q: 1 match", "r: 2 matches", "A", "B"} <= set(texts(svg))
+    titles = [ElementTree.fromstring(str(spaseq.plot([match(1, 2)] * n))) for n in (1, 2)]
+    shown = [title.findtext(f"{SVG}title") or "" for title in titles]
+    assert [text.split(" from")[0] for text in shown] == ["1 match", "2 matches"]
 
 
 def test_tooltips_have_times_and_bindings() -> None:
