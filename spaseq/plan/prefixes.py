@@ -76,7 +76,7 @@ def prefixes(queries: Mapping[int, Candidate], least: int | None = None) -> list
     found = []
     for root in roots.values():
         for node in root.children.values():
-            count = _prune(node)
+            count, _ = _prune(node)
             if count >= max(least, 2):
                 found.append(_Writing(queries).template(node))
     return found
@@ -170,15 +170,27 @@ def _references(step: ast.Step) -> list[ast.GpmRef]:
     return [node for node in ast.walk(step) if isinstance(node, ast.GpmRef)]
 
 
-def _prune(node: _Node) -> int:
-    """Remove the queries that cannot take part; returns the number of remaining branches."""
+def _prune(node: _Node) -> tuple[int, bool]:
+    """Remove the queries that cannot take part.
+
+    Returns:
+        The number of remaining branches, and whether the step or one after it `iterates`.
+    """
     assert node.step is not None
-    counts = {key: _prune(child) for key, child in node.children.items()}
-    node.children = {key: child for key, child in node.children.items() if counts[key]}
+    found = {key: _prune(child) for key, child in node.children.items()}
+    found = {key: (count, iterating) for key, (count, iterating) in found.items() if count}
+    if len(found) > 1 and any(iterating for _, iterating in found.values()):
+        # Iterations must be in common steps: keep the children without any, or a single child.
+        others = {key: one for key, one in found.items() if not one[1]}
+        best = max(found, key=lambda key: found[key][0])
+        several = sum(count for count, _ in others.values()) >= found[best][0]
+        found = others if several else {best: found[best]}
+    node.children = {key: node.children[key] for key in found}
     if node.children:
         node.queries = []  # others continue them
-    left = sum(counts.values()) or bool(node.queries)
-    return 0 if left == 1 and iterates(node.step) else int(left)
+    left = sum(count for count, _ in found.values()) or int(bool(node.queries))
+    own = iterates(node.step)
+    return 0 if left == 1 and own else left, own or any(more for _, more in found.values())
 
 
 class _Writing:

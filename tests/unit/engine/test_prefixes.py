@@ -231,6 +231,34 @@ def test_other_queries_have_their_own_automata(text: str, reason: str | None) ->
         assert reason in explained
 
 
+def test_iterations_are_in_one_of_several_branches() -> None:
+    """The registers of M differ in what follows, so there would be two iterated steps."""
+    patterns = {"A": "?x :p ?v", "M": "?y :q ?m FILTER(?m > PREV(?m, -1))"}
+    texts = []
+    for sequence, c in (
+        ("A : M+ ; C ; A", "?x :q ?c"),
+        ("A : M+ ; A", ""),
+        ("A : M+ ; C ; C", "?x :p ?c"),
+        ("A : M+ : C", "?x :p ?c"),
+        ("A : M+ : C ; A", "?x :p ?c"),
+        ("A : C", "?x :q ?c"),
+        ("A ; C", "?x :q ?c"),
+    ):
+        defined = {name: text for name, text in (patterns | {"C": c}).items() if name in sequence}
+        texts.append(query(sequence, "".join(gpm(*each) for each in defined.items())))
+    for some in (texts[:4], texts[:5], texts):
+        program = spaseq.compile(some)
+        run, apart = program.start(), program.start(share=False)
+        assert run.evaluation.divisions
+        found = []
+        for each in (run, apart):
+            stream = events(random.Random(3), 60)
+            matches = [m for e in stream if e.stream == S for m in each.push(S, e.time, e.facts)]
+            found.append([match.to_json() for match in (*matches, *each.finish())])
+        assert found[0] == found[1]
+        assert found[0]
+
+
 def test_a_variable_has_one_role_in_a_template() -> None:
     """What iterations bind anew is another variable than one that a later step binds, too."""
     begin, b = "A : B+", gpm("A", "?x :p ?v") + gpm("B", "?y :q ?w")
