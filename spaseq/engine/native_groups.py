@@ -12,6 +12,7 @@ stage makes each result; `read_in_python` gives the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from math import isfinite
 
 from spaseq.engine.compiled import CompiledQuery
@@ -102,15 +103,22 @@ class AggregateValues:
                 assert aggregate.argument is not None
                 found.append(texts_of(aggregate, terms(aggregate.argument)))
             elif place is None:
-                found.append(integer(count).term)
+                found.append(_counted(count))
             elif aggregate.function in _SUMS:
                 found.append(sum_of(totals[place], aggregate.function == "AVG"))
             elif aggregate.function == "COUNT":
                 _, others, kinds, *_ = totals[place]
-                found.append(integer(others + sum(kinds)).term)
+                found.append(_counted(others + sum(kinds)))
             else:
                 found.append(values[place])
         return found
+
+
+@lru_cache(maxsize=4096)
+def _counted(number: int) -> Term:
+    """The term of a count; most counts recur."""
+    term: Term = integer(number).term
+    return term
 
 
 def native_groups(plan: QueryPlan) -> NativeGroups | None:
@@ -225,10 +233,10 @@ def match_columns(query: CompiledQuery) -> GroupColumns:
 def _plain_columns(output: Output, grouping: Grouping) -> list[tuple[bool, int]] | None:
     """Per column, whether it is a key, and the number of its key or aggregate.
 
-    None if the output stage computes the solutions: if a clause drops some, if a column is computed
-    or is a GROUP_CONCAT, or for a template.
+    None if the output stage computes the solutions: if a clause compares their values, if a column
+    is computed or is a GROUP_CONCAT, or for a template.
     """
-    if grouping.having or output.distinct or output.limit is not None:
+    if grouping.having or output.distinct or output.per:
         return None
     if output.form == "construct":
         return None

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Solutions of groups in the core → `Match` objects.
 
-If the columns are keys and aggregates, and no clause drops solutions, a match holds the exact sums
+If the columns are keys and aggregates, and no clause reads solutions, a match holds the exact sums
 of its group at its instant, and computes its columns when the caller reads them. Otherwise the
 output stage computes the solutions of an instant (`HAVING`, `LET`, expressions, `CONSTRUCT`) and
 retains some of them (`DISTINCT`, `LIMIT`, `ASK`). In both cases, times and events are decoded on
