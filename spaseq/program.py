@@ -349,7 +349,7 @@ def compile_queries(
         bind: Query variable → term or plain Python value.
 
     Raises:
-        ArgumentError: for a query that is neither text nor path.
+        ArgumentError: for a query that is neither text nor path, and for no query.
         QueryError: with every error of the first invalid text; `others` has the errors of the
             other texts.
         ValueError: if `bind` names a variable that no query uses.
@@ -359,6 +359,8 @@ def compile_queries(
         >>> program = spaseq.compile(Path("rise.rq"), bind={"threshold": 20})
     """
     given = [texts] if isinstance(texts, str | PathLike) else _listed(texts)
+    if not given:
+        raise ArgumentError("a query is needed, and the list is empty")
     paths = [_query_path(each) for each in given]
     listed = [
         _read(path) if path is not None else str(each)

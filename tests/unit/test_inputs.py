@@ -331,6 +331,7 @@ def test_keywords_are_the_fields_of_read_options() -> None:
     [
         ({"program": 7}, "a query is a text .* not an int"),
         ({"program": [QUERY, None]}, "not None"),
+        ({"program": []}, "a query is needed, and the list is empty"),
         (
             {"streams": "s.nq"},
             r'streams: a dict is needed, as in streams=\{"trades": "trades.nq"\}',
