@@ -155,7 +155,7 @@ class _Frames:
         """The statements of the next frame."""
         try:
             frame = jelly.RdfStreamFrame.FromString(data)
-        except DecodeError as error:
+        except (DecodeError, UnicodeDecodeError) as error:  # the latter where protobuf is Python
             raise _Broken("the frame is not a valid protobuf message") from error
         if not frame.rows:
             return []
