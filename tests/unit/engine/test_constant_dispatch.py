@@ -226,4 +226,4 @@ def test_a_report_says_which_events_it_does_not_count() -> None:
     report = run.why_not("query1")
     assert "has no solution that its constants allow in 10 events it was tried on" in report
     plan = run.explain()
-    assert f"reached by events with 60 <= <{EX}a>\n" in plan
+    assert "reached by events with 60 <= :a\n" in plan
