@@ -15,20 +15,21 @@ class Draining:
     """The states that drain, and when they were last checked."""
 
     def __init__(self) -> None:
-        self._states: frozenset[QueryRun] = frozenset()
+        self.states: frozenset[QueryRun] = frozenset()
+        """Those that drain."""
         self._checked_at: int | None = None
 
     def update(self, states: Iterable[QueryRun]) -> None:
         """Find the states that drain among those of the run."""
-        self._states = frozenset(state for state in states if state.drains)
+        self.states = frozenset(state for state in states if state.drains)
 
-    def is_due(self, closed: int | None) -> bool:
+    def is_due(self, closed: int) -> bool:
         """Whether a query may have drained since the last check, which now takes place.
 
         Args:
             closed: The time before which all timestamps are closed.
         """
-        if not self._states or closed is None or closed == self._checked_at:
+        if closed == self._checked_at:
             return False
         self._checked_at = closed
         return True
@@ -38,10 +39,10 @@ class Draining:
 
         Equal queries of a resumed run share their state, which has the name of the first.
         """
-        over = {state for state in self._states if state.has_drained(closed)}
+        over = {state for state in self.states if state.has_drained(closed)}
         return [query.plan.name for query, state in queries if state in over]
 
     def shown(self, queries: Iterable[tuple[CompiledQuery, QueryRun]]) -> dict[str, str]:
         """The name in the run of each query that drains, and its name in matches."""
-        plans = [query.plan for query, state in queries if state in self._states]
+        plans = [query.plan for query, state in queries if state in self.states]
         return {plan.name: plan.shown for plan in plans}

@@ -207,7 +207,7 @@ class Evaluation:
 
     def drained(self) -> list[str]:
         """The names of the queries that have drained since the last call, except the last one."""
-        closed = self.clock.closed
+        closed = self.clock.closed if self._draining.states else None
         if closed is None or self.clock.finished or not self._draining.is_due(closed):
             return []
         self.sync()
