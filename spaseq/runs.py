@@ -167,10 +167,11 @@ class Run:
 
     def _stream_iri(self, name: StreamName) -> str:
         """The IRI of a stream; a name that no query has is returned as it is."""
-        text = text_of_stream(name)
-        if not self._iris:
-            self._iris = iris_of(self.evaluation.public, self.clock.streams)
-        return self._iris.get(text, text)
+        text, iris = text_of_stream(name), self._iris
+        if not iris:
+            # A change in another thread replaces the table, so it never keeps earlier names.
+            iris.update(iris_of(self.evaluation.public, self.clock.streams))
+        return iris.get(text, text)
 
     @alone
     def _push(self, stream: str, timestamp: Any, graph: Any, name: Any) -> list[Match]:

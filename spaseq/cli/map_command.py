@@ -102,8 +102,10 @@ def map_command(
     from spaseq.io.rows.source import RowSource
 
     if row_format_of(files[0]) is not None:
-        others = " ".join(files[1:])
-        raise click.UsageError(f"the mapping comes first: spaseq map {others} {files[0]}")
+        mappings = [path for path in files if row_format_of(path) is None] or ["MAPPING.rq"]
+        rows = [path for path in files if row_format_of(path) is not None]
+        order = " ".join((*mappings, *rows))
+        raise click.UsageError(f"the mapping comes first: spaseq map {order}")
 
     mapping = arguments.mapping_file(files[0])
     for path in files[1:]:

@@ -349,6 +349,8 @@ def test_suggestions_for_tables_without_rows(text: str, shell: Shell) -> None:
             "spaseq map --suggest trades.csv writes one",
         ),
         ("map trades.csv trades.rq", "comes first: spaseq map trades.rq trades.csv"),
+        ("map a.csv trades.rq b.csv", "comes first: spaseq map trades.rq a.csv b.csv"),
+        ("map a.csv b.csv", "comes first: spaseq map MAPPING.rq a.csv b.csv"),
         ("convert trades.csv out.nq", "spaseq map MAPPING.rq trades.csv prints them, and"),
         ("run rise.rq --stream trades=trades.csv --map trades.rq", "it must have the form NAME="),
         (

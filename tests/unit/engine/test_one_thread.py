@@ -11,6 +11,8 @@ from core_runs import encoded, event
 from engine_runs import EX, S, program, triples
 
 import spaseq
+from spaseq import runs
+from spaseq.engine.stream_names import iris_of
 from spaseq.rdf.event import Event
 from spaseq.sparql.registry import registry_restored
 
@@ -121,6 +123,26 @@ def test_a_run_that_failed_in_one_thread_says_so_in_another() -> None:
     with pytest.raises(spaseq.SpaseqError, match="more than 1 group of"):
         push_many(run)
     assert "the run has failed" in in_a_thread(lambda: run.push(S, 9, triples("k b 1")))
+
+
+def test_a_push_keeps_no_names_of_streams_from_before_a_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The names are looked up before a push takes the lock."""
+    run = program(seq="SEQ(A)", gpms="DEFINE GPM A ON s { ?k :a ?x }").start()
+    added = program(seq="SEQ(A)", gpms="DEFINE GPM A ON t { ?k :a ?x }", streams="FROM STREAM t :t")
+    said = list[str]()
+
+    def looked_up(*given: object) -> dict[str, str]:
+        found = iris_of(*given)  # type: ignore[arg-type]
+        monkeypatch.undo()
+        said.append(in_a_thread(lambda: run.add("added", added, new_streams=True)))
+        return found
+
+    monkeypatch.setattr(runs, "iris_of", looked_up)
+    run.push("s", 1, triples("k a 1"))
+    assert said == [""]
+    assert [match.query for match in run.push("t", 2, triples("k a 2"))] == ["added"]
 
 
 def test_a_refused_push_leaves_the_event_in_progress_alone() -> None:
