@@ -12,7 +12,7 @@ A blob is untrusted data. This module and `spaseq.rdf.codec` check its shape, an
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -122,6 +122,8 @@ def without_collection() -> Iterator[None]:
 
 def _save(run: Evaluation) -> bytes:
     clock, writer = run.clock, Writer()
+    streams, registered = run.program.streams, run.registered
+    written = [iri for iri in registered.times if iri in run.written]
     saved = {query: _save_query(query, writer) for query in run.distinct}
     data: dict[str, Any] = {
         "program": fingerprints(run.public),
@@ -129,14 +131,14 @@ def _save(run: Evaluation) -> bytes:
         "bound": {name: writer.term(term) for name, term in run.bound.items()},
         "time": None if clock.time is None else writer.time(clock.time),
         "closed": clock.closed,
-        "ordinals": _of_streams(run, clock.ordinals),
-        "derived time": run.registered.times,
-        "derived ordinal": run.registered.ordinals,
+        "ordinals": _of_streams(streams, clock.ordinals),
+        "derived time": _of_streams(written, registered.times),
+        "derived ordinal": _of_streams(written, registered.ordinals),
         "domain": clock.domain,
         "finished": clock.finished,
         "events": clock.events,
         "triples": clock.triples,
-        "per stream": _of_streams(run, clock.per_stream),
+        "per stream": _of_streams(streams, clock.per_stream),
         "delayed": [[writer.event(event) for event in events] for events in run.delayed],
         "order": _order(run),
         "queries": [saved[query] for query in run.queries],
@@ -155,9 +157,9 @@ def _order(run: Evaluation) -> list[int]:
     return [positions[number] for number in run.shared.places]
 
 
-def _of_streams(run: Evaluation, counts: Mapping[str, int]) -> dict[str, int]:
-    """The counts of the streams that queries read; the run may have had other streams."""
-    return {iri: counts[iri] for iri in run.program.streams if iri in counts}
+def _of_streams(streams: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
+    """The counts of the streams of the queries; the run may have had other streams."""
+    return {iri: counts[iri] for iri in streams if iri in counts}
 
 
 def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
@@ -304,8 +306,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     if (clock.closed is None) != (clock.domain is None):
         refuse("closed", "there is a time without a kind of time, or the other way round")
     clock.time = _time(data["time"], "time", clock, reader)
-    streams = run.program.streams
-    written = {iri for query in run.queries if (iri := query.plan.registers_stream) is not None}
+    streams, written = run.program.streams, run.written
     everywhere = {*streams, *written}
     clock.ordinals = counts(data["ordinals"], "ordinals", everywhere, 0, MOST_ORDINAL)
     run.registered.times = counts(data["derived time"], "derived time", written, LEAST, GREATEST)

@@ -148,7 +148,8 @@ class Evaluation:
         """List what concerns all queries."""
         self.names = {query.plan.name for query in self.shared.public.queries}
         """The names of the queries as they were written."""
-        self.written = {query.plan.registers_stream for query in self.queries} - {None}
+        registered = (query.plan.registers_stream for query in self.queries)
+        self.written = {iri for iri in registered if iri is not None}
         """The streams that queries register."""
         self.direct = [self.written.isdisjoint(query.plan.streams) for query in self.queries]
         """Per query: whether it reads no registered stream, and so processes events at once."""

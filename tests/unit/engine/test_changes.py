@@ -501,8 +501,16 @@ def test_streams_that_queries_register() -> None:
     run.push(S, 2, triple("a", "p", 2))
     with pytest.raises(ChangeError, match="remove reads first"):
         run.remove("makes")
-    found = run.push(S, 3, triple("a", "p", 3)) + run.finish()
+    found = run.push(S, 3, triple("a", "p", 3)) + run.advance(4)
     assert [m.bindings["v"] for m in found if m.query == "reads"] == [ox.Literal(2), ox.Literal(3)]
+    # The state of a run does not mention a stream that no query registers any more.
+    run.remove("reads")
+    run.remove("makes")
+    resumed = spaseq.compile(ONE, names=["q0"]).resume(run.save())
+    resumed.add("makes", spaseq.compile(makes))
+    resumed.add("reads", spaseq.compile(reads))
+    found = resumed.push(S, 5, triple("a", "p", 5)) + resumed.finish()
+    assert [m.bindings["v"] for m in found if m.query == "reads"] == [ox.Literal(5)]
     run = started(query("C", "DEFINE GPM C ON d { ?x :q ?w }", streams="d"))
     with pytest.raises(ChangeError, match="input stream"):
         run.add("makes", spaseq.compile(makes), new_streams=True)
