@@ -118,9 +118,15 @@ class CompiledQueries:
         return program, tuple(after)
 
     @property
+    def written(self) -> set[str]:
+        """The IRIs of the streams that queries register."""
+        registered = (query.plan.registers_stream for query in self.queries)
+        return {iri for iri in registered if iri is not None}
+
+    @property
     def streams(self) -> tuple[str, ...]:
         """The IRIs of the external streams: all but the registered ones."""
-        written = {query.plan.registers_stream for query in self.queries}
+        written = self.written
         read = dict.fromkeys(iri for query in self.queries for iri in query.plan.streams)
         return tuple(iri for iri in read if iri not in written)
 

@@ -148,8 +148,7 @@ class Evaluation:
         """List what concerns all queries."""
         self.names = {query.plan.name for query in self.shared.public.queries}
         """The names of the queries as they were written."""
-        registered = (query.plan.registers_stream for query in self.queries)
-        self.written = {iri for iri in registered if iri is not None}
+        self.written = self.program.written
         """The streams that queries register."""
         self.direct = [self.written.isdisjoint(query.plan.streams) for query in self.queries]
         """Per query: whether it reads no registered stream, and so processes events at once."""
@@ -433,10 +432,11 @@ class Evaluation:
         self._entailment, undo = before.changed(program, self.entailed, self.kb, self.kb.current)
         terms = self.rows.matchers.dictionary.version
         continued: list[tuple[QueryRun, QueryRun | Part]] = []
+        written = program.written
 
         def begin(query: CompiledQuery, kept: QueryRun | Part | None) -> QueryRun:
             begun = self._query(query)
-            begun.begin_at(self.clock)
+            begun.begin_at(self.clock, delayed=not written.isdisjoint(query.plan.streams))
             if kept is not None:
                 continued.append((begun, kept))
             return begun

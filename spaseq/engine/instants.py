@@ -301,12 +301,17 @@ class QueryRun:
         self.adopt(state)
         add_counters(self.native, before)
 
-    def begin_at(self, clock: StreamClock) -> None:
+    def begin_at(self, clock: StreamClock, delayed: bool = False) -> None:
         """Begin between two events of a run; the query sees only later events.
 
         Ordinals of the open timestamp count its earlier events.
+
+        Args:
+            clock: The clock of the run.
+            delayed: Whether the events of the open timestamp wait until it closes, because the
+                query reads a registered stream. Then no timestamp is open for the query.
         """
-        is_open = clock.time is not None and clock.closed == clock.time.micros
+        is_open = not delayed and clock.time is not None and clock.closed == clock.time.micros
         known = clock.ordinals if is_open else {}
         self.time = None if known.keys().isdisjoint(self.plan.streams) else clock.time
         self.domain = clock.domain or ""

@@ -301,8 +301,8 @@ def expressions_of(queries: Iterable[CompiledQuery]) -> tuple[ast.Node, ...]:
 
 def _derived_patterns(program: CompiledQueries) -> set[int]:
     """The patterns of queries that read registered streams."""
-    written = {query.plan.registers_stream for query in program.queries} - {None}
-    readers = [query for query in program.queries if written & set(query.plan.streams)]
+    written = program.written
+    readers = [query for query in program.queries if not written.isdisjoint(query.plan.streams)]
     return {task for query in readers for task in query.tasks}
 
 

@@ -516,6 +516,26 @@ def test_streams_that_queries_register() -> None:
         run.add("makes", spaseq.compile(makes), new_streams=True)
 
 
+@pytest.mark.parametrize("resumes", [False, True])
+def test_a_reader_of_a_registered_stream_begins_at_an_open_timestamp(resumes: bool) -> None:
+    """Its events wait until the timestamp closes, so nothing of it is open before."""
+    makes = (
+        f"PREFIX : <{EX}> REGISTER STREAM :d AS CONSTRUCT {{ ?x :high ?v }} "
+        f"WITHIN 9 SECONDS FROM STREAM s :s WHERE {{ SEQ(A) {A} }}"
+    )
+    reads = query("A ; H", A + "DEFINE GPM H ON d { ?x :high ?h }", "SELECT ?v ?h", streams="s d")
+    run = started(makes)
+    run.push(S, 1, triple("a", "p", 1))
+    run.push(S, 1, triple("a", "p", 2))
+    run.add("reads", spaseq.compile(reads))
+    if resumes:
+        run = spaseq.compile([makes, reads], names=["q0", "reads"]).resume(run.save())
+    found = run.push(S, 1, triple("a", "p", 3)) + run.push(S, 2, triple("a", "p", 4))
+    found += run.push(S, 3, triple("b", "p", 5)) + run.finish()
+    pairs = [(m.values["v"], m.values["h"]) for m in found if m.query == "reads"]
+    assert pairs == [(3, 4)]
+
+
 @pytest.mark.parametrize("names", [("writer", "reader"), ("reader", "writer")])
 @pytest.mark.parametrize("kept", ["writer", "reader"])
 def test_a_query_keeps_its_own_state_wherever_its_text_is(
