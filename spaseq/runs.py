@@ -168,8 +168,7 @@ class Run:
     def _stream_iri(self, name: StreamName) -> str:
         """The IRI of a stream; a name that no query has is returned as it is."""
         text, iris = text_of_stream(name), self._iris
-        if not iris:
-            # A change in another thread replaces the table, so it never keeps earlier names.
+        if not iris:  # a change replaces the table, so it never keeps earlier names
             iris.update(iris_of(self.evaluation.public, self.clock.streams))
         return iris.get(text, text)
 

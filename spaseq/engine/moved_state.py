@@ -52,7 +52,6 @@ def _moved(
     if old["templates"] or fresh.divisions:
         raise StateError("queries that are evaluated as one have no states of their own")
     streams = fresh.program.streams
-    written = {query.plan.registers_stream for query in fresh.queries} - {None}
     ordinals = {iri: number for iri, number in old["ordinals"].items() if iri in streams}
     places = {name: number for number, name in enumerate(_names(old))}
     is_open = old["time"] is not None and old["time"][0] == old["closed"]
@@ -72,7 +71,7 @@ def _moved(
             queries.append(part)
             delayed.append(old["delayed"][place])
             continue
-        is_read = is_open and not ordinals.keys().isdisjoint(own)
+        is_read = is_open and fresh.direct[number] and not ordinals.keys().isdisjoint(own)
         delivered = {iri: ordinals.get(iri, 0) if is_read else 0 for iri in own}
         queries.append(
             new["queries"][number]
@@ -93,7 +92,7 @@ def _moved(
         "bound": {name: first + number for name, number in new["bound"].items()},
         "ordinals": ordinals,
         **{
-            part: {iri: number for iri, number in old[part].items() if iri in written}
+            part: {iri: number for iri, number in old[part].items() if iri in fresh.written}
             for part in ("derived time", "derived ordinal")
         },
         "per stream": {iri: old["per stream"].get(iri, 0) for iri in streams},

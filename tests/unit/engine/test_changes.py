@@ -516,8 +516,8 @@ def test_streams_that_queries_register() -> None:
         run.add("makes", spaseq.compile(makes), new_streams=True)
 
 
-@pytest.mark.parametrize("resumes", [False, True])
-def test_a_reader_of_a_registered_stream_begins_at_an_open_timestamp(resumes: bool) -> None:
+@pytest.mark.parametrize("way", ["added", "resumed", "moved"])
+def test_a_reader_of_a_registered_stream_begins_at_an_open_timestamp(way: str) -> None:
     """Its events wait until the timestamp closes, so nothing of it is open before."""
     makes = (
         f"PREFIX : <{EX}> REGISTER STREAM :d AS CONSTRUCT {{ ?x :high ?v }} "
@@ -527,9 +527,13 @@ def test_a_reader_of_a_registered_stream_begins_at_an_open_timestamp(resumes: bo
     run = started(makes)
     run.push(S, 1, triple("a", "p", 1))
     run.push(S, 1, triple("a", "p", 2))
-    run.add("reads", spaseq.compile(reads))
-    if resumes:
-        run = spaseq.compile([makes, reads], names=["q0", "reads"]).resume(run.save())
+    if way != "moved":
+        run.add("reads", spaseq.compile(reads))
+    program = spaseq.compile([makes, reads], names=["q0", "reads"])
+    if way == "moved":
+        run = program.resume(moved(run.save(), program.start().evaluation, {"q0": "q0"}))
+    elif way == "resumed":
+        run = program.resume(run.save())
     found = run.push(S, 1, triple("a", "p", 3)) + run.push(S, 2, triple("a", "p", 4))
     found += run.push(S, 3, triple("b", "p", 5)) + run.finish()
     pairs = [(m.values["v"], m.values["h"]) for m in found if m.query == "reads"]
