@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -37,6 +38,8 @@ def started(*arguments: str) -> tuple[subprocess.Popen[str], str]:
     assert process.stderr is not None
     for line in process.stderr:
         if "listening at " in line:
+            # A pipe that nobody reads fills up with the log, and then blocks the server.
+            threading.Thread(target=process.stderr.read, daemon=True).start()
             return process, line.rpartition("listening at ")[2].strip()
     raise SystemExit("the server does not start")
 
@@ -57,8 +60,6 @@ def main() -> None:
             running = httpx.get(f"{url}/v1/queries", params={"limit": 1}, timeout=60).json()
             elapsed, used = time.monotonic() - begun, psutil.Process(process.pid).cpu_times()
             process.send_signal(signal.SIGTERM)
-            assert process.stderr is not None
-            process.stderr.read()
             process.wait(60)
             if running["total"] != given.queries:
                 raise SystemExit(f"{running['total']} of {given.queries} queries")
