@@ -477,8 +477,8 @@ class Run:
         """Add a query, which sees only later events; the others continue.
 
         Variables that are bound in the run are bound in the query as well. Matches of the last
-        event must have been consumed. Cost: independent of the other queries, except for a step
-        per query at the next event.
+        event must have been consumed. Cost: that of the new query; the next event then takes a
+        step for each query of the run.
 
         Args:
             name: Its name, for matches, `remove` and `replace`.

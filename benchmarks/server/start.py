@@ -38,7 +38,7 @@ def started(*arguments: str) -> tuple[subprocess.Popen[str], str]:
     assert process.stderr is not None
     for line in process.stderr:
         if "listening at " in line:
-            # A pipe that nobody reads fills up with the log, and then blocks the server.
+            # The server blocks once the pipe of its log is full, so a thread empties it.
             threading.Thread(target=process.stderr.read, daemon=True).start()
             return process, line.rpartition("listening at ")[2].strip()
     raise SystemExit("the server does not start")

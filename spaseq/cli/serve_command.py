@@ -108,10 +108,10 @@ def _with_options(command: _F) -> _F:
 @serve_config_option
 def serve(**given: Any) -> None:
     """Serve standing queries over HTTP (pip install spaseq[serve])."""
-    for query in click.get_current_context().args:
+    if extra := click.get_current_context().args:
         raise click.UsageError(
             f"serve takes no queries as arguments: name their folder with --queries DIR, or add "
-            f"them to the running server: spaseq remote add {query}"
+            f"them to the running server: spaseq remote add {extra[0]}"
         )
     from spaseq.server.serve import serve as run
 
