@@ -153,7 +153,7 @@ class Program(CompiledQueries):
                 shared = program._shared(templates_of(program))
             terms = parameter_terms(bind or {})
             run = Run(program, kb, terms, entail, limits, prune, shared=shared)
-        run.evaluation.unbound = list(self.sources)
+        run.evaluation.unbound[:] = self.sources
         run.clock.time_precision = time_precision
         for text in unread_warnings(self.sources, run.kb.graphs):
             warnings.warn(text, QueryWarning, stacklevel=2)
@@ -215,7 +215,7 @@ class Program(CompiledQueries):
             raise StateError("the saved state has queries as one that this program cannot share")
         apart = saved.apart(shared.executed)
         run = Run(program, kb, saved.bound, saved.entail, limits, prune, apart, shared)
-        run.evaluation.unbound = list(self.sources)
+        run.evaluation.unbound[:] = self.sources
         saved.restore(run.evaluation)
         if shared.templates and not (share and _can_share(limits)):
             run.divide()

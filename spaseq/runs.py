@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from spaseq.engine import additions, changes
+from spaseq.engine import changes, single_changes
 from spaseq.engine._alone import Alone, alone
 from spaseq.engine.checkpoint import save
 from spaseq.engine.compiled import CompiledQueries, in_short
@@ -388,7 +388,7 @@ class Run:
             self._feed = None
         if not self.clock.failure:
             for name in self.evaluation.drained():
-                self.change(changes.removed(self.evaluation, name))
+                self.change(single_changes.removed(self.evaluation, name))
 
     # ------------------------------------------------------------------ time
 
@@ -477,8 +477,8 @@ class Run:
         """Add a query, which sees only later events; the others continue.
 
         Variables that are bound in the run are bound in the query as well. Matches of the last
-        event must have been consumed. Cost: that of the new query; the next event then takes a
-        step for each query of the run.
+        event must have been consumed. Cost: that of the query, for `replace` and `remove` too; the
+        next event then takes a step for each query of the run.
 
         Args:
             name: Its name, for matches, `remove` and `replace`.
@@ -496,7 +496,7 @@ class Run:
             >>> run.add("hot", spaseq.compile(query))
         """
         self.begin_change()
-        self.change(additions.added(self.evaluation, name, program, new_streams))
+        self.change(single_changes.added(self.evaluation, name, program, new_streams))
 
     @alone
     def replace(
@@ -529,8 +529,7 @@ class Run:
             >>> run.replace("hot", spaseq.compile(query), "keep")
         """
         self.begin_change()
-        bound = changes.bound_program(self.evaluation, program)
-        self.change(changes.replaced(self.evaluation, {name: bound}, state, new_streams))
+        self.change(single_changes.replaced(self.evaluation, name, program, state, new_streams))
 
     @alone
     def remove(self, name: str, *, drain: bool = False) -> None:
@@ -552,8 +551,8 @@ class Run:
             >>> run.remove("hot")
         """
         self.begin_change()
-        self.change(changes.removed(self.evaluation, name, drain))
-        changes.forget_unused(self.evaluation)
+        self.change(single_changes.removed(self.evaluation, name, drain))
+        self.evaluation.forget_unused()
 
     @property
     def draining(self) -> Mapping[str, str]:
@@ -591,10 +590,9 @@ class Run:
             raise ChangeError("the run is finished")
         self._stop_feed()
 
-    def change(self, change: changes.Change | additions.Addition) -> None:
+    def change(self, change: changes.Change | single_changes.SingleChange) -> None:
         """Change the queries; for the package itself."""
         change.apply()
-        self.rows, self.queries = self.evaluation.rows, self.evaluation.queries
         self._plain = None
         self._iris = {}
 

@@ -4,8 +4,10 @@ The queries are those of `queries.py` that differ in a constant, or in a predica
 of a run also adds the patterns of all queries to the table that lets new queries share them.
 
 The second part starts with one query and adds all others one by one: to a run without an event, to
-a run whose partial matches hold many of their constants, and to the server. It compares the
-medians of the first and the last tenth of the additions. Compiling the queries is not included.
+a run whose partial matches hold many of their constants, and to the server. The third part removes
+and replaces as many queries one by one, after some batches of events; the server removes them too.
+Both compare the medians of the first and the last tenth of the changes, without the compilation of
+the queries.
 
     python benchmarks/many/changes.py --queries 1000 --repeat 6
 """
@@ -110,6 +112,50 @@ def registered(make: Callable[[int], str], count: int) -> list[float]:
     return times
 
 
+def changed(
+    make: Callable[[int], str], count: int, events: int, what: str
+) -> tuple[list[float], float]:
+    """The milliseconds of each removal or replacement, and of the batch after the last one."""
+    run = spaseq.compile(make(count)).start(prune=False)
+    for number in range(count):
+        run.add(f"n{number}", spaseq.compile(make(number)))
+    kinds = count if make is query else 1
+    some = readings(events + BATCH, kinds, ("s",), 1, count, 100_000)
+    batches = iter(sequences(run, some, ("s",)))
+    for _ in range(events // BATCH):
+        matches(run, batches)
+    names = [f"n{number}" for number in range(count)]
+    programs = [spaseq.compile(make(number), names=[names[number]]) for number in range(count)]
+
+    def change(name: str, program: spaseq.Program) -> None:
+        if what in ("remove", "remove, drain"):
+            run.remove(name, drain=what != "remove")
+        else:
+            run.replace(name, program, what)  # type: ignore[arg-type]
+
+    times = [
+        timed(lambda: change(name, program))  # noqa: B023
+        for name, program in zip(names, programs, strict=True)
+    ]
+    return times, timed(lambda: matches(run, batches))
+
+
+def taken_out(make: Callable[[int], str], count: int) -> list[float]:
+    """The milliseconds of each removal in the server, without HTTP and the journal."""
+    settings = RunSettings(ReadOptions(), None, {}, {})
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(settings, Path(folder), lambda match, identifier: None)
+        for number in range(count + 1):
+            definition = Definition(f"n{number}", make(number))
+            machine.put_query(definition, definition.compile(), "fresh", number)
+        times = [
+            timed(lambda: machine.remove_query(f"n{number}", False, count + number))  # noqa: B023
+            for number in range(count)
+        ]
+        machine.close()
+    return times
+
+
 def print_times(title: str, times: Sequence[float], more: str = "") -> None:
     tenth = max(1, len(times) // 10)
     first, last = statistics.median(times[:tenth]), statistics.median(times[-tenth:])
@@ -130,6 +176,15 @@ def measure_growth(count: int, events: int) -> None:
         print_times(f"{title}, in the server", registered(make, count))
 
 
+def measure_shrinking(count: int, events: int) -> None:
+    print(f"{count} queries removed or replaced one by one")
+    for title, make in (("a predicate each", query), ("a sensor each", of_own_sensor)):
+        for what in ("remove", "remove, drain", "fresh", "keep", "drain"):
+            times, after = changed(make, count, events, what)
+            print_times(f"{title}, {what}", times, f", next {BATCH} events {after:.0f} ms")
+    print_times("a predicate each, in the server", taken_out(query, count))
+
+
 def main(arguments: Iterable[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Changes of the queries of a run.")
     parser.add_argument("--queries", type=int, default=1000)
@@ -138,6 +193,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     measure("a sensor each", of_own_sensor, options.queries, options.repeat)
     measure("a predicate each", query, options.queries, options.repeat)
     measure_growth(options.queries, 16 * BATCH)
+    measure_shrinking(options.queries, 16 * BATCH)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
 """Changes to the queries of a run between two events: adding, replacing and removing them.
 
-Most queries are added by `spaseq.engine.additions`, which visits no other query. A change that does
-not fit raises an error and leaves the run unchanged. All other queries keep their automata: the
-change adds patterns, predicates and constants to the matchers in place, and rebuilds the dispatch
-of the compiled loop. A constant that becomes permanent gets another number, so queries with that
-constant in their state are rebuilt from their state. All queries are rebuilt if new matchers are
-needed: under entailment, when a predicate is a variable for the first time, and when a window of
-another kind is added to windows that count events.
+Most changes of one query are made by `spaseq.engine.single_changes`, which visits no other query. A
+change that does not fit raises an error and leaves the run unchanged. All other queries keep their
+automata: the change adds patterns, predicates and constants to the matchers in place, and rebuilds
+the dispatch of the compiled loop. A constant that becomes permanent gets another number, so queries
+with that constant in their state are rebuilt from their state. All queries are rebuilt if new
+matchers are needed: under entailment, when a predicate is a variable for the first time, and when a
+window of another kind is added to windows that count events.
 
 Cost: linear in the queries, a few microseconds for each, plus the compilation of new queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Literal, Protocol, TypeAlias, cast, get_args
@@ -39,6 +39,8 @@ from spaseq.rdf.accepted import Bindable
 
 StatePolicy: TypeAlias = Literal["keep", "drain", "fresh"]
 """What happens to the partial matches of a query that is replaced."""
+INSTEAD = 'state="fresh" drops it'
+"""For messages: what a caller can do if a new query cannot continue the state of the old one."""
 
 
 def entries_of(run: Evaluation) -> list[Entry]:
@@ -58,7 +60,7 @@ def entries_of(run: Evaluation) -> list[Entry]:
     found = []
     for number, i in enumerate(program.positions):
         compiled, state = runs[number]
-        if isinstance(state, Part) and compiled.plan.name in run.silent:
+        if isinstance(state, Part) and compiled.plan.name in run.listed.silent:
             continue
         found.append(
             Entry(
@@ -88,12 +90,12 @@ def _named(program: CompiledQueries) -> list[tuple[ast.Query, str]]:
     return list(zip(program.sources, program.names, strict=True))
 
 
-def draining_name(shown: str, taken: Collection[str]) -> str:
+def draining_name(shown: str, taken: Container[str]) -> str:
     """A name for a query that drains, beside queries with some names."""
     return free_name(shown, "draining", taken)
 
 
-def free_name(shown: str, what: str, taken: Collection[str]) -> str:
+def free_name(shown: str, what: str, taken: Container[str]) -> str:
     """A name for what has become of a query: its name, and `what` in parentheses."""
     names = (f"{shown} ({what}{'' if n == 1 else f' {n}'})" for n in count(1))
     return next(name for name in names if name not in taken)
@@ -132,7 +134,7 @@ def check_new_name(run: Evaluation, name: str) -> None:
     """Refuse an empty name, and the name of a query that the run has."""
     if not (isinstance(name, str) and name.strip()):
         raise ArgumentError(f"name: a name that is not empty is needed, not {name!r}")
-    if name in run.names:
+    if name in run.listed.names:
         raise ChangeError(f"the run has a query {name} already: replace it, or choose another name")
 
 
@@ -173,12 +175,43 @@ def check_known(run: Evaluation, plan: QueryPlan, written: Container[str]) -> No
             )
 
 
+def check_continues(
+    name: str, before: CompiledQuery, after: CompiledQuery, instead: str = INSTEAD
+) -> None:
+    """Check that a query can continue the state of the one that it replaces.
+
+    Args:
+        name: The name of both.
+        before: The former query.
+        after: The new query.
+        instead: For the message: what the caller can do if it cannot.
+
+    Raises:
+        ChangeError: if it cannot.
+    """
+    differs = difference(before, after)
+    if differs:
+        raise ChangeError(
+            f"the state of the query {name} does not fit the new one: {differs}; {instead}"
+        )
+
+
+def check_begins(query: QueryRun) -> None:
+    """Check that a query does not drain yet.
+
+    Raises:
+        ChangeError: if it does.
+    """
+    if query.drains:
+        raise ChangeError(f"the query {query.plan.name} drains already")
+
+
 def replaced(
     run: Evaluation,
     programs: Mapping[str, tuple[CompiledQueries, ast.Query]],
     state: StatePolicy,
     new_streams: bool,
-    instead: str = 'state="fresh" drops it',
+    instead: str = INSTEAD,
 ) -> Change:
     """The run with other queries under some names, in place of the former ones.
 
@@ -202,11 +235,7 @@ def replaced(
         if state == "drain":
             change.drain(before, name)
         elif state == "keep":
-            differs = difference(before.compiled, after.compiled)
-            if differs:
-                raise ChangeError(
-                    f"the state of the query {name} does not fit the new one: {differs}; {instead}"
-                )
+            check_continues(name, before.compiled, after.compiled, instead)
             after = replace(after, kept=before.run or before.kept)
         change.entries[place] = after
         if listing is not None:
@@ -240,6 +269,7 @@ def removed(run: Evaluation, name: str, drain: bool = False) -> Change:
 
 def apart(run: Evaluation) -> Change:
     """The run with a separate automaton for each query of a template."""
+    run.catch_up()
     return Change(run, entries_of(run))
 
 
@@ -255,6 +285,7 @@ def beside_templates(run: Evaluation, names: Iterable[str] = ()) -> Change:
     evaluated = [executors[known[name]] if name in known else None for name in names]
     if not run.divisions or any(n is None or n in run.divisions for n in evaluated):
         return apart(run)
+    run.catch_up()
     change = Change(run, _executed(run))
     change.keep_templates()
     return change
@@ -272,8 +303,8 @@ class Change:
         """The queries as they were written, if there are templates after the change."""
         used = _used(entry for entry in entries if entry.run is not None)
         total = len(run.program.patterns)
-        unused = dict.fromkeys(n for n in range(total - 1, -1, -1) if n not in used)
-        self._numbers = PatternNumbers(run, unused)
+        unused = [n for n in range(total - 1, -1, -1) if n not in used]
+        self._numbers = PatternNumbers(run, total, unused)
         self.entries = [entry if entry.run is not None else self.part(entry) for entry in entries]
 
     def keep_templates(self) -> Listing:
@@ -325,8 +356,8 @@ class Change:
             ChangeError: if the query registers a stream or reads a registered one.
         """
         plan = before.compiled.plan
-        if before.run is not None and before.run.drains:
-            raise ChangeError(f"the query {plan.name} drains already")
+        if before.run is not None:
+            check_begins(before.run)
         written = {each.registers_stream for each in self._plans()} - {None}
         if plan.registers_stream is not None or not written.isdisjoint(plan.streams):
             raise ChangeError(
@@ -440,7 +471,8 @@ class Change:
                 query = renamed[query]
             elif query.plan.name != entry.compiled.plan.name and query not in found:
                 # The shared state has the name of the first of the equal queries, which is removed.
-                query = renamed[query] = begin(entry.compiled, query)
+                renamed[query] = begin(entry.compiled, query)
+                query = renamed[query]
             found.append(query)
         return found
 
@@ -488,13 +520,6 @@ def bound_program(
     if values or not program.queries:
         program = cast(_Bindable, program).bind(values)
     return program, source
-
-
-def forget_unused(run: Evaluation) -> None:
-    """Forget the values of bound variables that no query has any longer."""
-    if run.bound:
-        used = variables_of(run.unbound)
-        run.bound = {name: term for name, term in run.bound.items() if name in used}
 
 
 def rebound(

@@ -123,7 +123,7 @@ def without_collection() -> Iterator[None]:
 def _save(run: Evaluation) -> bytes:
     clock, writer = run.clock, Writer()
     streams, registered = run.program.streams, run.registered
-    written = [iri for iri in registered.times if iri in run.written]
+    written = [iri for iri in registered.times if iri in run.listed.written]
     saved = {query: _save_query(query, writer) for query in run.distinct}
     data: dict[str, Any] = {
         "program": fingerprints(run.public),
@@ -306,7 +306,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     if (clock.closed is None) != (clock.domain is None):
         refuse("closed", "there is a time without a kind of time, or the other way round")
     clock.time = _time(data["time"], "time", clock, reader)
-    streams, written = run.program.streams, run.written
+    streams, written = run.program.streams, run.listed.written
     everywhere = {*streams, *written}
     clock.ordinals = counts(data["ordinals"], "ordinals", everywhere, 0, MOST_ORDINAL)
     run.registered.times = counts(data["derived time"], "derived time", written, LEAST, GREATEST)
@@ -319,7 +319,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     clock.triples = whole(data["triples"], "triples")
     clock.per_stream = counts(data["per stream"], "per stream", streams)
     _check_all(clock.per_stream, streams, "per stream")
-    run.delayed = [
+    run.delayed[:] = [
         [reader.event(number, "delayed") for number in listed(events, "delayed")]
         for events in listed(data["delayed"], "delayed", len(run.queries))
     ]
@@ -335,7 +335,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     for number, (query, direct, delayed, part) in enumerate(
         zip(run.queries, run.direct, run.delayed, queries, strict=True)
     ):
-        if run.originals[number] < number:
+        if run.listed.originals[number] < number:
             continue  # it shares the state of an equal query
         where = f"query {query.plan.name}"
         if delayed and direct:

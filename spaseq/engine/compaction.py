@@ -25,16 +25,22 @@ class Compaction:
     """Compacts the queries of one run."""
 
     def __init__(self, queries: Sequence[QueryRun], rows: EventRows):
-        self._queries = list(queries)
+        self._queries = dict.fromkeys(queries)
         self._rows = rows
-        self._endless = any(map(_is_endless, queries))
+        self._endless = sum(map(_is_endless, queries))
         self._next_check = 0
         self._threshold = 0
 
     def add(self, query: QueryRun) -> None:
         """Also compact a query that is added."""
-        self._queries.append(query)
-        self._endless = self._endless or _is_endless(query)
+        self._queries[query] = None
+        self._endless += _is_endless(query)
+
+    def remove(self, query: QueryRun) -> None:
+        """Compact a query no longer, and free what it leaves at the next check."""
+        del self._queries[query]
+        self._endless -= _is_endless(query)
+        self._next_check = self._threshold = 0
 
     def is_due(self, events: int) -> bool:
         """Whether the state has doubled.

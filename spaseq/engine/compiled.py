@@ -66,12 +66,6 @@ class CompiledQueries:
         return (*self.tasks, *self.asked)
 
     @property
-    def unused(self) -> list[int]:
-        """The numbers of the patterns that no query needs."""
-        used = {n for query in self.queries for n in (*query.tasks, *query.asked_patterns)}
-        return [number for number in range(len(self.patterns)) if number not in used]
-
-    @property
     def positions(self) -> list[int]:
         """Per query: the position of its text in `sources`."""
         shown = map(shown_name, self.sources, self.names)
@@ -97,6 +91,39 @@ class CompiledQueries:
             (),
             (*self.sources, source),
             (*self.names, name),
+        )
+
+    def exchanged(
+        self,
+        number: int,
+        position: int,
+        query: CompiledQuery,
+        source: ast.Query,
+        name: str,
+        new: Mapping[int, Pattern],
+    ) -> CompiledQueries:
+        """The program with another query in place of one; cost and arguments as for `extended`.
+
+        Args:
+            number: The place of the query among `queries`.
+            position: The position of its text.
+        """
+        return CompiledQueries(
+            (*self.queries[:number], query, *self.queries[number + 1 :]),
+            with_patterns(self.patterns, new),
+            (),
+            (*self.sources[:position], source, *self.sources[position + 1 :]),
+            (*self.names[:position], name, *self.names[position + 1 :]),
+        )
+
+    def without(self, number: int, position: int) -> CompiledQueries:
+        """The program without a query; its patterns remain. Cost and arguments as above."""
+        return CompiledQueries(
+            self.queries[:number] + self.queries[number + 1 :],
+            self.tasks,
+            self.asked,
+            self.sources[:position] + self.sources[position + 1 :],
+            self.names[:position] + self.names[position + 1 :],
         )
 
     @property

@@ -15,13 +15,18 @@ class Draining:
     """The states that drain, and when they were last checked."""
 
     def __init__(self) -> None:
-        self.states: frozenset[QueryRun] = frozenset()
+        self.states: set[QueryRun] = set()
         """Those that drain."""
         self._checked_at: int | None = None
 
     def update(self, states: Iterable[QueryRun]) -> None:
         """Find the states that drain among those of the run."""
-        self.states = frozenset(state for state in states if state.drains)
+        self.states = {state for state in states if state.drains}
+
+    def add(self, state: QueryRun) -> None:
+        """Add a state, if it drains."""
+        if state.drains:
+            self.states.add(state)
 
     def is_due(self, closed: int) -> bool:
         """Whether a query may have drained since the last check, which now takes place.

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
-from spaseq.engine.division import NO_MATCHES, divisions_of
+from spaseq.engine.division import NO_MATCHES, Division
 from spaseq.engine.draining import Draining
 from spaseq.engine.entailment import Entailment
 from spaseq.engine.formatting import Block, Formatting, Make, writing
@@ -30,10 +29,11 @@ from spaseq.engine.part_states import Part
 from spaseq.engine.pattern_rows import EventRows, check_graphs, check_uses
 from spaseq.engine.permanent_terms import renumber
 from spaseq.engine.registered_streams import RegisteredClock, dependent, divided_at
-from spaseq.engine.sharing import SharedProgram, originals, unshared
+from spaseq.engine.run_queries import RunQueries
+from spaseq.engine.sharing import SharedProgram, unshared
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import SpaseqError
-from spaseq.gpm.pattern import Pattern, SharedPatterns
+from spaseq.gpm.pattern import Pattern
 from spaseq.kb.knowledge import Knowledge
 from spaseq.parser import ast
 from spaseq.rdf._relevance import Relevance
@@ -43,6 +43,7 @@ from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
 
 if TYPE_CHECKING:
+    from spaseq.engine.listing import Entry, Listed
     from spaseq.engine.multi_run import MultiRun
 
 Begin: TypeAlias = "Callable[[CompiledQuery, QueryRun | Part | None], QueryRun]"
@@ -74,18 +75,12 @@ class Evaluation:
         apart: Collection[int] = (),
         shared: SharedProgram | None = None,
     ):
-        self.shared = shared or unshared(program)
-        program = self.program = self.shared.executed
-        self.unbound: list[ast.Query] = list(self.shared.public.sources)
-        """The sources of the queries before variables were bound."""
-        self._limits = limits
+        shared = shared or unshared(program)
+        program, self._limits = shared.executed, limits
         self._prunes = prune
         self._is_read = False
-        self._canonical: SharedPatterns | None = None
         self._known_terms: int | None = None
         """The version of the dictionary that the states know, if it may be an earlier one."""
-        self.unused: dict[int, None] | None = None
-        """The numbers of the patterns that no query needs, the least one last, if known."""
         self.bound = dict(bound or {})
         self._entailment = Entailment(program, entail)
         self.kb = Knowledge(kb or {}, lambda kb: self._entailment.closures(kb))
@@ -96,27 +91,14 @@ class Evaluation:
         self.rows = EventRows(program, self.kb, self.entailed, limits)
         check_limits(program, limits)
         self._files: dict[str, int] = {}
-        self.originals = [
-            number if number in apart else original
-            for number, original in enumerate(originals(program))
-        ]
-        """Per query: the number of the first query that is equal apart from its name."""
-        self.queries: list[QueryRun] = []
-        """The state of each query; equal queries share one."""
-        for query, original in zip(program.queries, self.originals, strict=True):
-            known = original < len(self.queries)
-            self.queries.append(self.queries[original] if known else self._query(query))
-        self.silent: frozenset[str] = frozenset()
-        """The names of queries that have left their template, which drops their matches."""
-        self.divisions = divisions_of(self.shared, self.queries)
-        """Per query that is a template: what divides its matches among its queries."""
+        self.listed = listed = RunQueries(shared, apart, self._query)
+        """The queries: programs, names and states."""
+        self.unbound, self.queries = listed.unbound, listed.states
+        self.direct, self.delayed = listed.direct, listed.delayed
         self._parts: list[tuple[int, list[Match]]] = []
         self.compaction = Compaction(self.distinct, self.rows)
-        self.rows.prefetch(self.distinct)
+        self.rows.prefetch(lambda: self.distinct)
         self.clock = StreamClock(program.streams)
-        self._survey()
-        self.delayed: list[list[Event]] = [[] for _ in self.queries]
-        """Per query that is not direct: events of open timestamps, unless the loop has them."""
         self.registered = RegisteredClock()
         self._draining = Draining()
         self._multi: MultiRun | None = None
@@ -138,20 +120,32 @@ class Evaluation:
         graphs = self.entailed.get(query.plan.kb_graphs, self.kb)
         return QueryRun(query, graphs, self.rows.matchers, self._limits, self._files)
 
-    def silence(self, names: Iterable[str]) -> None:
-        """Drop the matches of some queries of templates from now on."""
-        self.silent = self.silent.union(names)
-        for division in self.divisions.values():
-            division.silence(self.silent)
+    # ------------------------------------------------------------------ the queries
 
-    def _survey(self) -> None:
-        """List what concerns all queries."""
-        self.names = {query.plan.name for query in self.shared.public.queries}
-        """The names of the queries as they were written."""
-        self.written = self.program.written
-        """The streams that queries register."""
-        self.direct = [self.written.isdisjoint(query.plan.streams) for query in self.queries]
-        """Per query: whether it reads no registered stream, and so processes events at once."""
+    @property
+    def public(self) -> CompiledQueries:
+        """The queries as they were written; `program` holds them as they are evaluated."""
+        return self.listed.public
+
+    @property
+    def program(self) -> CompiledQueries:
+        """The queries as they are evaluated."""
+        return self.listed.program
+
+    @property
+    def shared(self) -> SharedProgram:
+        """The relation of `public` and `program`."""
+        return self.listed.shared
+
+    @property
+    def divisions(self) -> Mapping[int, Division]:
+        """Per query that is a template: what divides its matches among its queries."""
+        return self.listed.divisions
+
+    @property
+    def distinct(self) -> tuple[QueryRun, ...]:
+        """The states of the queries, each once."""
+        return self.listed.distinct
 
     # ------------------------------------------------------------------ readers
 
@@ -170,17 +164,6 @@ class Evaluation:
         return matchers.relevance
 
     @property
-    def public(self) -> CompiledQueries:
-        """The queries as they were written; `program` holds them as they are evaluated."""
-        return self.shared.public
-
-    def matched(self, number: int) -> int:
-        """The number of matches of a query of `public` so far."""
-        executed = self.shared.executors[number]
-        division = self.divisions.get(executed)
-        return self.queries[executed].matched if division is None else division.matched[number]
-
-    @property
     def waiting(self) -> bool:
         """Whether a query has queued events that are not yet matched."""
         if self._multi is not None and self._multi.driver.loaded:
@@ -193,11 +176,6 @@ class Evaluation:
         if self._multi is not None and self._multi.driver.loaded:
             return self._multi.driver.delaying
         return any(self.delayed)
-
-    @property
-    def distinct(self) -> tuple[QueryRun, ...]:
-        """The states of the queries, each once."""
-        return tuple(dict.fromkeys(self.queries))
 
     def drain(self, queries: Iterable[QueryRun] = ()) -> None:
         """Let some queries begin no further partial matches, and list all that do not."""
@@ -243,7 +221,7 @@ class Evaluation:
             False if no query has a maker; nothing changes then.
         """
         names = [query.plan.shown for query in self.program.queries]
-        made = writing(block, make, names, self.originals, self.queries, self.divisions)
+        made = writing(block, make, names, self.listed.originals, self.queries, self.divisions)
         self.formatting = made or self.formatting
         return self.formatting is not None
 
@@ -259,7 +237,7 @@ class Evaluation:
         It cannot do so while events wait for other streams. A query of one stream has its own loop.
         """
         if self._multi is None:
-            self._renumber()
+            self.catch_up()
             if self._is_shared is None:
                 several = len(self.public.queries) > 1 or len(self.clock.streams) > 1
                 self._is_shared = several and all(query.on_core for query in self.queries)
@@ -270,7 +248,7 @@ class Evaluation:
             self._multi = MultiRun(
                 self.program,
                 self.queries,
-                self.originals,
+                self.listed.originals,
                 self.rows,
                 self.clock,
                 self.kb,
@@ -303,18 +281,35 @@ class Evaluation:
         """Write the progress of the compiled loop to the queries, before their state changes."""
         if self._multi is not None:
             self._multi.unload()
-        self._renumber()
+        self.catch_up()
 
     def _discard_loop(self) -> None:
         """Like `_leave_loop`, before the automata are replaced."""
         self._leave_loop()
         self._multi = None
 
+    def catch_up(self) -> None:
+        """Let the states know what changes of single queries have left for the next event."""
+        self._renumber()
+        misnamed = self.listed.misnamed
+        while misnamed:
+            state, _ = misnamed.popitem()
+            self.listed.rename(state, lambda query: self._renamed(query, state))  # noqa: B023
+
     def _renumber(self) -> None:
-        """Let the states know the terms that added queries have made permanent."""
+        """Let the states know the terms that new queries have made permanent."""
         if self._known_terms is not None:
             known, self._known_terms = self._known_terms, None
             renumber(self.distinct, self.rows.matchers, known)
+
+    def _renamed(self, compiled: CompiledQuery, state: QueryRun) -> QueryRun:
+        """A state that continues another one, with the name of another query."""
+        query = self._query(compiled)
+        query.begin_at(self.clock)
+        query.take_over(state, self.clock)
+        self._forget(state)
+        self._remember(query)
+        return query
 
     def compact_if_due(self) -> None:
         """Compact the state of queries without a window, if it has doubled.
@@ -327,35 +322,20 @@ class Evaluation:
 
     # ------------------------------------------------------------------ other queries
 
-    def shared_patterns(self) -> SharedPatterns:
-        """The patterns that GPMs of further queries can share."""
-        if self._canonical is None:
-            patterns = self.program.patterns
-            used = {number for query in self.program.queries for number in query.tasks}
-            self._canonical = SharedPatterns()
-            self._canonical.replace({number: patterns[number] for number in sorted(used)})
-        return self._canonical
-
-    def add(
-        self,
-        shared: SharedProgram,
-        unbound: ast.Query,
-        new: Mapping[int, Pattern],
-        unused: dict[int, None],
-    ) -> bool:
-        """Add a query between two events.
+    def begin(
+        self, entry: Entry, other: CompiledQuery, new: Mapping[int, Pattern]
+    ) -> QueryRun | None:
+        """Begin a query between two events, before it is one of the run.
 
         Cost: that of the query, whatever the number of the others.
 
         Args:
-            shared: The program afterwards. Its last query is the new one, which neither registers
-                a stream nor reads a registered one.
-            unbound: Its source before variables were bound.
+            entry: The query, which neither registers a stream nor reads a registered one.
+            other: Another query of the run afterwards; if there is none, the query.
             new: The patterns that the run does not have, by number.
-            unused: `unused` afterwards.
 
         Returns:
-            False if all queries must be begun again (`change`): under entailment, if matches are
+            None if all queries must be begun again (`change`): under entailment, if matches are
             written without objects, and if there must be new matchers.
 
         Raises:
@@ -363,44 +343,79 @@ class Evaluation:
                 as before.
         """
         if self.entail is not None or self.formatting is not None:
-            return False
-        compiled = shared.executed.queries[-1]
-        alone = replace(shared.executed, queries=(compiled,), sources=shared.executed.sources[-1:])
-        self._check(alone, new)
-        if self._multi is not None:
-            self._multi.unload()
-            self._multi = None
-        rows = self.rows.parts
+            return None
+        compiled = entry.compiled
+        self._check(CompiledQueries((compiled,), (), (), (entry.source,), (entry.name,)), new)
+        self._abandon_loop()
         if self._known_terms is None:
             self._known_terms = self.rows.matchers.dictionary.version
         try:
-            if not self.rows.add(shared.executed, new):
+            if not self.rows.add(compiled, other, new):
                 self._renumber()
-                return False
+                return None
             query = self._query(compiled)
             query.begin_at(self.clock)
+            # Before the state is numbered.
             self._keys.learn(self.rows.matchers.patterns, new)
+            if entry.kept is not None:
+                query.take_over(entry.kept, self.clock)
         except BaseException:
-            self.rows.parts = rows
+            self.listed.forget(new)
             self._renumber()
             raise
-        self.program, self.shared, self.unused = shared.executed, shared, unused
-        self.names.add(shared.public.queries[-1].plan.name)
-        self.unbound.append(unbound)
-        self.originals.append(len(self.queries))
-        self.queries.append(query)
-        self.direct.append(True)
-        self.delayed.append([])
-        if self._canonical is not None:
-            self._canonical.replace(new)
-        self.clock.add_streams(compiled.plan.streams)
+        if entry.drains:
+            query.drain(self.clock)
+        return query
+
+    def forget_unused(self) -> None:
+        """Forget the values of bound variables that no query has any longer."""
+        if self.bound:
+            used = self.listed.variable_uses
+            self.bound = {name: term for name, term in self.bound.items() if name in used}
+
+    def append(self, one: Listed, new: Mapping[int, Pattern], own: Mapping[int, Pattern]) -> None:
+        """Add a query that has begun after the others; see `RunQueries.append`."""
+        self.listed.append(one, new, own)
+        self._continue(one, None)
+
+    def exchange(self, one: Listed, new: Mapping[int, Pattern], own: Mapping[int, Pattern]) -> None:
+        """Replace a query by one that has begun; see `RunQueries.exchange`."""
+        self._continue(one, self.listed.exchange(one, new, own))
+
+    def delete(self, name: str) -> None:
+        """Remove a query that no template evaluates and that is not the only one."""
+        self._abandon_loop()
+        self._continue(None, self.listed.delete(name))
+
+    def _abandon_loop(self) -> None:
+        """Let the next event build the compiled loop again."""
+        if self._multi is not None:
+            self._multi.unload()
+            self._multi = None
+
+    def _continue(self, one: Listed | None, left: QueryRun | None) -> None:
+        """Continue after a change of one query: with a new one, and without a state that left."""
+        self.rows.follow(self.program, left=one is None or left is not None)
+        if left is not None:
+            self._forget(left)
+        if one is not None:
+            query = one.entry.state
+            self.clock.add_streams(query.plan.streams)
+            self._remember(query)
+            self.rows.prefetch_also(query)
+            for iri in self.ended.keys() & query.plan.streams:
+                query.end_stream(iri, self.ended[iri])
+        self._is_shared, self._last = None, {}
+        if len(self.queries) == 1:
+            self.catch_up()  # the events of a single query do not come to the loop
+
+    def _remember(self, query: QueryRun) -> None:
         self.compaction.add(query)
-        self.rows.prefetch_also(query)
-        self._is_shared = None
-        for iri, last in self.ended.items():
-            if query.reads(iri):
-                query.end_stream(iri, last)
-        return True
+        self._draining.add(query)
+
+    def _forget(self, query: QueryRun) -> None:
+        self.compaction.remove(query)
+        self._draining.states.discard(query)
 
     def change(
         self,
@@ -450,6 +465,7 @@ class Evaluation:
                 query.take_over(kept, self.clock)
         except BaseException:
             undo()
+            self.listed.forget(new)
             self._entailment, self.rows.parts = before, rows
             renumber(self.distinct, self.rows.matchers, terms)
             raise
@@ -461,8 +477,9 @@ class Evaluation:
                 query.renew(self.rows.matchers)
         else:
             renumber(staying, self.rows.matchers, terms)
-        self.delayed = [delayed.get(query, []) for query in after]
-        self._adopt(program, unbound, new, after, shared, matched)
+        waiting = [delayed.get(query, []) for query in after]
+        self.listed.replace(shared or unshared(program), unbound, after, waiting, new, matched)
+        self._adopt()
 
     def _check(self, program: CompiledQueries, new: Mapping[int, Pattern]) -> None:
         """Check that the run can have the queries of a program, with some new patterns.
@@ -475,29 +492,12 @@ class Evaluation:
         if self._is_read:
             check_uses(program.queries, new.values(), self.rows.matchers.used)
 
-    def _adopt(
-        self,
-        program: CompiledQueries,
-        unbound: Sequence[ast.Query],
-        new: Mapping[int, Pattern],
-        queries: list[QueryRun],
-        shared: SharedProgram | None,
-        matched: Mapping[int, int],
-    ) -> None:
+    def _adopt(self) -> None:
         """Continue with changed queries, whose automata are ready."""
-        first: dict[QueryRun, int] = {}
-        self.unused = None
-        self.program, self.unbound, self.queries = program, list(unbound), queries
-        self.shared = shared or unshared(program)
-        self.divisions = divisions_of(self.shared, queries, self.silent, matched)
-        self.originals = [first.setdefault(query, n) for n, query in enumerate(queries)]
         self.drain()
-        self._survey()
-        if self._canonical is not None:
-            self._canonical.replace(new)
-        self.clock.add_streams(program.streams)
+        self.clock.add_streams(self.program.streams)
         self.compaction = Compaction(self.distinct, self.rows)
-        self.rows.prefetch(self.distinct)
+        self.rows.prefetch(lambda: self.distinct)
         self._is_shared, self._last = None, {}
         for iri, last in self.ended.items():
             for query in self.inputs_of(iri):
@@ -637,7 +637,7 @@ class Evaluation:
         process: Callable[[list[Match]], None],
     ) -> None:
         """Add the matches that `process` lists to `found`, or those of an equal earlier query."""
-        original = self.originals[number]
+        original = self.listed.originals[number]
         if original < number:
             name = self.program.queries[number].plan.shown
             self._give(number, copies(self._last[original], name), found)

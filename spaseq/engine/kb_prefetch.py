@@ -12,7 +12,7 @@ most `PREFETCH_MAX_GROUPS` groups of a place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -73,7 +73,7 @@ class Ahead:
             yield known.popitem()[0]
 
 
-def add_sources(queries: Sequence[Holder], joins: Callable[[int], Sequence[BindJoin]]) -> None:
+def add_sources(queries: Iterable[Holder], joins: Callable[[int], Sequence[BindJoin]]) -> None:
     """Let the joins of each task also request keys that partial matches hold."""
     for query in queries:
         for place, registers, join in _held(query.compiled, joins):

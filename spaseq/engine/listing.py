@@ -7,7 +7,7 @@ query stands for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from spaseq.engine.branches import Embedding
@@ -39,6 +39,12 @@ class Entry:
     """Whether it begins no further partial matches."""
     template: Template | None = None
     """The template, if it is one; the numbers of its queries are those before the change."""
+
+    @property
+    def state(self) -> QueryRun:
+        """The state of a query that has begun."""
+        assert self.run is not None
+        return self.run
 
 
 @dataclass(slots=True)
@@ -136,7 +142,7 @@ class Listing:
             public.plain[0],
             executed,
             {
-                number: _renumbered(entry.template, numbers)
+                number: entry.template.renumbered(numbers)
                 for number, entry in enumerate(entries)
                 if entry.template is not None
             },
@@ -152,13 +158,7 @@ class Listing:
     def matched(self) -> dict[int, int]:
         """The number of matches so far of each query that a template evaluates."""
         return {
-            number: self._run.matched(one.before)
+            number: self._run.listed.matched(one.before)
             for number, one in enumerate(self.queries)
             if one.before is not None and one.entry.template is not None
         }
-
-
-def _renumbered(template: Template, numbers: Mapping[int, int]) -> Template:
-    """The template with new numbers for its queries."""
-    members = tuple(tuple(numbers[number] for number in some) for some in template.members)
-    return replace(template, members=members)

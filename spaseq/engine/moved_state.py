@@ -92,7 +92,7 @@ def _moved(
         "bound": {name: first + number for name, number in new["bound"].items()},
         "ordinals": ordinals,
         **{
-            part: {iri: number for iri, number in old[part].items() if iri in fresh.written}
+            part: {iri: number for iri, number in old[part].items() if iri in fresh.listed.written}
             for part in ("derived time", "derived ordinal")
         },
         "per stream": {iri: old["per stream"].get(iri, 0) for iri in streams},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.evaluation import Evaluation
 from spaseq.gpm.pattern import Pattern, canonical
@@ -12,18 +14,20 @@ class PatternNumbers:
 
     Args:
         run: The run.
-        unused: The numbers of its patterns that no query needs, the least one last. Those that new
-            queries get are removed.
+        total: The number of its patterns.
+        unused: The numbers of those that no query needs, in descending order.
     """
 
-    def __init__(self, run: Evaluation, unused: dict[int, None]):
+    def __init__(self, run: Evaluation, total: int, unused: Iterable[int]):
         self._run = run
-        self.unused = unused
+        self._unused = list(unused)
+        self._needed: set[int] = set()
+        """The numbers of patterns that new queries share."""
         self.new: dict[int, Pattern] = {}
         """The patterns of new queries that the run does not have, by number."""
         self._new_tasks: dict[Pattern, int] = {}
         """The numbers of those of GPMs, by their canonical forms."""
-        self._total = len(run.program.patterns)
+        self._total = total
 
     def numbered(
         self, compiled: CompiledQuery, program: CompiledQueries, derived: bool
@@ -48,18 +52,20 @@ class PatternNumbers:
         `new`.
         """
         key = canonical(pattern)
-        known = None if new else self._run.shared_patterns().find(key)
+        known = None if new else self._run.listed.find(key)
         if known is None or known in self.new:  # the number belongs to a new pattern
             known = self._new_tasks.get(key)
         if known is None:
             known = self._new_tasks[key] = self._next(pattern)
-        self.unused.pop(known, None)
+        self._needed.add(known)
         return known
 
     def _next(self, pattern: Pattern) -> int:
         """A number for a new pattern."""
-        if self.unused:
-            number, _ = self.unused.popitem()
+        while self._unused and self._unused[-1] in self._needed:
+            self._unused.pop()
+        if self._unused:
+            number = self._unused.pop()
         else:
             number, self._total = self._total, self._total + 1
         self.new[number] = pattern

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, counts_events
@@ -36,10 +36,9 @@ class EventRows:
         self._program = program
         self._kb = kb
         self._entailed = entailed
-        self._expressions = expressions_of(program.queries)
         self.matchers = self._matchers(None)
-        self._joins = self._by_stream()
-        self._holders: list[Holder] = []
+        self._known_joins: dict[str, list[BindJoin]] | None = self._by_stream()
+        self._holders: Callable[[], Iterable[Holder]] = tuple
 
     def _matchers(self, before: Matchers | None, new: Collection[int] = ()) -> Matchers:
         """New matchers for the present graphs; `before` did not have the patterns `new`."""
@@ -48,7 +47,7 @@ class EventRows:
         return Matchers(
             program.patterns,
             self._kb,
-            self._expressions,
+            expressions_of(program.queries),
             _horizon(program.queries, counted),
             counted,
             dict.fromkeys(_derived_patterns(program), _WHOLE),
@@ -60,8 +59,15 @@ class EventRows:
 
     # ------------------------------------------------------------------ the KB
 
-    def _by_stream(self) -> dict[str, list[BindJoin]]:
+    @property
+    def _joins(self) -> dict[str, list[BindJoin]]:
         """Stream → the bind joins with remote graphs that its events may need."""
+        if self._known_joins is None:
+            self._known_joins = self._by_stream()
+            self._prefetch()
+        return self._known_joins
+
+    def _by_stream(self) -> dict[str, list[BindJoin]]:
         joins: dict[str, list[BindJoin]] = {}
         for query in self._program.queries:
             self._enter_joins(query, joins)
@@ -90,30 +96,31 @@ class EventRows:
         """
         known = set(map(id, self._program.queries))
         more = [query for query in program.queries if id(query) not in known]
-        self._program, self._expressions = program, expressions_of(program.queries)
+        self._program = program
         rebuilds = not self._extend(new, more)
         if rebuilds:
             self.matchers = self._matchers(self.matchers, new)
-        self._joins = self._by_stream()
+        self._known_joins = self._by_stream()
         return rebuilds
 
     @property
     def parts(self) -> tuple[Any, ...]:
         """The parts that `change` replaces; set them to undo a change that has failed."""
-        return self._program, self._expressions, self.matchers, self._joins
+        return self._program, self.matchers, self._known_joins
 
     @parts.setter
     def parts(self, parts: tuple[Any, ...]) -> None:
-        self._program, self._expressions, self.matchers, self._joins = parts
+        self._program, self.matchers, self._known_joins = parts
 
-    def add(self, program: CompiledQueries, new: Collection[int]) -> bool:
-        """Match the patterns of a program whose last query is new, and reads no registered stream.
+    def add(self, query: CompiledQuery, other: CompiledQuery, new: Mapping[int, Pattern]) -> bool:
+        """Match the patterns of a query that reads no registered stream, before `follow`.
 
         Cost: that of the query, whatever the number of the others.
 
         Args:
-            program: The program.
-            new: The numbers of the patterns that it did not have, or that nothing used.
+            query: The query.
+            other: Another query of the run afterwards; if there is none, the query.
+            new: The patterns that the run does not have, or that nothing uses, by number.
 
         Returns:
             False if there must be new matchers (`change`).
@@ -121,61 +128,73 @@ class EventRows:
         Raises:
             KbError: if the KB cannot supply what the patterns need.
         """
-        first, query = program.queries[0], program.queries[-1]
-        if self.matchers.counted and not counts_events((first, query)):
+        if self.matchers.counted and not counts_events((other, query)):
             return False
-        expressions = (*self._expressions, *expressions_of([query]))
-        if not self._put(program, new, frozenset(), [query], expressions):
-            return False
-        self._program, self._expressions = program, expressions
-        return True
+        return self._put(new, frozenset(), [query])
+
+    def follow(self, program: CompiledQueries, *, left: bool) -> None:
+        """Continue with a program for which `add` has matched the patterns of new queries.
+
+        Args:
+            program: The program.
+            left: Whether a query has left the run.
+        """
+        self._program = program
+        if left and self._known_joins:
+            self._known_joins = None  # they are listed when they are needed
 
     def _extend(self, new: Collection[int], queries: Sequence[CompiledQuery]) -> bool:
         """Add patterns to the matchers in place; False if there must be new ones."""
         program = self._program
         if self.matchers.counted and not counts_events(program.queries):
             return False
-        return self._put(program, new, _derived_patterns(program), queries, self._expressions)
+        patterns = program.patterns
+        added = {number: patterns[number] for number in new}
+        return self._put(added, _derived_patterns(program), queries)
 
     def _put(
         self,
-        program: CompiledQueries,
-        new: Collection[int],
+        new: Mapping[int, Pattern],
         derived: Collection[int],
         queries: Sequence[CompiledQuery],
-        expressions: tuple[ast.Node, ...],
     ) -> bool:
         """Add patterns to the matchers in place; False if there must be new ones.
 
         Args:
-            program: The program that has them.
-            new: Their numbers.
+            new: The patterns, by number.
             derived: The patterns of queries that read registered streams.
             queries: The queries that are new.
-            expressions: `expressions_of` all queries.
         """
-        matchers, patterns = self.matchers, program.patterns
-        for number in sorted(new):
-            if not matchers.put(number, patterns[number], _WHOLE if number in derived else ""):
+        matchers = self.matchers
+        for number, pattern in sorted(new.items()):
+            if not matchers.put(number, pattern, _WHOLE if number in derived else ""):
                 return False
-        matchers.use([patterns[number] for number in new], expressions_of(queries), expressions)
+        matchers.use(list(new.values()), expressions_of(queries))
         matchers.widen(_horizon(queries, matchers.counted))
         return True
 
-    def prefetch(self, queries: Sequence[Holder]) -> None:
-        """Add the keys that partial matches of queries hold to the requests of the KB."""
-        self._holders = list(queries)
+    def prefetch(self, holders: Callable[[], Iterable[Holder]]) -> None:
+        """Add the keys that partial matches of queries hold to the requests of the KB.
+
+        Args:
+            holders: Lists the queries.
+        """
+        self._holders = holders
+        self._prefetch()
+
+    def _prefetch(self) -> None:
         for joins in self._joins.values():
             for join in joins:
                 join.ahead = tuple
         if self._joins:
-            add_sources(queries, self.matchers.joins)
+            add_sources(self._holders(), self.matchers.joins)
 
     def prefetch_also(self, query: Holder) -> None:
         """As `prefetch`, also for a query that is added."""
-        self._enter_joins(query.compiled, self._joins)
-        self._holders.append(query)
-        if self._joins:
+        if self._known_joins is None:
+            return  # they are listed when they are needed
+        self._enter_joins(query.compiled, self._known_joins)
+        if self._known_joins:
             add_sources([query], self.matchers.joins)
 
     def renew(self, closures: Mapping[Seen, Closure]) -> None:
@@ -194,9 +213,9 @@ class EventRows:
                 self._set_closures(before)
                 raise
         else:
-            self.matchers.fill()
-        self._joins = self._by_stream()
-        add_sources(self._holders, self.matchers.joins)
+            self.matchers.fill(expressions_of(self._program.queries))
+        self._known_joins = self._by_stream()
+        add_sources(self._holders(), self.matchers.joins)
 
     def _set_closures(self, closures: Mapping[Seen, tuple[NamedGraphs, Rules]]) -> None:
         for seen, (closed, rules) in closures.items():

@@ -99,13 +99,11 @@ def separated(run: Evaluation, name: str, keeps: bool = True) -> tuple[Change, s
         The change, and the name under which the template still evaluates the query, or None if the
         template ends. None in place of both if the query is not part of a template.
     """
-    names = [query.plan.name for query in run.public.queries]
-    if name not in names:
+    names = run.listed.names
+    if name not in names or names.executed(name) is not None:
         return None
-    number = names.index(name)
-    division = run.divisions.get(run.shared.executors[number])
-    if division is None:
-        return None
+    number = names.number(name)
+    division = run.divisions[run.shared.executors[number]]
     change = beside_templates(run)
     listing = change.keep_templates()
     queries, parts = division.template.queries, dict(division.parts())

@@ -12,7 +12,7 @@ constants take precedence: only queries in none of them share their first steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -126,29 +126,35 @@ class SharedProgram:
             errors=[whole.errors[n] for n in lies.occurrences],
         )
 
-    def extended(
-        self, executed: CompiledQueries, query: CompiledQuery, program: CompiledQueries, name: str
-    ) -> SharedProgram:
-        """The program with another query after the others, which is part of no template.
+    def moved(
+        self, public: CompiledQueries, executed: CompiledQueries, number: Callable[[str], int]
+    ) -> tuple[SharedProgram, Mapping[int, int]]:
+        """The program after queries that are part of no template have come, changed or gone.
 
         Args:
-            executed: The queries as the run evaluates them; the last one is the new one.
-            query: The query, with the numbers of patterns of `program`.
-            program: A program of this query.
-            name: Its name as given at compilation.
+            public: The queries as they are written afterwards.
+            executed: The queries as a run evaluates them then, in the order of their first members.
+            number: The number in `public` of the query of a name.
+
+        Returns:
+            The program, and the number of each query of a template by its former number.
         """
-        if self.public is self.executed:
-            return unshared(executed)
-        first = len(self.public.patterns)
-        written = query.renumbered(first.__add__)
-        patterns = dict(enumerate(program.patterns, first))
-        return SharedProgram(
-            self.public.extended(written, program.sources[0], name, patterns),
-            executed,
-            self.templates,
-            (*self.places, len(self.public.queries)),
-            self.embeddings,
-        )
+        if public is executed:
+            return unshared(executed), {}
+        numbers = {
+            n: number(self.public.queries[n].plan.name)
+            for template in self.templates.values()
+            for n in template.queries
+        }
+        first = {
+            numbers[template.queries[0]]: template.renumbered(numbers)
+            for template in self.templates.values()
+        }
+        later = set(numbers.values()).difference(first)
+        places = [n for n in range(len(public.queries)) if n not in later]
+        templates = {n: first[place] for n, place in enumerate(places) if place in first}
+        embeddings = {numbers[n]: embedding for n, embedding in self.embeddings.items()}
+        return SharedProgram(public, executed, templates, places, embeddings), numbers
 
     @cached_property
     def executors(self) -> Sequence[int]:

@@ -7,6 +7,7 @@ of each place of the automaton, and the maximum cost of an event (`cost`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, limit_clause, selection_clause
@@ -352,7 +353,7 @@ def explain(
     return "\n".join(lines[:-1]) + "\n"
 
 
-def explain_run(run: Evaluation, program: CompiledQueries, tasks: Iterable[int]) -> str:
+def explain_run(run: Evaluation, program: CompiledQueries, tasks: Sequence[int]) -> str:
     """The plan of a run as text, with what has been observed so far.
 
     Args:
@@ -360,7 +361,13 @@ def explain_run(run: Evaluation, program: CompiledQueries, tasks: Iterable[int])
         program: Its queries.
         tasks: The numbers of the program's graph patterns in the run.
     """
-    matchers, shared = run.rows.matchers, run.shared
+    matchers, shared, patterns = run.rows.matchers, run.shared, run.program.patterns
+    # What is observed has the variables of the pattern that the run has.
+    own = [
+        pattern if task < 0 else patterns[task]
+        for pattern, task in zip(program.tasks, tasks, strict=True)
+    ]
+    program = replace(program, tasks=tuple(own))
     counters = {number: run.queries[number].counters() for number in set(shared.executors)}
     return explain(
         program,

@@ -65,7 +65,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         counters = run.shared.own_counters(number, all_counters[executed])
         notation = Notation(compiled)
         queries[compiled.plan.name] = {
-            "matches": run.matched(number),
+            "matches": run.listed.matched(number),
             **_others(run, number),
             "groups": waiting[executed],
             "nodes": held.nodes,
@@ -85,7 +85,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     return {
         "events": run.clock.events,
         "triples": run.clock.triples,
-        "matches": sum(map(run.matched, range(len(run.public.queries)))),
+        "matches": sum(map(run.listed.matched, range(len(run.public.queries)))),
         "groups": sum(waiting),
         "nodes": sum(held.nodes for held in holdings),
         "buffered_rows": sum(held.rows for held in holdings),
@@ -173,7 +173,7 @@ def first_obstacle(run: Evaluation, sample: Sample | None = None) -> str | None:
     """
     count = len(run.public.queries)
     for number in range(count):
-        if not run.matched(number):
+        if not run.listed.matched(number):
             inquiry = _Inquiry(run, number, sample)
             prefix = f"query {inquiry.name}: " if count > 1 else ""
             return prefix + inquiry.first_obstacle()
@@ -207,7 +207,7 @@ class _Inquiry:
                 yield f"  {each.gpm}: {each}"
 
     def _progress_report(self) -> Iterator[str]:
-        matched = _counted(self.run.matched(self.number), "match", "matches")
+        matched = _counted(self.run.listed.matched(self.number), "match", "matches")
         events = _counted(self.run.clock.events, "event")
         yield f"query {self.name}: {matched} in {events}"
         yield f"  {self.notation.sequence()}"

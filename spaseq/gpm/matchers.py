@@ -91,7 +91,6 @@ class Matchers:
         self.calls: Calls = Calls() if before is None else before.calls
         """The registered functions that the run calls."""
         self._kb = kb
-        self._others = tuple(others)
         self._entailed = entailed
         self.patterns = [
             widened(pattern, entailed[pattern.program.kb_graphs].rules) if entailed else pattern
@@ -115,7 +114,8 @@ class Matchers:
         self._evaluators = [self._evaluator(n, p) for n, p in enumerate(self.patterns)]
         self._required = list(map(self._predicates, self._evaluators))
         self._tests = [_tests(pattern) for pattern in self.patterns]
-        asking = (*(p.program.pattern for p in patterns), *_conditions(patterns), *self._others)
+        others = tuple(others)
+        asking = (*(p.program.pattern for p in patterns), *_conditions(patterns), *others)
         used: Uses = None
         if enabled("pruning"):
             used = inputs(g.rules for g in entailed.values()) if entailed else uses(asking)
@@ -140,7 +140,7 @@ class Matchers:
         self._errors_before: list[Errors] = [
             {} if e is None else e.errors(n) for n, e in enumerate(earlier)
         ]
-        self.fill()
+        self.fill(others)
 
     # ------------------------------------------------------------------ changes
 
@@ -199,14 +199,13 @@ class Matchers:
         self._evaluated = None, {}
         return True
 
-    def use(
-        self, patterns: Sequence[Pattern], more: Sequence[ast.Node], others: tuple[ast.Node, ...]
-    ) -> None:
+    def use(self, patterns: Sequence[Pattern], more: Sequence[ast.Node]) -> None:
         """Keep the triples that further patterns and expressions over events use.
 
-        `others` are all such expressions, `more` those that are new.
+        Args:
+            patterns: The patterns.
+            more: The expressions.
         """
-        self._others = others
         asking = (*(p.program.pattern for p in patterns), *_conditions(patterns), *more)
         if self.used is not None:
             wanted = uses(asking)
@@ -315,10 +314,13 @@ class Matchers:
 
     # ------------------------------------------------------------------ the KB
 
-    def fill(self) -> None:
+    def fill(self, others: Sequence[ast.Node]) -> None:
         """Fill the tables that the KB decides from the current graphs.
 
         Batches that were encoded before need `EventBatch.refit`.
+
+        Args:
+            others: All expressions over events besides the patterns.
 
         Raises:
             KbError: if a source fails.
@@ -326,7 +328,7 @@ class Matchers:
         for number in range(len(self.patterns)):
             self._fill(number)
         # Under entailment all graphs are local, so this fetches services only.
-        fetch(next(iter(self._entailed.values()), self._kb), self._others)
+        fetch(next(iter(self._entailed.values()), self._kb), others)
         self._event = None
         self._evaluated = None, {}
 

@@ -7,7 +7,7 @@ evaluator tests that one and the filters after it on the rows that pass the othe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from spaseq.gpm import algebra
@@ -137,6 +137,13 @@ class SharedPatterns:
             key = canonical(pattern)
             if self._numbers.setdefault(key, number) == number:
                 self._keys[number] = key
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Forget the patterns of some numbers."""
+        for number in numbers:
+            key = self._keys.pop(number, None)
+            if key is not None:
+                del self._numbers[key]
 
     def find(self, key: Pattern) -> int | None:
         """The number of the patterns with a `canonical` form; None if there is none."""

@@ -21,7 +21,7 @@ from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     from spaseq.engine.compiled import CompiledQuery
-    from spaseq.engine.instants import QueryRun
+    from spaseq.engine.sharing import SharedProgram
     from spaseq.live.coordinator import Coordinator, Input
 
 INTERVAL_SECONDS = 0.5
@@ -145,25 +145,26 @@ class StatusTaker:
 
     def __init__(self, coordinator: Coordinator):
         self._coordinator = coordinator
-        self._queries: Sequence[QueryRun] = ()
-        self._places: Sequence[tuple[str, int, QueryRun, Sequence[tuple[int, str]]]] = ()
-        """The name, the number, the state and the places of each query. Equal queries may share a
-        state. Of queries that are evaluated as one for another reason, the first has the places.
+        self._shared: SharedProgram | None = None
+        self._places: Sequence[tuple[str, int, int, Sequence[tuple[int, str]]]] = ()
+        """The name, the number, the number of the state, and the places of each query. Equal
+        queries may share a state. Of queries that are evaluated as one for another reason, the
+        first has the places.
         """
         self._begun = time.monotonic()
 
     def _look_at_queries(self) -> None:
         """Name the places of the queries, which may change."""
         run = self._coordinator.run.evaluation
-        if self._queries is run.queries:
+        if self._shared is run.shared:
             return
-        self._queries = run.queries
+        self._shared = run.shared
         executors, first = run.shared.executors, run.shared.places
         self._places = [
             (
                 public.plan.name,
                 number,
-                run.queries[executor],
+                executor,
                 self._named(run.program.queries[executor]) if first[executor] == number else (),
             )
             for number, (public, executor) in enumerate(
@@ -203,11 +204,12 @@ class StatusTaker:
             [
                 QueryStatus(
                     name,
-                    coordinator.run.evaluation.matched(number),
+                    coordinator.run.evaluation.listed.matched(number),
                     query.shed,
                     {title: query.native.parts.live_groups(place) for place, title in places},
                 )
-                for name, number, query, places in self._places
+                for name, number, executor, places in self._places
+                for query in [coordinator.run.queries[executor]]
             ],
             checkpoint,
             coordinator.run.kb.statistics,

@@ -116,6 +116,11 @@ class Template:
         """The positions of all queries."""
         return sorted(number for some in self.members for number in some)
 
+    def renumbered(self, numbers: Mapping[int, int]) -> Template:
+        """The template with new positions for its queries, by their former positions."""
+        members = tuple(tuple(numbers[n] for n in some) for some in self.members)
+        return replace(self, members=members)
+
     @property
     def common(self) -> list[int]:
         """Per branch: the number of its first occurrences that are also in another branch."""

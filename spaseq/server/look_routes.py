@@ -57,7 +57,7 @@ def _counts(run: Run, number: int) -> LiveCounts:
     return LiveCounts(
         {state.number: state.groups for state in places},
         {state.number: state.reached for state in places},
-        evaluation.matched(number),
+        evaluation.listed.matched(number),
     )
 
 

@@ -138,7 +138,7 @@ class ServerRun:
         self._forget_left()
         if left is not None:
             self.left[left] = definition
-            self.run.evaluation.silence([left])
+            self.run.evaluation.listed.silence([left])
 
     @property
     def suspects(self) -> Sequence[str]:
@@ -168,13 +168,13 @@ class ServerRun:
         """What `left` was when the run was saved."""
         if self.run.evaluation.divisions:
             self.left = dict(left)
-            self.run.evaluation.silence(left)
+            self.run.evaluation.listed.silence(left)
             return
         for name in left:  # the server has got limits, with which there are no templates
             self.run.remove(name)
 
     def _forget_left(self) -> None:
-        names = self.run.evaluation.names
+        names = self.run.evaluation.listed.names
         self.left = {name: one for name, one in self.left.items() if name in names}
 
     def matches(

@@ -24,5 +24,5 @@ def separate(run: spaseq.Run, name: str) -> str | None:
         return None
     change, left = found
     run.change(change)
-    run.evaluation.silence([left] if left else [])
+    run.evaluation.listed.silence([left] if left else [])
     return left

@@ -221,7 +221,7 @@ def check_against_runs_of_one_query(draw: random.Random, another: Callable[[], s
                 saved = spaseq.compile([texts[n] for n in names], names=names)
                 shares = bool(silent) or draw.random() < 0.8
                 fed.run = saved.resume(fed.run.save(), share=shares)
-                fed.run.evaluation.silence(silent)
+                fed.run.evaluation.listed.silence(silent)
                 continue
             if kind == "join":
                 regroup(fed.run)

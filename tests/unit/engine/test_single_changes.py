@@ -1,7 +1,8 @@
-"""Queries added to a run one by one: what an addition costs, and what many at once find.
+"""Queries of a run changed one by one: what a change costs, and what many at once find.
 
-`test_changes.py` and `test_templates.py` draw additions among other changes; here many queries are
-added between two events. `SPASEQ_EXAMPLES` is the number of drawn cases, `SPASEQ_SEED` the first.
+`test_changes.py`, `test_templates.py` and `test_equal_changes.py` draw single changes among others;
+here many queries are changed between two events. `SPASEQ_EXAMPLES` is the number of drawn cases,
+`SPASEQ_SEED` the first.
 """
 
 from __future__ import annotations
@@ -100,6 +101,69 @@ def test_an_addition_costs_the_same_however_many_queries_there_are(
     assert few > 1000
     assert abs(many - few) <= few // 100
     assert len(run.program.queries) == len(first) + MANY + 1
+
+
+@pytest.mark.parametrize("pushed", [0, 3])
+@pytest.mark.parametrize("shares", [False, True])
+@pytest.mark.parametrize("text", [different, of_template, identical])
+def test_a_removal_or_replacement_costs_the_same_however_many_queries_there_are(
+    text: Callable[[int], str], shares: bool, pushed: int
+) -> None:
+    """Also of a query before those of a template, whose numbers change then."""
+    first = [identical(0).replace("1000", f"{n + 1}") for n in range(4)]
+    first += [of_template(n) for n in range(1000, 1016)] if shares else []
+    run = started(*first, prune=False)
+    assert bool(run.evaluation.divisions) == shares
+    for number in range(2 * MANY):
+        run.add(f"n{number}", spaseq.compile(text(number)))
+    names = [f"n{number}" for number in range(2 * MANY)]
+    for second in range(pushed):
+        for number in (0, 1, 2, MANY):
+            predicate = f"p{number}" if text is different else "p"
+            run.push(S, second, triple(f"x{number}", predicate, number))
+
+    def counted() -> list[int]:
+        """The instructions of each kind of change of some query between the others."""
+        counts = []
+        for kind in ("remove", "drain", "fresh", "keep", "draining"):
+            name = names.pop(len(names) // 2)
+            program = spaseq.compile(text(int(name[1:])), names=[name])
+
+            def change(kind: str = kind, name: str = name, program: Any = program) -> None:
+                if kind == "remove":
+                    run.remove(name)
+                elif kind == "drain":
+                    run.remove(name, drain=True)
+                else:
+                    run.replace(name, program, "drain" if kind == "draining" else kind)
+
+            counts.append(instructions(change))
+        return counts
+
+    counted()  # what the first change lists for the others
+    many = counted()
+    while len(names) > FEW:
+        run.remove(names.pop())
+    few = counted()
+    assert min(few) > 500
+    assert all(abs(a - b) <= b // 50 for a, b in zip(many, few, strict=True)), (many, few)
+    own = [instructions(lambda n=n: run.remove(f"q{n}")) for n in range(3)]  # type: ignore[misc]
+    assert max(own) <= few[0] * 1.02
+    run.push(S, 10, triple("x0", "p", 0))
+    assert len(run.rows.matchers.patterns) <= 4 * MANY + 40
+
+
+def test_numbers_of_patterns_return_while_queries_come_and_go() -> None:
+    """Beside a template, the program as it was written has patterns of its own."""
+    run = started(*[of_template(n) for n in range(16)], prune=False)
+    before = len(run.rows.matchers.patterns)
+    for number in range(300):
+        run.add("a", spaseq.compile(different(number)))
+        run.replace("a", spaseq.compile(different(number + 1)))
+        run.remove("a")
+    assert len(run.rows.matchers.patterns) <= before + 4
+    assert len(run.evaluation.public.patterns) <= 2 * 32 + 4
+    assert len(run.evaluation.divisions) == 1
 
 
 def test_the_next_event_prepares_for_all_added_queries_at_once(
