@@ -35,8 +35,9 @@ from spaseq.runs import Run
 
 def run_plainly(run: Run, limits: Limits = NO_LIMITS) -> Run:
     """Make a new run work without the compiled core."""
-    run.queries = [PlainQueryRun(query, run, limits) for query in run.queries]
-    run.evaluation.queries = run.queries
+    states = run.evaluation.queries
+    plain = {query: PlainQueryRun(query, run, limits) for query in run.evaluation.distinct}
+    states[:] = [plain[query] for query in states]
     return run
 
 
