@@ -133,16 +133,13 @@ class RunQueries:
     def divisions(self) -> Mapping[int, Division]:
         """Per query that is a template: what divides its matches among its queries."""
         shared, numbers = self._as_moved()
-        if shared is not self._numbered:
-            if list(shared.templates) != list(self._divisions) or any(
-                number != former for former, number in numbers.items()
-            ):
-                matched = {
-                    numbers[former]: count
-                    for division in self._divisions.values()
-                    for former, count in division.matched.items()
-                }
-                self._divisions = divisions_of(shared, self.states, self.silent, matched)
+        if shared.templates is not self._numbered.templates:
+            matched = {
+                numbers[former]: count
+                for division in self._divisions.values()
+                for former, count in division.matched.items()
+            }
+            self._divisions = divisions_of(shared, self.states, self.silent, matched)
             self._numbered, self._moved = shared, (shared, NO_NUMBERS)
         return self._divisions
 

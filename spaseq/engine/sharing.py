@@ -12,9 +12,11 @@ constants take precedence: only queries in none of them share their first steps.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from operator import itemgetter
 
 from spaseq.engine import branches
@@ -137,10 +139,17 @@ class SharedProgram:
             number: The number in `public` of the query of a name.
 
         Returns:
-            The program, and the number of each query of a template by its former number.
+            The program, and the number of each query of a template by its former number. If these
+            numbers are the same, `templates` is the same object, and there are none.
         """
         if public is executed:
             return unshared(executed), {}
+        last = self.last_member
+        if last < 0 or number(self.public.queries[last].plan.name) == last:
+            # A removal before it would have changed its number.
+            before = self.places[: bisect_right(self.places, last)]
+            places: Sequence[int] = (*before, *range(last + 1, len(public.queries)))
+            return replace(self, public=public, executed=executed, places=places), {}
         numbers = {
             n: number(self.public.queries[n].plan.name)
             for template in self.templates.values()
@@ -155,6 +164,12 @@ class SharedProgram:
         templates = {n: first[place] for n, place in enumerate(places) if place in first}
         embeddings = {numbers[n]: embedding for n, embedding in self.embeddings.items()}
         return SharedProgram(public, executed, templates, places, embeddings), numbers
+
+    @cached_property
+    def last_member(self) -> int:
+        """The greatest number of a query of a template; -1 if there is no template."""
+        members = (some for each in self.templates.values() for some in each.members)
+        return max(chain.from_iterable(members), default=-1)
 
     @cached_property
     def executors(self) -> Sequence[int]:
