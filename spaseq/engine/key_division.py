@@ -13,10 +13,12 @@ from spaseq.engine.compiled import CompiledQueries, CompiledQuery, shared_select
 from spaseq.engine.projection import projected_registers
 from spaseq.gpm.key_ends import Ends, key_ends
 from spaseq.gpm.pattern import Pattern
+from spaseq.gpm.python.functions import FUNCTIONS
 from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
 from spaseq.plan.key_division import ByKey, by_key
 from spaseq.records import dataclass
+from spaseq.sparql.builtins import XSD
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ def _not_divided(program: CompiledQueries, query: CompiledQuery) -> str:
         return "it reads several streams"
     if program.asked or any(pattern.left_to_python for pattern in program.tasks):
         return "Python evaluates a part of it"
-    if any(map(_calls_functions, program.tasks)):
-        return "its graph patterns call functions or casts"
+    if any(map(_calls_registered, program.tasks)):
+        return "its graph patterns call registered functions"
     patterns = [pattern.program.pattern for pattern in program.tasks]
     if any(isinstance(node, ast.Graph | ast.Service) for node in ast.walk(tuple(patterns))):
         return "it reads the knowledge base"
@@ -68,10 +70,12 @@ def _not_divided(program: CompiledQueries, query: CompiledQuery) -> str:
     return ""
 
 
-def _calls_functions(pattern: Pattern) -> bool:
-    return pattern.native is not None and any(
-        code.code.functions for code in pattern.native.codes.values()
-    )
+def _calls_registered(pattern: Pattern) -> bool:
+    """Whether a pattern calls functions of the caller, which need not allow calls from threads."""
+    if pattern.native is None:
+        return False
+    called = {name for code in pattern.native.codes.values() for name, _ in code.code.functions}
+    return any(name not in FUNCTIONS and not name.startswith(XSD) for name in called)
 
 
 def _ends(program: CompiledQueries, query: CompiledQuery, variable: str) -> Ends | None:

@@ -23,6 +23,7 @@ from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
 from spaseq.keyed_runs import KeyedRuns, divided
 from spaseq.pipeline import matches
+from spaseq.sparql.registry import registry_restored
 
 STREAM = "http://example.org/S"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -85,7 +86,7 @@ def drawn_query(chance: random.Random) -> str:
     skip = "AFTER MATCH SKIP PAST LAST EVENT " if partition and chance.random() < 0.3 else ""
     window = chance.choice(("20 SECONDS", "30 SECONDS", "TUMBLING 25 SECONDS", "UNBOUNDED"))
     return (
-        f"PREFIX : <http://example.org/> SELECT ?k ?a ?f WITHIN {window} {partition}"
+        f"PREFIX : <http://example.org/> PREFIX xsd: <{XSD}> SELECT * WITHIN {window} {partition}"
         f"FROM STREAM S <{STREAM}> {emit}{skip} WHERE {{ SEQ({sequence}) {' '.join(patterns)} }}"
     )
 
@@ -99,6 +100,8 @@ def drawn_pattern(name: str, chance: random.Random) -> str:
             f"?e :key ?k ; :p{name} {value}",
             f"?k :p{name} {value} OPTIONAL {{ ?k :more {value}x }}",
             f"{{ ?k :p{name} {value} }} UNION {{ ?e :key ?k ; :q{name} {value} }}",
+            f"?k :p{name} {value} FILTER(STRLEN(STR({value})) = 1 && xsd:double({value}) > 0.5)",
+            f"?k :p{name} {value} BIND(CONCAT(SUBSTR(MD5(STR({value})), 1, 2), 'x') AS {value}x)",
         )
     )
 
@@ -184,6 +187,16 @@ def test_one_run_matches_all_other_queries(before: str, after: str, reason: str)
     assert isinstance(division, str)
     assert reason in division
     assert f"one matches: {division}" in " ".join(program.explain().split())
+
+
+def test_a_registered_function_is_called_by_one_thread() -> None:
+    name = "http://example.org/functions#long"
+    with registry_restored():
+        spaseq.function(name)(lambda value: value > 1)
+        division = key_division(
+            spaseq.compile(TEXT.replace("?a }", f"?a FILTER(<{name}>(?a)) }}", 1))
+        )
+    assert division == "its graph patterns call registered functions"
 
 
 def test_several_queries_share_one_run() -> None:
