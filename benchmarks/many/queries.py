@@ -111,6 +111,15 @@ def above(least: int, columns: str = "?x ?v ?w") -> str:
     )
 
 
+def followed(least: int) -> str:
+    """A value of a sensor, then the next value of another kind above a threshold."""
+    return (
+        f"PREFIX : <{EX}> SELECT ?v ?w WITHIN 1000 SECONDS FROM STREAM s :s WHERE {{ SEQ(A ; B) "
+        f"DEFINE GPM A ON s {{ ?x :p0 ?v }} "
+        f"DEFINE GPM B ON s {{ ?x :p1 ?w FILTER(?w > {least}) }} }}"
+    )
+
+
 def with_end(kind: int) -> str:
     """A high value of a sensor, then one of another kind that is higher yet, then a rare kind."""
     return (
@@ -229,6 +238,7 @@ def rows(events: int, seed: int, count: int) -> list[Row]:
     spread = readings(events, 1, ("s",), seed, sensors=count, values=100 * count)
     rare = rarely(events, seed, count)
     half, least = 50 * count, 90 * count
+    rising = readings(events, 10, ("s",), seed, values=1_000 * count)
     return [
         Row("1 query, wants 1 event in 10", [query(0)], tens),
         Row(
@@ -275,6 +285,13 @@ def rows(events: int, seed: int, count: int) -> list[Row]:
             [above(least + 10 * n) for n in range(count)],
             spread,
             base="1 query with a t",
+        ),
+        Row("1 query with a next-threshold", [followed(999 * count)], rising),
+        Row(
+            f"{count:,} queries with next-thresholds",
+            [followed(999 * count + n) for n in range(count)],
+            rising,
+            base="1 query with a n",
         ),
         Row("1 query with a prefix", [with_end(2)], rare),
         *(

@@ -20,8 +20,8 @@ from spaseq.engine.native._matches import (
 )
 from spaseq.engine.part_states import Part, PartStates
 from spaseq.engine.sharing import SharedProgram
+from spaseq.plan.floors import number_of
 from spaseq.plan.templates import Template
-from spaseq.plan.thresholds import Threshold
 from spaseq.rdf.event import Term
 from spaseq.results import Match
 
@@ -54,23 +54,27 @@ class Reader:
         return self._maker
 
 
-class Reached(dict[tuple[Term, ...], int]):
-    """The terms of the compared variables → the number of queries that have the match.
+class Reached(dict[tuple[Term, ...], tuple[int, int]]):
+    """The terms of the compared variables → the queries that have the match, as a range.
 
     Args:
-        thresholds: The thresholds of the queries.
-        variables: The variables of the thresholds, in the order of the terms.
+        template: The template of the queries; the terms are those of `Template.compared`.
     """
 
-    def __init__(self, thresholds: Sequence[Threshold], variables: Sequence[str]):
+    def __init__(self, template: Template):
         super().__init__()
-        self._thresholds = [(variables.index(each.variable), each) for each in thresholds]
+        at = template.compared.index
+        self._thresholds = [(at(each.variable), each) for each in template.selecting]
+        self._floors = [(at(each.taken), at(each.rank)) for _, each in template.floors]
+        self._most = len(template.members[0])
 
-    def __missing__(self, terms: tuple[Term, ...]) -> int:
+    def __missing__(self, terms: tuple[Term, ...]) -> tuple[int, int]:
         if len(self) >= _REMEMBERED:
             self.clear()
-        reached = min(each.reached(terms[place]) for place, each in self._thresholds)
-        self[terms] = reached
+        ends = [self._most, *(each.reached(terms[place]) for place, each in self._thresholds)]
+        ends += [number_of(terms[rank]) for _, rank in self._floors]
+        first = max((number_of(terms[taken]) for taken, _ in self._floors), default=0)
+        reached = self[terms] = first, min(ends)
         return reached
 
 
@@ -111,7 +115,7 @@ class Division:
         }
         members = [tuple((n, readers[n]) for n in some) for some in template.members]
         self._columns = len(template.compared)
-        self._reached = Reached(template.thresholds, template.compared)
+        self._reached = Reached(template)
         self._ordered = members[0]
         self._readers: dict[bytes | int | None, tuple[tuple[int, Reader], ...]]
         if template.branches:
@@ -165,8 +169,8 @@ class Division:
 
     def parts(self) -> list[tuple[int, Part]]:
         """(number of a query, the query with its part of the state)."""
-        numbered, thresholds = self.template.numbered, self.template.thresholds
-        states = PartStates(self.query, thresholds)
+        numbered = self.template.numbered
+        states = PartStates(self.query, self.template)
         return [
             (
                 query,

@@ -3,7 +3,9 @@
 Both automata have the same places, edges and guards. The template's has more registers, and its
 rows more columns: those of the constants and of the number of the query. Every group, and so every
 partial match, belongs to one query, whose number is one of the registers of the group. A query with
-thresholds has the partial matches whose rows reach the thresholds. A query in a template that
+thresholds has the partial matches whose rows reach the thresholds. Where partial matches wait with
+a floor (`spaseq.plan.floors`), a query has those whose floor is not above its place in the order of
+the thresholds, and groups that differ in their floors become one. A query in a template that
 branches has the groups of its own places, with the same registers.
 
 Cost: linear in the state for all queries together, and in the instants of the window for each
@@ -36,9 +38,10 @@ from spaseq.nfa.state import (
     NodeState,
     UnionState,
 )
+from spaseq.parser import ast
+from spaseq.plan.floors import number_of
 from spaseq.plan.logical import Occurrence
-from spaseq.plan.templates import NUMBER
-from spaseq.plan.thresholds import Threshold
+from spaseq.plan.templates import NUMBER, Template
 from spaseq.rdf.event import Term
 from spaseq.records import dataclass
 
@@ -92,9 +95,9 @@ def _number_at(template: CompiledQuery, registers: Sequence[int]) -> int | None:
 class PartStates:
     """The states of the queries of one template, at the time of the first call."""
 
-    def __init__(self, query: QueryRun, thresholds: Sequence[Threshold]):
+    def __init__(self, query: QueryRun, template: Template):
         self._query = query
-        self._thresholds = thresholds
+        self._thresholds, self._floors = template.thresholds, dict(template.floors)
         self._whole: AutomatonState | None = None
         self._groups: dict[int | None, list[GroupState]] = defaultdict(list)
         self._pending: dict[int | None, list[NodeAt]] = defaultdict(list)
@@ -205,6 +208,8 @@ class _Extraction:
         lies = self._embedding
         self._place_of = dict(zip(places if lies is None else lies.places, places, strict=True))
         self._gpm_of = dict(zip(gpms if lies is None else lies.gpms, gpms, strict=True))
+        self._floor_at = {n: at for n, (at, *_) in part.whole.native.tables.floors.items()}
+        """Place whose groups have floors → the position of the floor among their registers."""
         self._labels: dict[int, int] = {}
         self._graph: dict[int, int] = {NOTHING: NOTHING}
         """Node or union of the template → that of the query; `NOTHING` if it has no member."""
@@ -248,7 +253,9 @@ class _Extraction:
             for row in kept
             if self._has(row.label)
         ]
-        state.groups = [each for group in groups if (each := self._group(group)) is not None]
+        state.groups = self._united_groups(
+            each for group in groups if (each := self._group(group)) is not None
+        )
         state.pending = [
             each._replace(
                 place=self._place_of[each.place],
@@ -275,6 +282,11 @@ class _Extraction:
         at, dates = self._graph, group.dates
         if at[group.members] == NOTHING:
             return None
+        floor = self._floor_at.get(group.place)
+        if floor is not None and self._number_in(group.values[floor]) > self._place:
+            return None  # the query has taken its next event
+        # Otherwise the query takes it at the close of the open instant, or does not take it.
+        taken = group.taken and not 0 < self._number_in(group.floor) <= self._place
         if dates is not None:
             oldest, floor, joined, joined_in, stretches = dates
             own = [
@@ -290,8 +302,27 @@ class _Extraction:
             place=self._place_of[group.place],
             values=values,
             members=at[group.members],
+            taken=taken,
             dates=dates,
+            floor=0,
         )
+
+    def _united_groups(self, groups: Iterable[GroupState]) -> list[GroupState]:
+        """Groups that differed in their floors as one."""
+        if not self._floor_at:
+            return list(groups)
+        found: dict[tuple[int, tuple[Any, ...]], GroupState] = {}
+        for group in groups:
+            key = group.place, tuple(group.values)
+            other = found.setdefault(key, group)
+            if other is not group:
+                members = self._united(other.members, group.members)
+                found[key] = other._replace(members=members)
+        return list(found.values())
+
+    def _number_in(self, cell: Any) -> int:
+        """The number of a rank or a floor; 0 without one."""
+        return number_of(self._whole.terms[cell - 1]) if cell else 0
 
     def _cells(self, place: int, values: Sequence[Any]) -> list[Any]:
         whole, part = self._template, self._part
@@ -359,7 +390,7 @@ class _Extraction:
 
     def _has(self, position: int) -> bool:
         """Whether the query has a row, since the row reaches its thresholds."""
-        thresholds = self._parts._thresholds
+        thresholds, floors = self._parts._thresholds, self._parts._floors
         if not thresholds:
             return True
         known = self._reaches.get(position)
@@ -368,12 +399,24 @@ class _Extraction:
             gpm = self._parts._of_gpm.get(position)
             if gpm is None:
                 gpm = gpm_of(self._template, label.place, label.position)
-            known = self._reaches[position] = all(
-                threshold.is_reached(self._value(label, gpm, threshold.variable), self._place)
-                for threshold in thresholds
-                if threshold.gpm == gpm
-            )
+            if gpm in floors:
+                known = self._takes(label, floors[gpm])
+            else:
+                known = all(
+                    threshold.is_reached(self._value(label, gpm, threshold.variable), self._place)
+                    for threshold in thresholds
+                    if threshold.gpm == gpm
+                )
+            self._reaches[position] = known
         return known
+
+    def _takes(self, label: LabelState, floor: ast.Floor) -> bool:
+        """Whether the query is one of those that have taken a row."""
+        names = columns_of(self._template, label.place, label.position)
+        taken, rank = (
+            self._number_in(label.row[names.index(name)]) for name in (floor.taken, floor.rank)
+        )
+        return taken <= self._place < rank
 
     def _value(self, label: LabelState, gpm: int, variable: str) -> Term:
         """What a row of a GPM binds a variable to."""

@@ -64,6 +64,8 @@ def regrouped(run: Evaluation, compiler: _Compiler) -> Change | None:
         change.entries.append(entry)
         for number in fit.template.queries:
             listing.queries[number].entry = entry
+            # A query that shared its first steps may now share all of them.
+            listing.embeddings.pop(number, None)
         listing.embeddings |= fit.embeddings
     change.entries = [entry for entry in change.entries if id(entry) not in replaced]
     # The queries that still refer to a replaced template have left it before.

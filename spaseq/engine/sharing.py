@@ -13,6 +13,7 @@ constants take precedence: only queries in none of them share their first steps.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,7 +33,7 @@ from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.prefixes import Candidate, alike, branching, prefixes
-from spaseq.plan.templates import Template, joined, may_be_absent, templates
+from spaseq.plan.templates import Shareable, Template, joined, may_be_absent, templates
 from spaseq.rules import enabled
 
 
@@ -203,7 +204,7 @@ def templates_of(
     found = templates(shareable, least)
     varied = [each for each in found if each.numbered or each.thresholds]
     covered = {number for each in varied for number in each.queries}
-    left = {n: query for n, (query, _) in shareable.items() if n not in covered}
+    left = {n: each.query for n, each in shareable.items() if n not in covered}
     begun = prefixes(_candidates(program, alike(left, least)), least)
     covered.update(number for each in begun for number in each.queries)
     return varied + begun + [each for each in found if covered.isdisjoint(each.queries)]
@@ -232,16 +233,15 @@ def saved_templates(
     return found
 
 
-def _shareable(
-    program: CompiledQueries, numbers: Iterable[int]
-) -> dict[int, tuple[ast.Query, Sequence[str]]]:
-    """The queries among some that can be part of a template, with the variables they select."""
+def _shareable(program: CompiledQueries, numbers: Iterable[int]) -> dict[int, Shareable]:
+    """The queries among some that can be part of a template."""
     if len(program.queries) < 2 or any(q.plan.registers_stream for q in program.queries):
         return {}
     return {
-        number: (
+        number: Shareable(
             program.sources[number],
             [column.name for column in program.queries[number].plan.output.columns],
+            next_steps(program.queries[number]),
         )
         for number in numbers
         if hindrance(program.queries[number], program.sources[number]) is None
@@ -302,6 +302,41 @@ def hindrance(query: CompiledQuery, source: ast.Query) -> str | None:
     if not is_projected(query):
         return "its results are computed, or depend on each other"
     return None
+
+
+def next_steps(query: CompiledQuery) -> frozenset[str]:
+    """The GPMs of the steps after `;` for which partial matches can wait with a floor.
+
+    A single place waits for such a step, which occurs once, as does the first step. What the place
+    accepts depends on the row and on shared variables: an event between removes no partial match,
+    and no filter of the step reads earlier ones.
+    """
+    plan, automaton = query.plan, query.automaton
+    uses = Counter(occurrence.gpm for occurrence in plan.occurrences)
+    if uses[plan.occurrences[0].gpm] > 1:
+        return frozenset()
+    waiting = Counter(edge.atom for place in automaton.places for edge in place.edges)
+    manners = branches.searching(query).manners
+    found = []
+    for number, place in enumerate(automaton.places):
+        if place.operator != ";" or place.guards or len(place.edges) > 1 or manners[number]:
+            continue
+        (edge,) = place.edges
+        atom = automaton.atoms[edge.atom]
+        if atom.kind != "single" or atom.limits or waiting[edge.atom] > 1 or edge.actions:
+            continue
+        (taken,) = atom.occurrences
+        occurrence = plan.occurrences[taken]
+        if (
+            taken
+            and uses[occurrence.gpm] == 1
+            and edge.within is None
+            and not (
+                occurrence.units or occurrence.negated or occurrence.conditions or occurrence.counts
+            )
+        ):
+            found.append(plan.gpms[occurrence.gpm].name)
+    return frozenset(found)
 
 
 def is_projected(query: CompiledQuery) -> bool:

@@ -109,10 +109,14 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
         gpm, task = plan.gpms[index], tasks[index]
         pattern = run.rows.matchers.patterns[task]
         names = dict(zip(pattern.program.variables, gpm.variables, strict=True))
-        counts = run.rows.matchers.errors(task)
-        for text, expression in _inner(pattern.program.pattern, prefixes):
+        matchers = run.rows.matchers
+        if not matchers.has_erred(task):
+            return  # a pattern of a template can have thousands of constants
+        counts = matchers.errors(task)
+        for node, expression in _inner(pattern.program.pattern):
             count = counts.get(expression)
             if count:
+                text = _text(node, prefixes)
                 text, example = renamed((text, why(expression, count)), names)
                 bound = text.rpartition(" AS ")[2][:-1] if text.startswith("BIND") else ""
                 yield Erred(gpm.name, text, count.count, not count.has_value, example, bound)
@@ -157,12 +161,18 @@ def _traced(each: Erred, binds: Mapping[tuple[str, str], Erred]) -> Erred:
 
 
 def _inner(
-    pattern: ast.GroupGraphPattern, prefixes: dict[str, str]
-) -> Iterator[tuple[str, ast.Expr]]:
-    """The filters and BINDs within a pattern, each with its text."""
+    pattern: ast.GroupGraphPattern,
+) -> Iterator[tuple[ast.Filter | ast.Bind, ast.Expr]]:
+    """The filters and BINDs within a pattern, each with its expression."""
     for node in ast.walk(pattern):
         if isinstance(node, ast.Filter):
-            yield f"FILTER({expression_line(node.condition, prefixes)})", node.condition
+            yield node, node.condition
         elif isinstance(node, ast.Bind):
-            text = expression_line(node.expression, prefixes)
-            yield f"BIND({text} AS ?{node.variable.name})", node.expression
+            yield node, node.expression
+
+
+def _text(node: ast.Filter | ast.Bind, prefixes: dict[str, str]) -> str:
+    """The text of a filter or BIND."""
+    if isinstance(node, ast.Filter):
+        return f"FILTER({expression_line(node.condition, prefixes)})"
+    return f"BIND({expression_line(node.expression, prefixes)} AS ?{node.variable.name})"

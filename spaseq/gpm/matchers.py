@@ -572,6 +572,16 @@ class Matchers:
             found[place] = count + found.get(place, ErrorCount())
         return found
 
+    def has_erred(self, number: int) -> bool:
+        """Whether a filter or BIND of a pattern has erred; needs no hash of large expressions."""
+        native, evaluator = self._native[number], self._evaluators[number]
+        return (
+            (native is not None and native.has_erred)
+            or (evaluator is not None and any(evaluator.errors.values()))
+            or any(self._errors[number])
+            or any(self._errors_before[number].values())
+        )
+
     def count_on(self, other: Matchers) -> None:
         """Add the counters of matchers of the same patterns."""
         for number in range(len(self.patterns)):

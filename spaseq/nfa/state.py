@@ -94,6 +94,8 @@ class GroupState(NamedTuple):
     members: int
     taken: bool
     dates: Dates | None
+    floor: Number = 0
+    """The floor that the group has after the open instant; 0: the group goes on as it is."""
 
 
 class NodeAt(NamedTuple):
@@ -223,7 +225,11 @@ _ROWS: dict[str, type[Any]] = {
 }
 _TYPES: dict[str, list[list[type]]] = {
     "labels": [[int] * 13 + [list]],
-    "groups": [[int, list, int, bool, each] for each in (type(None), list)],
+    "groups": [
+        [int, list, int, bool, dates, *floor]
+        for dates in (type(None), list)
+        for floor in ([], [int])
+    ],
     "pending": [[int, list, int]],
     "begun": [[int, list, int]],
     "awaited": [[int, list, int, list]],

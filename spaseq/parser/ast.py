@@ -273,6 +273,16 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class Floor:
+    """Of a step in a template: variables of `spaseq.plan.floors`, and the greatest rank."""
+
+    register: str
+    rank: str
+    taken: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Define:
     """`DEFINE GPM name ON stream, … AT ?t { … }`."""
 
@@ -283,6 +293,7 @@ class Define:
     span: Span = no_span()
     name_span: Span = no_span()
     stream_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
+    floor: Floor | None = None
 
 
 @dataclass(frozen=True, slots=True)

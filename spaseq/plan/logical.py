@@ -94,6 +94,8 @@ class GpmPlan:
     certain: frozenset[str]
     local: tuple[Condition, ...]
     positive: bool
+    floor: ast.Floor | None = None
+    """In a template: the floor of the partial matches that wait for the GPM."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class _Planner:
         self.query = query
         self.name = name
         self.scopes = gpm_scopes(query)
+        self._floors = {each.name: each.floor for each in query.defines}
         self.sequence = without_parentheses(query.sequence)
         self.places = sequence_places(self.sequence)
         self._positive = self.places.positive_names()
@@ -180,6 +181,7 @@ class _Planner:
             scope.certain,
             local,
             scope.name in self._positive,
+            self._floors.get(scope.name),
         )
 
     def _split(self, scope: GpmScope) -> tuple[list[ast.Expr], list[ast.Expr]]:

@@ -18,7 +18,8 @@ sees the events of another. Names of template variables begin with a dot, which 
 the text of a query.
 
 Queries that differ only in thresholds (`spaseq.plan.thresholds`), or in their SELECT, need no
-number: the template is the least strict query, and also selects the compared variables.
+number: the template is the least strict query, and also selects the compared variables. For
+thresholds of steps after `;`, partial matches have floors (`spaseq.plan.floors`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from spaseq.parser import ast
+from spaseq.plan.floors import floor_of, with_floor
 from spaseq.plan.thresholds import (
     FLIPPED,
     Comparison,
@@ -62,6 +64,17 @@ def is_hidden(variable: str) -> bool:
 def shown_name(gpm: str) -> str:
     """The name of a GPM without the prefix that a template has added."""
     return gpm.split(".", 2)[2] if gpm.startswith(".") else gpm
+
+
+@dataclass(frozen=True, slots=True)
+class Shareable:
+    """A query that may be part of a template."""
+
+    query: ast.Query
+    columns: Sequence[str]
+    """The variables that it selects."""
+    next_steps: frozenset[str] = frozenset()
+    """The GPMs after `;` for which partial matches can wait with a floor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +118,9 @@ class Template:
     every match is one of all queries, as far as `thresholds` allow it."""
     thresholds: tuple[Threshold, ...] = ()
     """Comparisons with a constant of each query, in the order of `members[0]`. The query selects
-    their variables first."""
+    their variables first, or those of the floor of their GPM."""
+    floors: tuple[tuple[int, ast.Floor], ...] = ()
+    """The GPMs whose partial matches have floors."""
     branches: tuple[tuple[int, ...], ...] = ()
     """Per place in `members`: the occurrences of the query's steps among those of the template, if
     the queries share only their first steps (`spaseq.plan.prefixes`). Then a match belongs to the
@@ -129,25 +144,32 @@ class Template:
 
     @property
     def compared(self) -> list[str]:
-        """The variables of the thresholds."""
-        return list(dict.fromkeys(threshold.variable for threshold in self.thresholds))
+        """The variables that say to which queries a match belongs."""
+        floored = dict(self.floors)
+        names = [each.variable for each in self.selecting]
+        names += [name for each in floored.values() for name in (each.rank, each.taken)]
+        return list(dict.fromkeys(names))
+
+    @property
+    def selecting(self) -> list[Threshold]:
+        """The thresholds of GPMs without a floor."""
+        floored = dict(self.floors)
+        return [threshold for threshold in self.thresholds if threshold.gpm not in floored]
 
 
 # ------------------------------------------------------------------ recognition
 
 
-def templates(
-    queries: Mapping[int, tuple[ast.Query, Sequence[str]]], least: int | None = None
-) -> list[Template]:
+def templates(queries: Mapping[int, Shareable], least: int | None = None) -> list[Template]:
     """The templates of some queries, each with two queries at least.
 
     Args:
-        queries: By position: a query that may be part of a template, and the variables it selects.
+        queries: By position: the queries that may be part of a template.
         least: The least number of queries with different constants; by default `LEAST`.
     """
     shapes: dict[tuple[ast.Query, tuple[Site, ...]], list[tuple[int, Shape]]] = {}
-    for number, (query, _) in queries.items():
-        shape = shape_of(query)
+    for number, each in queries.items():
+        shape = shape_of(each)
         if shape is not None:
             shapes.setdefault((shape.query, shape.sites), []).append((number, shape))
     found = []
@@ -158,7 +180,7 @@ def templates(
 
 def _of_shape(
     alike: Sequence[tuple[int, Shape]],
-    queries: Mapping[int, tuple[ast.Query, Sequence[str]]],
+    queries: Mapping[int, Shareable],
     least: int,
 ) -> list[Template]:
     """The templates of queries of one shape: by look-up, or by thresholds."""
@@ -177,7 +199,7 @@ def _of_shape(
         for rows in [sequence] if len(sequence) >= least else [[row] for row in sequence]:
             some = [number for row in rows for number in equal[row]]
             # Equal queries share their state anyway.
-            if len({queries[number][0] for number in some}) > 1:
+            if len({queries[number].query for number in some}) > 1:
                 constants = [row for row in rows for _ in equal[row]]
                 found.append(_of_thresholds(shape, constants, some, queries))
     return found
@@ -187,7 +209,7 @@ def _of_thresholds(
     shape: Shape,
     rows: Sequence[tuple[Parameter, ...]],
     members: Sequence[int],
-    queries: Mapping[int, tuple[ast.Query, Sequence[str]]],
+    queries: Mapping[int, Shareable],
 ) -> Template:
     """The template of queries with rows of constants that become ever stricter, or are equal."""
     thresholds = []
@@ -202,15 +224,22 @@ def _of_thresholds(
                     tuple(cast("list[ast.Literal]", constants)),
                 )
             )
-    names = [threshold.variable for threshold in thresholds] + _selected([members], queries)
+    steps, defines = shape.query.sequence.steps, shape.query.defines
+    own: dict[int, list[Threshold]] = {}
+    for threshold in thresholds:
+        if not is_selective(steps, defines[threshold.gpm].name):
+            own.setdefault(threshold.gpm, []).append(threshold)
+    floors = tuple((gpm, floor_of(gpm, some)) for gpm, some in own.items())
+    template = Template(shape.query, (tuple(members),), False, tuple(thresholds), floors)
+    names = template.compared + _selected([members], queries)
     query = made(shape, rows[:1], list(dict.fromkeys(names)))
     assert query is not None
-    return Template(query, (tuple(members),), False, tuple(thresholds))
+    for gpm, some in own.items():
+        query = with_floor(query, gpm, some)
+    return replace(template, query=query)
 
 
-def joined(
-    queries: Mapping[int, tuple[ast.Query, Sequence[str]]], members: Sequence[Sequence[int]]
-) -> Template | None:
+def joined(queries: Mapping[int, Shareable], members: Sequence[Sequence[int]]) -> Template | None:
     """The template with given members; None if the queries do not fit together.
 
     Args:
@@ -222,7 +251,7 @@ def joined(
     rows: list[tuple[Parameter, ...]] = []
     first: Shape | None = None
     for some in members:
-        shapes = [shape_of(queries[number][0]) for number in some if number in queries]
+        shapes = [shape_of(queries[number]) for number in some if number in queries]
         if not shapes or len(shapes) < len(some) or any(one != shapes[0] for one in shapes):
             return None
         shape = shapes[0]
@@ -241,10 +270,10 @@ def joined(
 
 
 def _joined_by_thresholds(
-    queries: Mapping[int, tuple[ast.Query, Sequence[str]]], members: Sequence[int]
+    queries: Mapping[int, Shareable], members: Sequence[int]
 ) -> Template | None:
     """Like `joined`, for a template without numbers."""
-    shapes = [shape_of(queries[number][0]) for number in members if number in queries]
+    shapes = [shape_of(queries[number]) for number in members if number in queries]
     first = shapes[0] if shapes else None
     if first is None or len(shapes) < len(members):
         return None
@@ -259,15 +288,14 @@ def _joined_by_thresholds(
     return _of_thresholds(first, rows, members, queries)
 
 
-def _selected(
-    members: Sequence[Sequence[int]], queries: Mapping[int, tuple[ast.Query, Sequence[str]]]
-) -> list[str]:
+def _selected(members: Sequence[Sequence[int]], queries: Mapping[int, Shareable]) -> list[str]:
     """The variables that some of the queries select."""
-    return list(dict.fromkeys(v for some in members for n in some for v in queries[n][1]))
+    return list(dict.fromkeys(v for some in members for n in some for v in queries[n].columns))
 
 
-def shape_of(query: ast.Query) -> Shape | None:
+def shape_of(shareable: Shareable) -> Shape | None:
     """The shape of a query; None if the query cannot be part of a template."""
+    query = shareable.query
     steps = query.sequence.steps
     if not isinstance(query.form, ast.Select) or any(
         not isinstance(step.unit, ast.GpmRef) or step.bound is not None for step in steps
@@ -279,7 +307,7 @@ def shape_of(query: ast.Query) -> Shape | None:
     constants: list[Parameter] = []
     defines = []
     for number, define in enumerate(query.defines):
-        selects = is_selective(steps, define.name)
+        selects = is_selective(steps, define.name) or define.name in shareable.next_steps
         taker = _Taker(number, define.pattern, selects, sites, constants)
         defines.append(replace(define, pattern=taker.pattern()))
     return Shape(
@@ -303,7 +331,7 @@ def may_be_absent(step: ast.Step) -> bool:
 
 
 class _Taker:
-    """Takes the constants out of one GPM."""
+    """Takes the constants out of one GPM; `selects`: comparisons can have thresholds."""
 
     def __init__(
         self,

@@ -8,8 +8,8 @@ their number:
     FILTER(?a > 100)    FILTER(?a > 250)    FILTER(?a > 400)        ?a is 300: the first two
 
 This holds in a first step and after `:` and `,`, where the filter only decides which events a step
-accepts. It does not hold after `;`, where a query that rejects an event waits for a later one, nor
-in iterations and negations.
+accepts. After `;`, a query that rejects an event waits for a later one, so partial matches need a
+floor (`spaseq.plan.floors`). It does not hold in iterations and negations.
 
 The thresholds of one comparison have one kind: integers and decimals, doubles, dates, or times with
 a time zone. Each kind is totally ordered, and comparison with any value is monotone. This includes

@@ -24,7 +24,7 @@ def divided_by_thresholds(
     matches: Iterable[Match],
     readers: tuple[tuple[int, Any], ...],
     columns: int,
-    reached: Mapping[tuple[Term, ...], int],
+    reached: Mapping[tuple[Term, ...], tuple[int, int]],
     made: MutableMapping[int, int],
     as_picks: bool = False,
 ) -> list[tuple[int, list[Any]]]: ...

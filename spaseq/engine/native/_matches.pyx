@@ -175,20 +175,21 @@ def divided(
             some = readers[found.reading.parts[last.part].edge]
         elif some is None:
             some = readers.get(found.reading.first_text(found.steps), ())
-        parts.give(found, some, len(some))
+        parts.give(found, some, 0, len(some))
     return sorted(parts.parts.items())
 
 
 def divided_by_thresholds(
     matches, tuple readers not None, uint32_t columns, reached, made, bint as_picks=False,
 ) -> list:
-    """Divide like `divided`, for queries whose matches are also matches of the query before them.
+    """Divide like `divided`, for queries of which some successive ones have a match.
 
     Args:
         matches: its matches, as a `MatchMaker` makes them.
         readers: the places of the queries, with their readers.
         columns: the number of the first columns, which are compared.
-        reached: the terms of these columns → the number of queries that have the match.
+        reached: the terms of these columns → the queries that have the match, from the first to
+            before the second number.
         made: counts the matches of each place.
         as_picks: as for `divided`.
     """
@@ -196,7 +197,8 @@ def divided_by_thresholds(
     cdef Parts parts = Parts(matches, made, as_picks)
     for found in matches:
         terms = found.reading.first_terms(found.steps, columns)
-        parts.give(found, readers, reached[terms])
+        first, end = reached[terms]
+        parts.give(found, readers, first, end)
     return sorted(parts.parts.items())
 
 
@@ -214,8 +216,10 @@ cdef class Parts:
         self.source = matches if as_picks else None
         self.node = -1
 
-    cdef int give(self, FoundMatch found, tuple readers, Py_ssize_t most) except -1:
-        """Give a match to the first of some queries."""
+    cdef int give(
+        self, FoundMatch found, tuple readers, Py_ssize_t first, Py_ssize_t end
+    ) except -1:
+        """Give a match to some successive queries."""
         cdef FoundMatch match
         cdef MatchDecoder reading
         cdef Py_ssize_t i
@@ -227,7 +231,7 @@ cdef class Parts:
             self.number = self.number + 1 if node == self.node else 0
             self.node = node
             pick = node, self.number
-        for i in range(most):
+        for i in range(first, end):
             place, reader = readers[i]
             if pick is None:
                 reading = reader.reading

@@ -27,6 +27,7 @@ from spaseq.nfa.state import (
     UnionState,
 )
 from spaseq.nfa.wiring import fragment_places
+from spaseq.plan.floors import number_of
 from spaseq.plan.logical import Register
 from spaseq.rdf.checked import listed, refuse, rising, whole, wholes
 
@@ -197,10 +198,25 @@ class _Checking:
             refuse(where, "waits in a place of a chain that is joined lazily")
         self.values(group.place, group.values, where)
         self.members(group.members, group.place, where)
+        self.floor(group, where)
         if bool(self.tables.search.manners[group.place] & DATED) != (group.dates is not None):
             refuse(where, "has its members by their instants, or lacks them")
         if group.dates is not None:
             self.dates(group.dates, group.place, where)
+
+    def floor(self, group: GroupState, where: str) -> None:
+        """Check the floor of a group, and the one that it has after the open instant."""
+        known = self.tables.floors.get(group.place)
+        if known is None:
+            whole(group.floor, where, 0, 0)
+            return
+        position, _, most = known
+        cells = [group.values[position], *([group.floor] if group.floor else ())]
+        if not self.cells.are_terms(cells) or 0 in cells or (group.floor and not group.taken):
+            refuse(where, "has no floor, or a second one before it is joined")
+        numbers = [number_of(self.state.terms[cell - 1]) for cell in cells]
+        if numbers != sorted(set(numbers)) or not 0 <= numbers[0] < most or numbers[-1] > most:
+            refuse(where, f"has a floor that is not one of the {most} ranks")
 
     def dates(self, dates: Dates, place: int, where: str) -> None:
         # A state that was not read from a blob has tuples.

@@ -144,13 +144,15 @@ class _Saver:
 
     def all(self, over: bool) -> AutomatonState:
         native, parts, state = self._native, self._parts, self._state
-        for place, values, members, taken, dates in parts.groups(over):
+        for place, values, members, taken, dates, floor in parts.groups(over):
             cells = self._cells(place, values)
             if GONE in cells:
                 continue  # the window of the group has passed all later events
             if dates is not None:
                 dates = (*dates[:-1], [(*some, self._union(each)) for *some, each in dates[-1]])
-            state.groups.append(GroupState(place, cells, self._union(members), taken, dates))
+            state.groups.append(
+                GroupState(place, cells, self._union(members), taken, dates, self._terms[floor])
+            )
         state.pending += [
             NodeAt(place, self._cells(place, values), self._node(node))
             for place, values, node in parts.pending()
@@ -285,10 +287,13 @@ class _Restorer:
         for gpm, keyed, label in state.kept:
             parts.load_row(gpm, self._labels[label], keyed)
         parts.load_strategy(state.chained)
-        for place, values, members, taken, dates in state.groups:
+        for place, values, members, taken, dates, floor in state.groups:
             if dates is not None:
                 dates = (*dates[:-1], [(*some, self._graph[each]) for *some, each in dates[-1]])
-            parts.load_group(place, self._values(place, values), self._graph[members], taken, dates)
+            parts.load_group(
+                place, self._values(place, values), self._graph[members], taken, dates,
+                self._numbers(floor),
+            )  # fmt: skip
         parts.order_deadlines()
         for place, values, start, labels in state.awaited:
             addresses = [self._labels[label] for label in labels]

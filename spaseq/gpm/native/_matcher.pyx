@@ -713,6 +713,11 @@ cdef class NativeMatcher:
         return inner, counts[self.local_first:]
 
     @property
+    def has_erred(self):
+        """Whether an expression of the pattern, or a local filter, has erred."""
+        return any(expression.errors for expression in self.expressions)
+
+    @property
     def observed(self):
         """Per step, in order: (text, rows extended, rows made) since the order last changed."""
         return [

@@ -45,6 +45,7 @@ cdef class AutomatonCore:
     cdef readonly LazyJoin lazy_join
     cdef bint has_strict_places # some place waits for the next instant only
     cdef bint adjacent          # some operator is strict
+    cdef bint has_floors        # some place has groups with floors
     cdef uint8_t* has_side_effects # per GPM: whether its rows affect more than the waiting groups
     cdef bint only_joins        # no GPM has side effects
     # Limits, see spaseq.rdf.limits; and the counts before the current event.
@@ -129,6 +130,7 @@ cdef class AutomatonCore:
     ) except NULL nogil
     cdef int end_instant(self) except -1 nogil
     cdef int _remove_joined(self, Groups groups, const Touched* touched) except -1 nogil
+    cdef int _raise_joined(self, Groups groups, const Touched* touched) except -1 nogil
     cdef int _expire_strict_place(self, Groups groups, uint32_t place) except -1 nogil
     cdef int _sweep_place(self, Groups groups, uint32_t place) except -1 nogil
     cdef bint _is_out_of_bounds(self, Groups groups, uint32_t group, uint32_t place) noexcept nogil

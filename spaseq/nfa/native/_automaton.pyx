@@ -89,6 +89,7 @@ cdef class AutomatonCore:
         self.most_groups = self.kept_groups = NO_LIMIT
         self.sweep_at = SWEEP_MIN_GROUPS
         self.adjacent = rows.adjacent
+        self.has_floors = bool(rows.floors)
         self.has_strict_places = not self.tables.tracked and any(
             place[0] == "," for place in rows.places
         )
@@ -215,6 +216,11 @@ cdef class AutomatonCore:
         for i in range(self.instant.touched_count):
             touched = &self.instant.touched[i]
             self._remove_joined(<Groups>self.instant.groups_at[touched.place], touched)
+        if self.has_floors:
+            # The others are removed first, so that their numbers are not reused before.
+            for i in range(self.instant.touched_count):
+                touched = &self.instant.touched[i]
+                self._raise_joined(<Groups>self.instant.groups_at[touched.place], touched)
         self.instant.touched_count = 0
         if self.has_strict_places:
             for i in range(self.tables.place_count):
@@ -238,8 +244,18 @@ cdef class AutomatonCore:
         cdef Group* group = group_at(groups, touched.group)
         if not group.alive:  # the group has been shed
             return 0
+        if groups.floored and groups.raised[touched.group]:  # see `_raise_joined`
+            return 0
         place_at(self.tables, touched.place).expired += latest_of(group) < self.window.bound
         return remove_group(groups, touched.group)
+
+    cdef int _raise_joined(self, Groups groups, const Touched* touched) except -1 nogil:
+        """Let a joined group with a raised floor go on waiting."""
+        if groups.floored and groups.raised[touched.group] and (
+            group_at(groups, touched.group).alive
+        ):
+            return self.transitions.raise_group(touched.place, touched.group, groups)
+        return 0
 
     cdef int _expire_strict_place(self, Groups groups, uint32_t place) except -1 nogil:
         if self.tables.places[place].flags & CONJOINED:
@@ -361,6 +377,8 @@ cdef class AutomatonCore:
             self.instant.touched_count -= 1
             undone = &self.instant.touched[self.instant.touched_count]
             group_at(<Groups>self.instant.groups_at[undone.place], undone.group).joined_at = -1
+            if (<Groups>self.instant.groups_at[undone.place]).floored:
+                (<Groups>self.instant.groups_at[undone.place]).raised[undone.group] = 0
         self.instant.pending_count = self.pending_before
         self.instant.value_count = self.values_before
         self.instant.accepted_count = self.accepted_before

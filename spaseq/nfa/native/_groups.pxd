@@ -72,6 +72,9 @@ cdef class Groups:
     cdef size_t stride          # bytes from one group to the next
     cdef bint dated
     cdef Dates* dates           # per group, if `dated`
+    cdef bint floored           # groups have floors
+    cdef term_t* raised         # per group, if `floored`: the floor that it has after the open
+                                # instant, 0: the same
     cdef uint32_t count         # group numbers in use
     cdef uint64_t made          # groups ever created
     cdef uint32_t room          # slots, a power of two
@@ -229,6 +232,8 @@ cdef inline uint32_t create_group(Groups groups, const term_t* values) except? 0
     if groups.dated:
         memset(&groups.dates[group], 0, sizeof(Dates))
         groups.dates[group].floor = groups.dates[group].joined = -1
+    if groups.floored:
+        groups.raised[group] = 0
     groups.made += 1
     made.members = 0
     made.serial = groups.made
@@ -251,6 +256,22 @@ cdef inline uint32_t create_group(Groups groups, const term_t* values) except? 0
         elif not chains.same:
             chain_insert(groups, chains, group, hash_in(chains, values))
     return group
+
+
+cdef inline double number_in(Groups groups, term_t term) noexcept nogil:
+    """The number that a register's term is."""
+    cdef double value
+    cdef bint distinct
+    rank_in(groups.registers, term, &value, &distinct)
+    return value
+
+
+cdef inline int raise_floor(Groups groups, uint32_t group, term_t floor) noexcept nogil:
+    """Raise the floor that a group has after the open instant, unless it is greater already."""
+    cdef term_t* raised = &groups.raised[group]
+    if raised[0] == 0 or number_in(groups, floor) > number_in(groups, raised[0]):
+        raised[0] = floor
+    return 0
 
 
 cdef inline int remove_group(Groups groups, uint32_t group) except -1 nogil:

@@ -55,10 +55,12 @@ cdef class Groups:
         indexes: for each index, the live registers that it reads and the one it orders by, or -1.
         registers: resolves their terms.
         dated: members are also found by their last instants.
+        floored: groups have floors.
     """
 
     def __cinit__(
-        self, uint32_t width, indexes, TermResolver registers not None, bint dated=False
+        self, uint32_t width, indexes, TermResolver registers not None, bint dated=False,
+        bint floored=False,
     ):
         cdef uint32_t i, j
         self.registers = registers
@@ -73,7 +75,7 @@ cdef class Groups:
         ) & ~(
             <size_t>LINE_BYTES - 1
         )
-        self.dated = dated
+        self.dated, self.floored = dated, floored
         self.free = NIL
         self.chain_count = 1 + <uint32_t>len(indexes)
         self.chains = <Chains*>mem_calloc(self.chain_count, sizeof(Chains))
@@ -100,6 +102,7 @@ cdef class Groups:
         mem_free(self.orders_at)
         mem_free(self.lines.block)
         mem_free(self.dates)
+        mem_free(self.raised)
         mem_free(self.alive)
 
     cdef int grow_in_parts(self) except -1 nogil:
@@ -131,6 +134,8 @@ cdef class Groups:
         )
         if self.dated:
             self.dates = <Dates*>mem_grow(self.dates, most, sizeof(Dates), ALLOCATED_FOR)
+        if self.floored:
+            self.raised = <term_t*>mem_grow(self.raised, most, sizeof(term_t), ALLOCATED_FOR)
         self.alive = <uint32_t*>mem_grow(self.alive, most, sizeof(uint32_t), ALLOCATED_FOR)
         return 0
 

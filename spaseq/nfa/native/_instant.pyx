@@ -29,9 +29,11 @@ cdef class OpenInstant:
         self.tables, self.window, self.event = event.tables, event.window, event
         self.cells = event.tables.cells
         self.groups = [
-            None if operator is None else Groups(end - first, indexes, kept, manner & DATED)
-            for (operator, first, end, indexes, _), manner in zip(
-                rows.places, rows.search.manners
+            None if operator is None else Groups(
+                end - first, indexes, kept, manner & DATED, number in rows.floors
+            )
+            for number, ((operator, first, end, indexes, _), manner) in enumerate(
+                zip(rows.places, rows.search.manners)
             )
         ]
         self.groups_at = <PyObject**>mem_calloc(len(self.groups), sizeof(PyObject*))

@@ -184,6 +184,10 @@ cdef struct Place:
     uint32_t edge_first
     uint32_t flags      # PlaceFlags: flags that `spaseq.nfa.native._conjunction` reads
     bint contiguous     # `,` within a partition: another event of it passes over the groups
+    int32_t floor       # the live register with the floor of a group, -1: groups have none; see
+                        # spaseq.plan.floors
+    uint32_t rank       # column with the rank of a row
+    double most_rank    # a group ends with a row of this rank
     uint64_t reached    # diagnostic counters, see spaseq.nfa.counters.PlaceCounters
     uint64_t early
     uint64_t unkeyed

@@ -42,6 +42,10 @@ cdef class Tables:
             self.places[i].operator = 0 if operator is None else ord(operator)
             self.places[i].live_first = first
             self.places[i].live_end = end
+            self.places[i].floor = -1
+        for i, (floor, rank, most) in rows.floors.items():
+            self.places[i].floor, self.places[i].rank = floor, rank
+            self.places[i].most_rank = most
         self.edges = <Edge*>mem_calloc(len(rows.edges), sizeof(Edge))
         self.bounds = <Bound*>mem_calloc(len(rows.bounds), sizeof(Bound))
         for i, entry in enumerate(rows.bounds):

@@ -156,11 +156,12 @@ cdef class CoreParts:
         self.core.keep_terms()
 
     def groups(self, bint over):
-        """The groups: (place, registers, address of the union, whether joined just now, dates).
+        """The groups: (place, registers, union's address, whether joined just now, dates, floor).
 
         `over`: the last timestamp is complete. For a dated place, dates are (oldest last instant,
         floor, joined, joined in, [(last instant, greatest start, union)] from the newest on), see
-        _groups.pxd; otherwise None.
+        _groups.pxd; otherwise None. The last item is the term of the floor that a group has after
+        the open instant, or 0.
         """
         cdef Groups groups
         cdef Group* group
@@ -182,7 +183,8 @@ cdef class CoreParts:
                         continue  # all members have been joined
                 values = [values_of(groups, number)[k] for k in range(groups.width)]
                 taken = group.joined_at == self.window.now and self.instant.touched_count > 0
-                yield i, values, group.members, taken, dates
+                floor = groups.raised[number] if groups.floored and taken else 0
+                yield i, values, group.members, taken, dates, floor
 
     def live_groups(self, uint32_t place):
         """The number of groups of a place, in constant time.
@@ -400,7 +402,9 @@ cdef class CoreParts:
         cell.right_latest = start_of(right) if right else -1
         return <size_t>cell | UNION
 
-    def load_group(self, uint32_t place, values, size_t union, bint taken, dates):
+    def load_group(
+        self, uint32_t place, values, size_t union, bint taken, dates, term_t floor=0
+    ):
         """Create a group from an item of `groups`; its registers must be new to the place."""
         cdef Groups groups = <Groups>self.instant.groups_at[place]
         cdef uint32_t number
@@ -421,6 +425,8 @@ cdef class CoreParts:
                     stretch = stretch.older
         if taken:
             mark_joined(self.instant, place, number, group_at(groups, number))
+        if floor:
+            groups.raised[number] = floor
 
     cdef int _load_dates(self, Dates* dates, saved) except -1:
         cdef InstantMembers* newest = NULL

@@ -44,6 +44,7 @@ cdef class Transitions:
     cdef int join_environment(
         self, EdgeRef* way, uint32_t number, uint32_t width, Label** label, Groups groups, bint sure
     ) except -1 nogil
+    cdef int raise_group(self, uint32_t target, uint32_t number, Groups groups) except -1 nogil
     cdef int skip_expired(self, EdgeRef* way, uint32_t number, Group* group) except -1 nogil
     cdef bint _fits(self, Edge* edge, uint32_t width, bint sure) except -1 nogil
     cdef int show_pending(self, uint32_t first) except -1 nogil

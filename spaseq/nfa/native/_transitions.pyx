@@ -21,6 +21,8 @@ from spaseq.nfa.native._groups cimport (
     Group,
     Groups,
     InstantMembers,
+    number_in,
+    raise_floor,
     remove_group,
     find_group,
     group_at,
@@ -59,12 +61,21 @@ from spaseq.nfa.native._program cimport (
     limits_hold,
     set_marks,
 )
-from spaseq.nfa.native._tecs cimport Tecs, union_add, new_node, tecs_alloc, start_of, top_of
+from spaseq.nfa.native._tecs cimport (
+    Tecs,
+    instant_t,
+    union_add,
+    new_node,
+    tecs_alloc,
+    start_of,
+    top_of,
+    union_t,
+)
 from spaseq.rdf._batch cimport record_of
 from spaseq.rdf._effort cimport STEPS_PER_CLOCK_READ, check_signals
 from spaseq.rdf._memory cimport prefetch
 from spaseq.rdf._numerals cimport is_numeral, real_of
-from spaseq.rdf._terms cimport TermRecord
+from spaseq.rdf._terms cimport TermRecord, copy_row, term_t
 
 # A margin above the error of rounding a number to a float: relative, and absolute near zero.
 cdef double ROUNDING_RELATIVE = 2.0 ** -20
@@ -471,6 +482,8 @@ cdef class Transitions:
             return self.joins.join_guarded(way, number, width, label)
         self.event.label_row(way, width, label)
         place.joined += 1
+        if place.floor >= 0:
+            raise_floor(groups, number, self.event.row[place.rank])
         if place.operator == c";" and group.joined_at != self.window.now:
             mark_joined(self.instant, way.place, number, group)
         return follow_links(
@@ -504,6 +517,38 @@ cdef class Transitions:
         return True
 
     # ---------------------------------------------------------------- waiting
+
+    cdef int raise_group(self, uint32_t target, uint32_t number, Groups groups) except -1 nogil:
+        """Let a joined group go on waiting with its raised floor, unless that is the greatest.
+
+        It is united with the group that has this floor and the same other registers.
+        """
+        cdef Place* place = &self.tables.places[target]
+        cdef Group* group = group_at(groups, number)
+        cdef term_t* values = self.event.key
+        cdef union_t members = group.members
+        cdef instant_t latest = group.latest
+        cdef term_t floor = groups.raised[number]
+        cdef bint ends = latest < self.window.bound
+        place.expired += ends
+        ends |= number_in(groups, floor) >= place.most_rank
+        copy_row(values, group.values, groups.width)
+        values[place.floor] = floor
+        groups.raised[number] = 0
+        remove_group(groups, number)
+        if ends:
+            return 0
+        number = find_group(groups, values)
+        if number != NIL and latest_of(group_at(groups, number)) < self.window.bound:
+            remove_group(groups, number)
+            number = NIL
+        if number == NIL:
+            number = create_group(groups, values)
+            self.max_live += 1
+        group = group_at(groups, number)
+        group.members = self.tecs.unite(group.members, group.latest, members, latest)
+        group.latest = max(group.latest, latest)
+        return 0
 
     cdef int show_pending(self, uint32_t first) except -1 nogil:
         """Make pending partial matches visible, from the first `first` on."""

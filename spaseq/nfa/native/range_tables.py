@@ -34,7 +34,9 @@ def deciding_operator(
         return None
     if not enabled("decided_ranges"):
         return None
-    if occurrence.assignments or len(occurrence.residual) != 1:
+    if len(occurrence.residual) != 1:
+        return None
+    if occurrence.assignments and plan.gpms[occurrence.gpm].floor is None:
         return None
     compared = occurrence.residual[0].expression
     if not isinstance(compared, ast.Binary) or compared.operator not in _ORDERED:

@@ -65,6 +65,9 @@ class CoreTables:
     """The registers that the core stores."""
     places: list[tuple[str | None, int, int, list[Index], int]] = field(default_factory=list)
     """(operator, live registers as a range of `numbers`, indexes, first edge)."""
+    floors: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Place whose groups have floors → (position of the floor among the live registers, column with
+    the rank of a row, greatest rank)."""
     edges: list[EdgeRow] = field(default_factory=list)
     """(occurrence or, over several graph patterns, the greatest number; effects; links; index or 0;
     key columns; column that a range index compares; its position in `RELATIONS`; `joins_whole`;

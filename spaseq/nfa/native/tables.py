@@ -170,6 +170,7 @@ class _Writing:
             self._add_eager_guards(number, place.live, place.eager_guards, indexes)
             operator = None if place.start else operator_of(self._plan, self._automaton, place)
             self.tables.places.append((operator, *live, indexes, first))
+            self._add_floor(number, place)
         self.tables.places += self._closing
         self._straighten()
         self._write_ways()
@@ -227,6 +228,16 @@ class _Writing:
                 for place, position, _ in ways[gpm]
             ]
         self.tables.way_first.append(len(self.tables.ways))
+
+    def _add_floor(self, number: int, place: Place) -> None:
+        """Add the floor of the groups of a place, if they have one."""
+        for edge in place.edges:
+            for occurrence in self._automaton.atoms[edge.atom].occurrences:
+                gpm = self._plan.gpms[self._plan.occurrences[occurrence].gpm]
+                if gpm.floor is not None:
+                    floor = place.live.index(self._registers.number[gpm.floor.register])
+                    rank = gpm.variables.index(gpm.floor.rank)
+                    self.tables.floors[number] = floor, rank, gpm.floor.most
 
     def _add_joint(self, number: int, position: int, indexes: list[Index]) -> None:
         """Add the indexes by which the last row of a conjunction finds waiting groups."""

@@ -132,7 +132,7 @@ def of(user: int, value: int, predicate: str = "q") -> list[ox.Triple]:
 
 
 def test_an_event_ends_the_wait_of_its_query_only() -> None:
-    higher = [gpm("C", f"?x :q ?u FILTER(?u > {least})") for least in range(3)]
+    higher = [gpm("C", f"?x :q ?u FILTER(?u - {least} > 0)") for least in range(3)]
     run = alerts(*(ending("; C", one) for one in higher), ending(": C", higher[0]))
     assert members(run) == [((0,), (1,), (2,), (3,))]
     rises(run)
@@ -220,7 +220,7 @@ def test_steps_are_common_as_far_as_they_are_equal() -> None:
     ],
 )
 def test_other_queries_have_their_own_automata(text: str, reason: str | None) -> None:
-    alike = [ending("; C", gpm("C", f"?x :q ?u FILTER(?u > {n})")) for n in range(16)]
+    alike = [ending("; C", gpm("C", f"?x :q ?u FILTER(?u - {n} > 0)")) for n in range(16)]
     run = alerts(*alike, text)
     assert members(run) == [tuple((n,) for n in range(16))]
     explained = run.explain().partition("query q16\n")[2]
@@ -262,20 +262,24 @@ def test_iterations_are_in_one_of_several_branches() -> None:
 def test_a_variable_has_one_role_in_a_template() -> None:
     """What iterations bind anew is another variable than one that a later step binds, too."""
     begin, b = "A : B+", gpm("A", "?x :p ?v") + gpm("B", "?y :q ?w")
-    texts = [query(f"{begin} ; C", b + gpm("C", f"?x :p ?u FILTER(?u > {n})")) for n in range(2)]
-    texts += [query(f"{begin} ; C", b + gpm("C", f"?x :p ?w FILTER(?w > {n})")) for n in range(2)]
+    texts = [
+        query(f"{begin} ; C", b + gpm("C", f"?x :p ?u FILTER(?u - {n} > 0)")) for n in range(2)
+    ]
+    texts += [
+        query(f"{begin} ; C", b + gpm("C", f"?x :p ?w FILTER(?w - {n} > 0)")) for n in range(2)
+    ]
     assert members(alerts(*texts)) == [((0,), (1,)), ((2,), (3,))]
 
 
 def test_few_queries_are_evaluated_on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefixes, "LEAST", 4)
-    texts = [ending("; C", gpm("C", f"?x :q ?u FILTER(?u > {n})")) for n in range(4)]
+    texts = [ending("; C", gpm("C", f"?x :q ?u FILTER(?u - {n} > 0)")) for n in range(4)]
     assert not members(alerts(*texts[:3], texts[0]))
     assert members(alerts(*texts)) == [((0,), (1,), (2,), (3,))]
 
 
 def test_reports_are_about_one_query() -> None:
-    ends = [gpm("C", f"?x :q ?u FILTER(?u > {n})") for n in range(2)]
+    ends = [gpm("C", f"?x :q ?u FILTER(?u - {n} > 0)") for n in range(2)]
     run = alerts(*(ending("; C", one) for one in ends))
     rises(run)
     run.push(S, 3, of(0, 1))
@@ -290,7 +294,7 @@ def test_reports_are_about_one_query() -> None:
 
 
 def test_a_state_says_which_queries_share_steps() -> None:
-    texts = [ending("; C", gpm("C", f"?x :q ?u FILTER(?u > {n})")) for n in range(3)]
+    texts = [ending("; C", gpm("C", f"?x :q ?u FILTER(?u - {n} > 0)")) for n in range(3)]
     run = alerts(*texts)
     rises(run)
     data = unseal(run.save())

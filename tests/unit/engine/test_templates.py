@@ -375,7 +375,6 @@ def test_thresholds_compare_as_filters_do(sort: str, operator: str) -> None:
 @pytest.mark.parametrize(
     ("sequence", "first", "second"),
     [
-        ("A ; B", "", "FILTER(?w > %d)"),  # the next one that is greater
         ("A ; B", "", "FILTER(?w > %d && ?w > ?v)"),
         ("A : B+ ; C", "", "FILTER(?w > %d)"),
         ("A ; !B ; C", "", "FILTER(?w > %d)"),
