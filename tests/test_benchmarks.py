@@ -321,7 +321,7 @@ def test_many_queries() -> None:
     )
     title, _, *rows = text.splitlines()
     assert title.startswith("1,000 events")
-    assert len(rows) == 17
+    assert len(rows) == 19
     assert rows[0].startswith("1 query, wants 1 event in 10 ")
     found = {row[:38].strip(): int(row.split()[-3].replace(",", "")) for row in rows}
     assert found["20 queries equal to it"] == 20 * found["1 query, few matches"]

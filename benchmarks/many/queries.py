@@ -4,10 +4,11 @@ The events of a stream are spread over `kinds` predicates. A query reads one pre
 one event in `kinds`. `read` is the whole path from a file of N-Quads to matches, as in `spaseq
 run`; `encoded` starts from batches that a reader has encoded before. All queries of a run are
 different, except in the row of identical ones. Queries with a sensor each, a band of values each,
-or thresholds differ only in constants of their filters; queries with a common prefix differ in
-their last steps. `--check` compares each number of matches with separate runs of the queries (for
-small sizes). Times are processor times and include the creation of the matches. Passes of the rows
-are interleaved, and a ratio is the median of the ratios of neighbouring passes.
+or thresholds differ only in constants of their filters; a next-threshold also decides which event
+is the next one. Queries with a common prefix differ in their last steps. `--check` compares each
+number of matches with separate runs of the queries (for small sizes). Times are processor times and
+include the creation of the matches. Passes of the rows are interleaved, and a ratio is the median
+of the ratios of neighbouring passes.
 
     python benchmarks/many/queries.py --events 200000 --repeat 5
 """

@@ -231,7 +231,9 @@ class _Extraction:
         rows: list[int | None] = list(dict.fromkeys((number, None)))
         if self._embedding is not None:
             own, rows = list(self._embedding.places), list(self._embedding.gpms)
-        groups = [group for key in own for group in parts._groups.get(key, ())]
+        groups = [
+            group for key in own for group in parts._groups.get(key, ()) if self._waits_in(group)
+        ]
         pending = [node for key in own for node in parts._pending.get(key, ())]
         begun = [node for key in own for node in parts._begun.get(key, ())]
         complete = [node for key in own for node in parts._complete.get(key, ())]
@@ -282,10 +284,7 @@ class _Extraction:
         at, dates = self._graph, group.dates
         if at[group.members] == NOTHING:
             return None
-        floor = self._floor_at.get(group.place)
-        if floor is not None and self._number_in(group.values[floor]) > self._place:
-            return None  # the query has taken its next event
-        # Otherwise the query takes it at the close of the open instant, or does not take it.
+        # A query that is not below the raised floor has not taken the event, and still waits.
         taken = group.taken and not 0 < self._number_in(group.floor) <= self._place
         if dates is not None:
             oldest, floor, joined, joined_in, stretches = dates
@@ -307,13 +306,18 @@ class _Extraction:
             floor=0,
         )
 
+    def _waits_in(self, group: GroupState) -> bool:
+        """Whether the query has not taken its next event, as far as the floor of a group says."""
+        floor = self._floor_at.get(group.place)
+        return floor is None or self._number_in(group.values[floor]) <= self._place
+
     def _united_groups(self, groups: Iterable[GroupState]) -> list[GroupState]:
         """Groups that differed in their floors as one."""
         if not self._floor_at:
             return list(groups)
-        found: dict[tuple[int, tuple[Any, ...]], GroupState] = {}
+        found: dict[tuple[int, str], GroupState] = {}
         for group in groups:
-            key = group.place, tuple(group.values)
+            key = group.place, repr(group.values)  # cells of aggregates are lists
             other = found.setdefault(key, group)
             if other is not group:
                 members = self._united(other.members, group.members)

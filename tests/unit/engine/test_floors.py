@@ -52,6 +52,14 @@ FLOORS = {
         A + gpm("B", "?x :p ?w FILTER(?w >= %t)") + gpm("M", "?y :q ?u FILTER(?u >= ?w)"),
         window="WITHIN 5 SECONDS",
     ),
+    "with-an-aggregate": query(
+        "A ; M+ ; B : C",
+        A
+        + gpm("M", "?y :q ?u FILTER(?u > 0)")
+        + gpm("B", "?x :p ?w FILTER(?w >= %t)")
+        + gpm("C", "?z :p ?t FILTER(?t >= AVG(?u))"),
+        window="WITHIN 5 SECONDS",
+    ),
     "before-strict-contiguity": query(
         "A ; B , C", A + gpm("B", "?y :q ?w FILTER(?w <= %t)") + gpm("C", "?x :p ?u")
     ),
