@@ -315,7 +315,13 @@ def next_steps(query: CompiledQuery) -> frozenset[str]:
     uses = Counter(occurrence.gpm for occurrence in plan.occurrences)
     if uses[plan.occurrences[0].gpm] > 1:
         return frozenset()
-    waiting = Counter(edge.atom for place in automaton.places for edge in place.edges)
+    # Also the places that look for an event between two steps: an optional step has one.
+    waiting = Counter(
+        occurrence
+        for place in automaton.places
+        for edge in place.edges
+        for occurrence in automaton.atoms[edge.atom].occurrences
+    )
     manners = branches.searching(query).manners
     found = []
     for number, place in enumerate(automaton.places):
@@ -323,12 +329,13 @@ def next_steps(query: CompiledQuery) -> frozenset[str]:
             continue
         (edge,) = place.edges
         atom = automaton.atoms[edge.atom]
-        if atom.kind != "single" or atom.limits or waiting[edge.atom] > 1 or edge.actions:
+        if atom.kind != "single" or atom.limits or edge.actions:
             continue
         (taken,) = atom.occurrences
         occurrence = plan.occurrences[taken]
         if (
             taken
+            and waiting[taken] == 1
             and uses[occurrence.gpm] == 1
             and edge.within is None
             and not (

@@ -111,6 +111,9 @@ OTHERS = {
     "behind-an-optional": query(
         "A ; M? ; B", A + gpm("M", "?y :q ?u") + gpm("B", "?x :p ?w FILTER(?w >= %t)")
     ),
+    "of-an-optional": query(
+        "A ; B? ; C", A + gpm("B", "?x :p ?w FILTER(?w >= %t)") + gpm("C", "?y :q ?u")
+    ),
     "twice": query("A ; B ; B", A + gpm("B", "?y :q ?w FILTER(?w >= %t)")),
     "behind-a-first-step-that-recurs": query(
         "A ; A ; B", A + gpm("B", "?y :q ?w FILTER(?w >= %t)")
