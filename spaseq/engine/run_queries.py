@@ -132,6 +132,8 @@ class RunQueries:
     @property
     def divisions(self) -> Mapping[int, Division]:
         """Per query that is a template: what divides its matches among its queries."""
+        if not self._divisions:
+            return self._divisions  # a change of one query makes no template
         shared, numbers = self._as_moved()
         if shared.templates is not self._numbered.templates:
             matched = {
