@@ -178,7 +178,7 @@ def check_known(run: Evaluation, plan: QueryPlan, written: Container[str]) -> No
 def check_continues(
     name: str, before: CompiledQuery, after: CompiledQuery, instead: str = INSTEAD
 ) -> None:
-    """Check that a query can continue the state of the one that it replaces.
+    """Check that a query can continue the state of the query that it replaces.
 
     Args:
         name: The name of both.

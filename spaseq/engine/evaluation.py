@@ -207,7 +207,7 @@ class Evaluation:
 
     def is_single(self, stream: str) -> bool:
         """Whether there is one query, which reads this stream directly, and no other stream."""
-        if len(self.queries) > 1 or self.divisions or not self.direct[0]:
+        if len(self.queries) > 1 or self.listed.has_templates or not self.direct[0]:
             return False
         return self.clock.streams == (stream,) and self.queries[0].reads_only(stream)
 

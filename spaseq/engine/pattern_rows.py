@@ -227,7 +227,9 @@ class EventRows:
         Vectorized functions are called for the events of the batch.
         """
         self.matchers.collect([batch])
-        joins = self._joins.get(batch.stream, ())
+        joins = self._joins.get(batch.stream)
+        if not joins:
+            return True
         errors = [join.prepare(batch, hold) for join in joins]
         return not any(errors)
 

@@ -90,6 +90,8 @@ class RunQueries:
         self.public, self.program = shared.public, shared.executed
         self.unbound[:], self.states[:], self.delayed[:] = unbound, states, delayed
         self._divisions = divisions_of(shared, states, self.silent, matched)
+        self.has_templates = bool(self._divisions)
+        """Whether some queries are evaluated as one. Changes of one query leave it as it is."""
         self.names = QueryNames(shared)
         self.written: set[str] = self.program.written
         """The streams that queries register."""
@@ -132,8 +134,6 @@ class RunQueries:
     @property
     def divisions(self) -> Mapping[int, Division]:
         """Per query that is a template: what divides its matches among its queries."""
-        if not self._divisions:
-            return self._divisions  # a change of one query makes no template
         shared, numbers = self._as_moved()
         if shared.templates is not self._numbered.templates:
             matched = {

@@ -53,7 +53,7 @@ def added(
         return changes.added(run, name, program, unbound, new_streams)
     if not new_streams:
         changes.check_known(run, query.plan, ())
-    return Addition(run, name, program, unbound, query)
+    return Addition(_New(run, program, unbound, query))
 
 
 def replaced(
@@ -63,7 +63,7 @@ def replaced(
     state: changes.StatePolicy,
     new_streams: bool,
 ) -> Replacement | changes.Change:
-    """The run with another query in place of the one of a name.
+    """The run with another query in place of the one with a name.
 
     Args:
         run: The run.
@@ -90,7 +90,7 @@ def replaced(
         changes.check_continues(name, run.program.queries[number], query)
     if not new_streams:
         changes.check_known(run, query.plan, ())
-    return Replacement(run, name, program, unbound, query, state)
+    return Replacement(_New(run, program, unbound, query), state)
 
 
 def removed(run: Evaluation, name: str, drain: bool = False) -> Removal | changes.Change:
@@ -127,6 +127,23 @@ def _alone(run: Evaluation, name: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
+class _New:
+    """A query that is to begin in a run."""
+
+    run: Evaluation
+    program: CompiledQueries
+    """A program of the query."""
+    unbound: ast.Query
+    """Its source before variables were bound."""
+    compiled: CompiledQuery
+    """The query with the name that it has in the run."""
+
+    @property
+    def name(self) -> str:
+        return self.compiled.plan.name
+
+
+@dataclass(frozen=True, slots=True)
 class _Begun:
     """A query that has begun, before it is one of the run."""
 
@@ -137,17 +154,12 @@ class _Begun:
     """Its patterns in the program as it was written, by number."""
 
 
-def _begun(
-    run: Evaluation,
-    program: CompiledQueries,
-    unbound: ast.Query,
-    query: CompiledQuery,
-    state: str = "fresh",
-) -> _Begun | None:
-    """Begin a query of a program; None if all queries must begin again.
+def _begun(new: _New, state: str = "fresh") -> _Begun | None:
+    """Begin a new query; None if all queries must begin again.
 
     With the `state` "keep", it continues that of the query with its name.
     """
+    run, program, query = new.run, new.program, new.compiled
     uses, public, name = run.listed.pattern_uses, run.public, query.plan.name
     numbers = PatternNumbers(run, uses.total, uses.unused)
     compiled = numbers.numbered(query, program, False)
@@ -155,7 +167,7 @@ def _begun(
     written, own = query.renumbered(first.__add__), dict(enumerate(program.patterns, first))
     before = run.listed.names.executed(name) if name in run.listed.names else None
     kept = run.queries[before] if before is not None and state == "keep" else None
-    entry = Entry(program.sources[0], name, unbound, compiled, None, kept)
+    entry = Entry(program.sources[0], name, new.unbound, compiled, None, kept)
     queries = run.program.queries
     other = queries[0] if before is None or before else queries[-1]
     if before is not None and len(queries) == 1 and state != "drain":
@@ -164,7 +176,7 @@ def _begun(
     if begun is None:
         return None
     entry = replace(entry, run=begun, kept=None)
-    return _Begun(Listed(entry.source, name, unbound, written, entry), numbers.new, own)
+    return _Begun(Listed(entry.source, name, new.unbound, written, entry), numbers.new, own)
 
 
 def _draining(run: Evaluation, name: str) -> _Begun:
@@ -194,30 +206,11 @@ def _named(query: CompiledQuery, name: str, shown: str) -> CompiledQuery:
     return replace(query, plan=replace(query.plan, name=name, shown_as=shown))
 
 
+@dataclass(frozen=True, slots=True)
 class Addition:
-    """A query that is added after those of a run; `apply` adds it.
+    """A query that is added after those of a run; `apply` adds it."""
 
-    Args:
-        run: The run.
-        name: The name of the query.
-        program: A program of the query.
-        unbound: Its source before variables were bound.
-        query: The compiled query with the name that it has in the run.
-    """
-
-    def __init__(
-        self,
-        run: Evaluation,
-        name: str,
-        program: CompiledQueries,
-        unbound: ast.Query,
-        query: CompiledQuery,
-    ):
-        self._run = run
-        self._name = name
-        self._program = program
-        self._unbound = unbound
-        self._query = query
+    query: _New
 
     def apply(self) -> None:
         """Add the query.
@@ -225,40 +218,21 @@ class Addition:
         Raises:
             KbError, LimitExceeded, ChangeError: if the run cannot have it; nothing has changed.
         """
-        begun = _begun(self._run, self._program, self._unbound, self._query)
+        new = self.query
+        begun = _begun(new)
         if begun is None:
-            changes.added(self._run, self._name, self._program, self._unbound, True).apply()
+            changes.added(new.run, new.name, new.program, new.unbound, True).apply()
         else:
-            self._run.append(begun.one, begun.new, begun.own)
+            new.run.append(begun.one, begun.new, begun.own)
 
 
+@dataclass(frozen=True, slots=True)
 class Replacement:
-    """A query in place of another one of its name; `apply` replaces it.
+    """A query in place of another one of its name; `apply` replaces it."""
 
-    Args:
-        run: The run.
-        name: The name of both.
-        program: A program of the new query.
-        unbound: Its source before variables were bound.
-        query: The compiled query with this name.
-        state: What happens to the partial matches of the former query.
-    """
-
-    def __init__(
-        self,
-        run: Evaluation,
-        name: str,
-        program: CompiledQueries,
-        unbound: ast.Query,
-        query: CompiledQuery,
-        state: changes.StatePolicy,
-    ):
-        self._run = run
-        self._name = name
-        self._program = program
-        self._unbound = unbound
-        self._query = query
-        self._state = state
+    query: _New
+    state: changes.StatePolicy
+    """What happens to the partial matches of the former query."""
 
     def apply(self) -> None:
         """Replace the query.
@@ -266,38 +240,33 @@ class Replacement:
         Raises:
             KbError, LimitExceeded, ChangeError: if the run cannot have it; nothing has changed.
         """
-        run, state = self._run, self._state
-        draining = _draining(run, self._name) if state == "drain" else None
-        begun = _begun(run, self._program, self._unbound, self._query, state)
+        new, run = self.query, self.query.run
+        draining = _draining(run, new.name) if self.state == "drain" else None
+        begun = _begun(new, self.state)
         if begun is None:
-            programs = {self._name: (self._program, self._unbound)}
-            changes.replaced(run, programs, state, True).apply()
+            programs = {new.name: (new.program, new.unbound)}
+            changes.replaced(run, programs, self.state, True).apply()
             return
         if draining is not None:
             run.append(draining.one, draining.new, draining.own)
         run.exchange(begun.one, begun.new, begun.own)
 
 
+@dataclass(frozen=True, slots=True)
 class Removal:
-    """A query that is removed from a run; `apply` removes it.
+    """A query that is removed from a run; `apply` removes it."""
 
-    Args:
-        run: The run.
-        name: The name of the query.
-        drain: Whether it first continues its partial matches, under another name.
-    """
-
-    def __init__(self, run: Evaluation, name: str, drain: bool):
-        self._run = run
-        self._name = name
-        self._drain = drain
+    run: Evaluation
+    name: str
+    drains: bool
+    """Whether it first continues its partial matches, under another name."""
 
     def apply(self) -> None:
         """Remove the query."""
-        draining = _draining(self._run, self._name) if self._drain else None
+        draining = _draining(self.run, self.name) if self.drains else None
         if draining is not None:
-            self._run.append(draining.one, draining.new, draining.own)
-        self._run.delete(self._name)
+            self.run.append(draining.one, draining.new, draining.own)
+        self.run.delete(self.name)
 
 
 SingleChange: TypeAlias = Addition | Replacement | Removal

@@ -311,7 +311,7 @@ def test_a_query_leaves_with_the_groups_whose_floor_it_has_reached() -> None:
 
 @pytest.mark.parametrize("at", [3, 4])
 def test_state_of_an_open_instant_has_the_raised_floor(at: int) -> None:
-    """An event of the other stream has the time of the one that was taken."""
+    """An event of the other stream has the time of the event that was taken."""
     text = FLOORS["of-two-streams"]
     texts = [text.replace("%t", str(n)) for n in range(5)]
     names = [f"q{n}" for n in range(5)]
