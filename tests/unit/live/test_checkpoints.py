@@ -165,10 +165,17 @@ def test_a_copy_that_fails_says_why() -> None:
 
 
 SLEEPING = """
+import os
 import time
 from spaseq.live.process_copy import Copy, Written
-copy = Copy(lambda: time.sleep(600) or Written("x", 1))
-print(copy._pid, flush=True)
+
+def work():
+    # Here the copy has asked for the signal.
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+    return Written("x", 1)
+
+copy = Copy(work)
 time.sleep(600)
 """
 
@@ -179,7 +186,6 @@ def test_a_copy_ends_with_its_parent() -> None:
     )
     assert process.stdout is not None
     number = int(process.stdout.readline())
-    time.sleep(0.2)  # until it has asked for the signal
     process.kill()
     process.wait()
     process.stdout.close()

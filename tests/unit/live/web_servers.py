@@ -94,6 +94,8 @@ class EventFeed:
 
     def handle(self, request: BaseHTTPRequestHandler) -> None:
         last = request.headers.get("Last-Event-ID")
+        # Before the request is shown in `asked`: whoever waits for it may then add events.
+        at = int(last) if last else 0 if self._ids else len(self.events)
         self.asked.append(last)
         self.seen.append(dict(request.headers))
         request.send_response(200)
@@ -103,7 +105,6 @@ class EventFeed:
             request.send_header(name, value)
         request.end_headers()
         request.close_connection = True
-        at = int(last) if last else 0 if self._ids else len(self.events)
         cut = self.cut_after.pop(0) if self.cut_after else None
         try:
             request.wfile.write(b"retry: 10\n: hello\n\n")
