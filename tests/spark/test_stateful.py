@@ -43,6 +43,8 @@ from spaseq.spark.tasks import Gathering, Job
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "50"))
 SUITE = [case for case in load() if case.error is None]
+SOME = SUITE if "SPASEQ_EXAMPLES" in os.environ else SUITE[::3]
+"""A third of the suite, or all of it in a long run."""
 AFTER_ALL = 2**52
 
 
@@ -254,7 +256,7 @@ def test_drawn_queries(first: int) -> None:
             assert not found, f"seed {seed}: {found}\n{case}"
 
 
-@pytest.mark.parametrize("case", SUITE, ids=str)
+@pytest.mark.parametrize("case", SOME, ids=str)
 def test_suite(case: Case) -> None:
     program = _program(case)
     events = sorted(

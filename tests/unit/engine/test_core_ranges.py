@@ -2,7 +2,7 @@
 
 Streams are long enough for blocks of blocks, for rings that wrap and grow, and have numbers of all
 datatypes and what is none, so that blocks are of one kind here and mixed there. `SPASEQ_EXAMPLES`
-is the number of cases (default 8), `SPASEQ_SEED` the first.
+is the number of cases (default 4), `SPASEQ_SEED` the first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spaseq.rdf.event import NUMBER, Event, Fact
 from spaseq.runs import Run
 from tests.unit.rdf.literals import literal
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "4"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 
 FILTERS = (

@@ -1,4 +1,7 @@
-"""The core's tECS and groups against small models, through `CoreParts`."""
+"""The core's tECS and groups against small models, through `CoreParts`.
+
+`SPASEQ_EXAMPLES` is the number of random histories of groups (default 4).
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ QUERY = (
     "WHERE { SEQ(A ; B) DEFINE GPM A ON s { ?k :a ?x } "
     "DEFINE GPM B ON s { ?k :b ?y FILTER(?y > ?x) } }"
 )
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "4"))
 EARLIEST = 10_000
 """No start is later than the instants of labels."""
 Paths = frozenset[tuple[int, tuple[int, ...]]]
@@ -149,7 +153,7 @@ def test_a_long_path_is_enumerated_without_recursion() -> None:
     assert list(steps) == list(range(EARLIEST, EARLIEST + 50_001))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(EXAMPLES))
 def test_groups_are_a_dictionary_of_their_registers(seed: int) -> None:
     """Made, found and dropped, at random; their table grows and what went is used again."""
     chance = random.Random(seed)
