@@ -29,6 +29,7 @@ from spaseq.kb.answer import (
     UnreadableAnswer,
     read_rows,
 )
+from spaseq.kb.authorities import default_trust
 from spaseq.kb.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class Client:
             headers={"Accept": ACCEPT, "User-Agent": "spaseq", **endpoint.request_headers()},
             auth=auth,
             timeout=endpoint.timeout,
+            verify=default_trust(),
             transport=_public_transport() if endpoint.public else None,
         )
         weakref.finalize(self, self._http.close)

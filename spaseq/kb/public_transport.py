@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import httpx
 
+from spaseq.kb.authorities import default_trust
 from spaseq.kb.public_hosts import is_address, public_address
 
 
@@ -19,7 +20,7 @@ class PublicTransport(httpx.BaseTransport):
     """
 
     def __init__(self) -> None:
-        self._inner = httpx.HTTPTransport()
+        self._inner = httpx.HTTPTransport(verify=default_trust())
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host

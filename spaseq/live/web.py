@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from spaseq.errors import InputError
 from spaseq.io.redirections import check_redirection
+from spaseq.kb.authorities import default_trust
 from spaseq.live.addresses import Address, address, redacted, secret
 from spaseq.live.tls import trusted
 from spaseq.records import dataclass
@@ -76,7 +77,7 @@ def http_client(
     import httpx
 
     return httpx.Client(
-        verify=True if found.trusted is None else found.trusted,
+        verify=found.trusted or default_trust(),
         timeout=httpx.Timeout(timeout, read=read or timeout),
         follow_redirects=False,
         headers={"User-Agent": "spaseq"},
