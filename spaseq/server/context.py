@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import field
 from typing import Any, TypeVar, cast
 
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 
 from spaseq.errors import ChangeError, SpaseqError
@@ -24,6 +25,9 @@ from spaseq.server.urls import AllowedUrls
 _T = TypeVar("_T")
 AUDIT = logging.getLogger("spaseq.server.audit")
 """One line of JSON for each call that changes something, and for each refused one."""
+DISCARDED_BYTES = 1 << 20
+DISCARDING_SECONDS = 1.0
+"""How much of a refused body is read, and for how long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +113,41 @@ async def body_of(request: Request, most: int) -> bytes:
     Raises:
         Problem: 413 if it is larger than `most` bytes, 408 if it takes too long.
     """
+    stream = request.stream()
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > most:
+        # A client that asks whether to send the body at all has not sent any of it.
+        if "expect" not in request.headers:
+            await _discard(stream)
         raise _too_large(most)
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem(415, "compressed bodies are not accepted", "encoding")
     parts, size = [], 0
     try:
         async with asyncio.timeout(context_of(request).limits.seconds):
-            async for part in request.stream():
+            async for part in stream:
                 size += len(part)
                 if size > most:
+                    await _discard(stream)
                     raise _too_large(most)
                 parts.append(part)
     except TimeoutError:
         raise Problem(408, "the body took too long", "slow", {"Connection": "close"}) from None
     return b"".join(parts)
+
+
+async def _discard(stream: AsyncIterator[bytes]) -> None:
+    """Read on, up to a bound, so that the client can read why its body is refused.
+
+    Closing a socket with unread bytes resets the connection, and the answer may be lost with it.
+    """
+    left = DISCARDED_BYTES
+    with suppress(TimeoutError, ClientDisconnect):
+        async with asyncio.timeout(DISCARDING_SECONDS):
+            async for part in stream:
+                left -= len(part)
+                if left < 0:
+                    return
 
 
 def _too_large(most: int) -> Problem:

@@ -94,7 +94,7 @@ class EventFeed:
 
     def handle(self, request: BaseHTTPRequestHandler) -> None:
         last = request.headers.get("Last-Event-ID")
-        # Before the request is shown in `asked`: whoever waits for it may then add events.
+        # Computed before `asked` shows the request, because tests add events as soon as it does.
         at = int(last) if last else 0 if self._ids else len(self.events)
         self.asked.append(last)
         self.seen.append(dict(request.headers))

@@ -405,6 +405,40 @@ def test_large_bodies_and_queries_are_cut_off(tmp_path: Path) -> None:
         assert server.push((1, 10)).status_code == 202
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_client_can_read_why_its_body_is_refused(tmp_path: Path, chunked: bool) -> None:
+    """The server reads the body before it closes, so that the connection is not reset."""
+    size = 200_000
+    with served(tmp_path, limits=RequestLimits(body=1000)) as server:
+        server.put("rise")
+        host, port = server.url.removeprefix("http://").split(":")
+        framing = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % size
+        head = b"POST /v1/streams/trades/events HTTP/1.1\r\nHost: localhost\r\n"
+        head += b"Content-Type: application/trig\r\n" + framing + b"\r\n\r\n"
+        body = b" " * size
+        with socket.create_connection((host, int(port)), 5) as client:
+            client.sendall(head)
+            client.sendall(b"%x\r\n%s\r\n0\r\n\r\n" % (size, body) if chunked else body)
+            said = b""
+            while part := client.recv(4096):
+                said += part
+        assert b" 413 " in said
+        assert b"send it in parts" in said
+
+
+def test_a_body_that_is_not_sent_is_not_waited_for(tmp_path: Path) -> None:
+    with served(tmp_path, limits=RequestLimits(body=1000)) as server:
+        server.put("rise")
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), 5) as client:
+            client.sendall(
+                b"POST /v1/streams/trades/events HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: application/trig\r\nContent-Length: 2000\r\n"
+                b"Expect: 100-continue\r\n\r\n"
+            )
+            assert client.recv(4096).startswith(b"HTTP/1.1 413 ")
+
+
 def test_slow_bodies_and_heads_are_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "HEAD_SECONDS", 0.3)
     with served(tmp_path, limits=RequestLimits(seconds=0.3)) as server:
