@@ -2,12 +2,13 @@
 """Step counters of compiled loops: a limit for each event, and regular checks for signals.
 
 A loop that may run long counts its steps down. Every `STEPS_PER_CLOCK_READ` steps it reads the
-clock, and every 0.1 s it lets Python run the handlers of pending signals, so that Ctrl-C interrupts
-the processing of one event even if that does not use the interpreter. An exception raised by a
-handler propagates from the loop.
+clock, and every 40 ms it lets Python run the handlers of pending signals, so that Ctrl-C interrupts
+the processing of one event even if that does not use the interpreter. A thread other than the main
+one, which gets no signals, can have a function called instead (`attend`). An exception raised by a
+handler or this function propagates from the loop.
 
 Cost: a step is one subtraction; reading the clock takes about 20 ns, and the interpreter's lock is
-acquired at most ten times per second.
+acquired at most 25 times per second.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -42,42 +43,64 @@ cdef extern from *:
         unsigned long long now = spaseq_millis();
         if (now < spaseq_due)
             return 0;
-        spaseq_due = now + 100;
+        spaseq_due = now + 40;
         return 1;
     }
     """
     bint is_due "spaseq_is_due"() noexcept nogil
 
 
-cdef set _cancelled = set()     # threads
+cdef dict _attended = {}    # identifier of a thread → what its loops call
 
 
 class Cancelled(BaseException):
     """Another thread wants this one to end. Error handlers are not meant to catch it."""
 
 
+def attend(thread: int, function):
+    """Have the compiled loops of a thread, given by its identifier, call a function regularly.
+
+    Args:
+        thread: The thread; `forget` ends this.
+        function: Called in the thread, in the midst of an event, at least every 50 ms and at most
+            every 40 ms. It must not use the run; what it raises ends the event, and so the run.
+    """
+    _attended[thread] = function
+
+
 def cancel(thread: int):
-    """End the compiled loops of a thread, given by its identifier, within some 0.1 s."""
-    _cancelled.add(thread)
+    """End the compiled loops of a thread, given by its identifier, within some 40 ms."""
+    attend(thread, _cancel)
+
+
+def _cancel():
+    raise Cancelled
 
 
 def forget(thread: int):
-    """Note that a thread has ended, since another one may get its identifier."""
-    _cancelled.discard(thread)
+    """End `attend` and `cancel`; call it when a thread ends, since another may get its number."""
+    _attended.pop(thread, None)
+
+
+def check():
+    """As the compiled loops do: call it in loops of Python that may run long."""
+    check_signals()
 
 
 cdef int check_signals() except -1 nogil:
-    """Let Python handle pending signals, at most every 0.1 s.
+    """Let Python handle pending signals, at most every 40 ms.
 
     Raises:
         KeyboardInterrupt, or another exception of a signal handler.
-        Cancelled: after `cancel`.
+        Cancelled: after `cancel`; an exception of the function given to `attend`.
     """
     if is_due():
         with gil:
             PyErr_CheckSignals()
-            if _cancelled and get_ident() in _cancelled:
-                raise Cancelled
+            if _attended:
+                function = _attended.get(get_ident())
+                if function is not None:
+                    function()
     return 0
 
 
