@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from cases import (
     load,
     micros_of,
 )
+from driven_server import DrivenServer
+from driven_session import DrivenSession, Step
 from entailed import closed_kb, entailed
 from oracle import evaluate
 
@@ -270,17 +273,20 @@ def command_line(case: Case, tmp_path: Path) -> list[Result]:
 
 def _n_quads(case: Case, stream: str) -> Iterator[str]:
     """The stream as a file: a timestamp triple in front of each event's graph."""
-    for number, arrival in enumerate(case.arrivals):
-        if arrival.stream != stream:
-            continue
-        graph = f"<{EXAMPLE}graph/{number}>"
-        kind = "dateTime" if is_date(arrival.text) else "decimal"
-        kind = "date" if is_date(arrival.text) and len(arrival.text) == 10 else kind
-        if kind == "decimal" and "." not in arrival.text:
-            kind = "integer"
-        yield f'{graph} {GENERATED_AT} "{arrival.text}"^^<{XSD}{kind}> .\n'
-        for subject, predicate, object_ in arrival.facts:
-            yield f"{subject} {predicate} {n_triples(object_)} {graph} .\n"
+    for arrival in case.arrivals:
+        if arrival.stream == stream:
+            yield from _event(case, arrival)
+
+
+def _event(case: Case, arrival: Arrival) -> Iterator[str]:
+    graph = f"<{EXAMPLE}graph/{case.arrivals.index(arrival)}>"
+    kind = "dateTime" if is_date(arrival.text) else "decimal"
+    kind = "date" if is_date(arrival.text) and len(arrival.text) == 10 else kind
+    if kind == "decimal" and "." not in arrival.text:
+        kind = "integer"
+    yield f'{graph} {GENERATED_AT} "{arrival.text}"^^<{XSD}{kind}> .\n'
+    for subject, predicate, object_ in arrival.facts:
+        yield f"{subject} {predicate} {n_triples(object_)} {graph} .\n"
 
 
 def _from_json(case: Case, line: dict[str, Any]) -> Result:
@@ -315,6 +321,53 @@ def _json_term(term: dict[str, Any]) -> Term:
     return ox.Literal(term["value"], datatype=ox.NamedNode(datatype))
 
 
+# ------------------------------------------------------------------ live and served
+
+
+def live(case: Case, tmp_path: Path) -> list[Result]:
+    """Growing documents, whose events are complete as soon as their stream is quiet."""
+    program = _program(case)
+    session = DrivenSession(program, tmp_path, kb=_knowledge(case), entail=case.entail)
+    numbers = {iri: number for number, iri in enumerate(session.iris)}
+    steps: list[Step] = []
+    for arrival in case.merged:
+        if arrival.stream in numbers:
+            number, text = numbers[arrival.stream], "".join(_event(case, arrival)).encode()
+            steps += [methodcaller("arrive", number, text), methodcaller("quiet", number)]
+    session.go([*steps, *(methodcaller("end", number) for number in numbers.values())])
+    return [_from_json(case, line) for line in session.matches]
+
+
+def served(case: Case, tmp_path: Path) -> list[Result]:
+    """A server whose clients push each event, and at last that there will be no others."""
+    server = DrivenServer(tmp_path)
+    try:
+        for iri, facts in case.kb.items():
+            server.put_kb(iri, _n_triples(facts))
+        for name, query in _writers_first(case):
+            server.put_query(name, query, case.entail)
+        known = server.engine.machine.streams
+        for arrival in case.merged:
+            if arrival.stream in known:
+                taken = server.push(arrival.stream, "".join(_event(case, arrival)).encode())
+                assert (taken.accepted, taken.late) == (1, [])
+        dates = bool(case.arrivals) and is_date(case.arrivals[0].text)
+        for iri in list(known):
+            server.watermark(iri, "9999-12-31T00:00:00Z" if dates else 10**12)
+        found = [line for name in server.engine.board.channels for line in server.lines(name)]
+        return [_from_json(case, line) for line in found]
+    finally:
+        server.close()
+
+
+def _writers_first(case: Case) -> Iterator[tuple[str, str]]:
+    """The queries with their names, each after those whose streams it reads."""
+    program = _program(case)
+    texts = dict(zip(program.names, case.queries, strict=True))
+    for query in program.queries:
+        yield query.plan.name, texts[query.plan.name]
+
+
 ADAPTERS: dict[str, Callable[[Case, Path], list[Result]]] = {
     "oracle": oracle,
     "engine": engine,
@@ -323,6 +376,8 @@ ADAPTERS: dict[str, Callable[[Case, Path], list[Result]]] = {
     "save-resume": save_and_resume,
     "command-line": command_line,
     "reading-ahead": reading_ahead,
+    "live": live,
+    "served": served,
 }
 
 
