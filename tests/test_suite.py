@@ -362,9 +362,11 @@ def served(case: Case, tmp_path: Path) -> list[Result]:
 
 def _writers_first(case: Case) -> Iterator[tuple[str, str]]:
     """The queries with their names, each after those whose streams it reads."""
-    program = _program(case)
-    texts = dict(zip(program.names, case.queries, strict=True))
-    for query in program.queries:
+    texts = {
+        f"q{number}" if name.startswith(EXAMPLE) else name: query
+        for number, (name, query) in enumerate(zip(case.names, case.queries, strict=True), 1)
+    }
+    for query in _program(case).queries:
         yield query.plan.name, texts[query.plan.name]
 
 
