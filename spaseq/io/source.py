@@ -89,7 +89,8 @@ def _never() -> bool:
 
 @dataclass(slots=True)
 class Source:
-    """A stream read from successive files. `number` is its position in the run.
+    """A stream read from successive files. `number` is its position in the run, or `IN_EVENT` of
+    spaseq/rdf/native/_minting.pyx if its events leave the process.
 
     With `relevance`, events stay encoded, without the triples that no query can use.
     """

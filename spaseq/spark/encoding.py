@@ -21,7 +21,7 @@ from spaseq.io.time_column import stamp_of
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.native._framing import EventReader
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._minting import IN_EVENT, Minter
 from spaseq.rdf.native._nquads import LineReader
 from spaseq.rdf.syntax import LimitError, nesting, parser_message
 from spaseq.rdf.time_text import date_time_text
@@ -31,7 +31,7 @@ from spaseq.spark.chunks import Numbers
 
 EVENTS_AT_ONCE = 1024
 """The number of events in a batch; the batch fits in the processor's cache."""
-_ANY_NUMBER = 2**32 - 1
+_ANY_SIZE = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +132,9 @@ class GraphEncoder:
     def __init__(self, relevance: Relevance, stream: str, number: int):
         self._relevance = relevance
         self._stream = stream
-        minter = Minter(number % _ANY_NUMBER)
+        minter = Minter(number % IN_EVENT)
         reader = EventReader(relevance, _FramingErrors(), stream, minter, 1)
-        reader.start_file("", "triples", _ANY_NUMBER, (), False, False)
+        reader.start_file("", "triples", _ANY_SIZE, (), False, False)
         self._reader = ColumnReader(reader, LineReader(reader, False), _parsed)
 
     def batch(self, columns: EventColumns, places: Numbers) -> EventBatch:

@@ -23,6 +23,7 @@ from spaseq.io.time_column import TimeKind
 from spaseq.parser import ast
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._minting import IN_EVENT
 from spaseq.spark.conditions import with_conditions
 from spaseq.spark.schemas import schema_of
 from spaseq.spark.source import event_arrays, event_fields
@@ -172,6 +173,7 @@ class RowReader:
                 self._stream,
                 [pa.Table.from_batches([batch])],
                 options,
+                IN_EVENT,
                 log=log,
                 relevance=Relevance(Dictionary()),
                 mapping=self.mapping,

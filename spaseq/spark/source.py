@@ -39,6 +39,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import DATE_TIME
+from spaseq.rdf.native._minting import IN_EVENT
 from spaseq.rdf.time import TimeUnit, duration_micros
 from spaseq.records import dataclass
 from spaseq.results.identity import event_digest
@@ -283,6 +284,7 @@ def rows(part: FileSplit, options: EventOptions) -> Iterator[pa.RecordBatch]:
         options.stream,
         [part.path],
         read,
+        IN_EVENT,
         log=troubles.append,
         relevance=Relevance(Dictionary()),
     )

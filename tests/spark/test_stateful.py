@@ -71,6 +71,8 @@ class Stream:
         self.watermark = 0
         self.late: list[dict[str, Any]] = []
         self.malformed: list[dict[str, Any]] = []
+        self.rows: list[dict[str, Any]] = []
+        """The rows of matches, and in `found` the same as texts."""
         self.found: Counter[str] = Counter()
 
     def resumed(self, before: Stream) -> Stream:
@@ -95,6 +97,7 @@ class Stream:
             elif row.kind == "malformed":
                 self.malformed += table.to_pylist()
             else:
+                self.rows += table.to_pylist()
                 self.found += shown(table.to_pylist())
 
     def _given(

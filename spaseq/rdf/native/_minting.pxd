@@ -6,6 +6,9 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from spaseq.rdf._batch cimport EventBatch, EventRecord
 from spaseq.rdf._terms cimport term_t
 
+cdef enum:
+    IN_EVENT_ALONE = 0xFFFFFFFF     # see IN_EVENT
+
 cdef struct Own:
     term_t label        # a blank node of the file; 0: an empty slot
     term_t node         # the blank node of the event

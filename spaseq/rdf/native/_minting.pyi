@@ -1,5 +1,7 @@
 from spaseq.rdf._batch import EventBatch
 
+IN_EVENT: int
+
 class Minter:
     def __init__(self, number: int) -> None: ...
     def state(self) -> tuple[int, int, int]: ...

@@ -3,7 +3,9 @@
 
 A blank node becomes `s{source}e{event}b{node}`. The numbers follow the order in which sources are
 declared, events are read, and nodes occur among the distinct stored facts, so equal input has equal
-labels. The name of the graph has the last number. Cost: a look-up for each node or term.
+labels. The name of the graph has the last number. With the source `IN_EVENT` it becomes `b{node}`:
+then the text of an event depends on the event alone, and blank nodes of two events are distinct
+only as long as the events are apart. Cost: a look-up for each node or term.
 """
 
 cimport cython
@@ -24,6 +26,9 @@ from spaseq.rdf._terms cimport (
     second_part,
     third_part,
 )
+
+IN_EVENT = <uint32_t>IN_EVENT_ALONE
+"""The number of a source whose blank nodes are named by their place in the event alone."""
 
 
 cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 nogil:
@@ -100,10 +105,13 @@ cdef class Minter:
             if self.owns[place].label == label:
                 return self.owns[place].node
             place = (place + 1) & self.mask
-        size = snprintf(
-            text, 64, b"_:s%ue%llub%u",
-            self.number, <unsigned long long>self.made + 1, self.known,
-        )
+        if self.number == IN_EVENT_ALONE:
+            size = snprintf(text, 64, b"_:b%u", self.known)
+        else:
+            size = snprintf(
+                text, 64, b"_:s%ue%llub%u",
+                self.number, <unsigned long long>self.made + 1, self.known,
+            )
         hash = hash_of(text, size)
         node = known_term(batch, hash, text, size)
         if node == 0:
