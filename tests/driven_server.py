@@ -90,6 +90,10 @@ class DrivenServer:
         records = [line.split(b" ", 1)[1] for line in data.splitlines()]
         return [json.loads(record, parse_float=Decimal) for record in records]
 
+    def count(self, name: str) -> int:
+        """The number of matches of a query."""
+        return self.engine.board.channel(name).topic.end
+
     # ------------------------------------------------------------ the process
 
     def checkpoint(self) -> None:

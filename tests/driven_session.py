@@ -36,17 +36,36 @@ class Crashed(Exception):
 
 @dataclass(slots=True)
 class MemoryStream:
-    """A growing document of N-Quads, which a session can read from any offset."""
+    """Documents of N-Quads, of which the last may grow; a session can read them from any place."""
 
-    text: bytearray = field(default_factory=bytearray)
+    documents: list[bytearray] = field(default_factory=lambda: [bytearray()])
     ended: bool = False
     queue: SimpleQueue[Sequence[Chunk] | None] = field(default_factory=SimpleQueue)
     """What the reading thread gets next."""
 
-    def chunk(self, start: int) -> Chunk:
-        """The text from an offset on."""
-        name = "stream.nq" if start == 0 else None
-        return Chunk(bytes(self.text[start:]), {"offset": len(self.text)}, name, "stream.nq")
+    def add(self, text: bytes, ends: bool) -> Chunk:
+        """Append to the last document; `ends`: nothing else will be in it."""
+        number, start = len(self.documents) - 1, len(self.documents[-1])
+        self.documents[-1] += text
+        if ends:
+            self.documents.append(bytearray())
+        return self._chunk(number, start)
+
+    def since(self, position: Position) -> list[Chunk]:
+        """What is there after a position."""
+        number, start = position["document"], position["offset"]
+        places = [
+            (number, start),
+            *((later, 0) for later in range(number + 1, len(self.documents))),
+        ]
+        chunks = [self._chunk(number, start) for number, start in places]
+        return [chunk for chunk in chunks if chunk.data or chunk.ends]
+
+    def _chunk(self, number: int, start: int) -> Chunk:
+        text, name = self.documents[number], f"{number}.nq"
+        ends = number < len(self.documents) - 1
+        position = {"document": number, "offset": len(text)}
+        return Chunk(bytes(text[start:]), position, None if start else name, name, ends)
 
 
 class MemorySource:
@@ -61,8 +80,7 @@ class MemorySource:
 
     def open(self, position: Position | None) -> None:
         stream = self._stream
-        start = 0 if position is None else position["offset"]
-        stream.queue.put([stream.chunk(start)] if start < len(stream.text) else [])
+        stream.queue.put(stream.since(position or {"document": 0, "offset": 0}))
         if stream.ended:
             stream.queue.put(None)
 
@@ -194,13 +212,11 @@ class DrivenSession:
 
     # ------------------------------------------------------------ steps
 
-    def arrive(self, number: int, text: bytes) -> None:
-        """Let text arrive."""
+    def arrive(self, number: int, text: bytes, ends: bool = False) -> None:
+        """Let text arrive; `ends`: it ends a document, so its last event is complete."""
         assert self._inbox is not None
         stream = self.streams[number]
-        start = len(stream.text)
-        stream.text += text
-        stream.queue.put([stream.chunk(start)])
+        stream.queue.put([stream.add(text, ends)])
         self._inbox.settle()
         self._inbox.silences[number] = 0.0
 
@@ -233,6 +249,16 @@ class DrivenSession:
         raise Crashed
 
     # ------------------------------------------------------------ results
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a session is open."""
+        return self._session is not None
+
+    @property
+    def written(self) -> int:
+        """The number of matches that the output has."""
+        return self.output.read_bytes().count(b"\n")
 
     @property
     def matches(self) -> list[dict[str, Any]]:

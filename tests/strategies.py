@@ -829,14 +829,14 @@ def _without_something(case: Case) -> Iterator[Case]:
     for stream, events in case.streams.items():
         for number, event in enumerate(events):
             rest = [*events[:number], *events[number + 1 :]]
-            yield replace(case, streams={**case.streams, stream: _numbered(rest)})
+            yield replace(case, streams={**case.streams, stream: numbered(rest)})
             for fact in event.facts:
                 less = replace(event, facts=[other for other in event.facts if other != fact])
                 changed = [*events[:number], less, *events[number + 1 :]]
                 yield replace(case, streams={**case.streams, stream: changed})
 
 
-def _numbered(events: Sequence[Event]) -> list[Event]:
+def numbered(events: Sequence[Event]) -> list[Event]:
     seen: Counter[int] = Counter()
     out = []
     for event in events:

@@ -35,6 +35,7 @@ from cases import (
 from driven_server import DrivenServer
 from driven_session import DrivenSession, Step
 from entailed import closed_kb, entailed
+from json_matches import json_graph, json_term
 from oracle import evaluate
 
 import spaseq
@@ -45,7 +46,7 @@ from spaseq.io.merge import merge
 from spaseq.io.source import Source
 from spaseq.parser import format_query, parse
 from spaseq.pipeline import matches
-from spaseq.rdf.event import Event, Fact, Term, n_triples
+from spaseq.rdf.event import Event, Fact, n_triples
 from spaseq.results import Match
 
 CASES = load()
@@ -297,28 +298,12 @@ def _from_json(case: Case, line: dict[str, Any]) -> Result:
         Witness(e["gpm"], e["stream"], micros_of(str(e["time"])), e["ordinal"])
         for e in line["events"]
     ]
-    solution: Any = {name: _json_term(term) for name, term in line.get("bindings", {}).items()}
+    solution: Any = {name: json_term(term) for name, term in line.get("bindings", {}).items()}
     if "graph" in line:
-        triples = ox.parse(line["graph"], format=ox.RdfFormat.N_TRIPLES)
+        triples = json_graph(line["graph"])
         solution = tuple((t.subject, t.predicate, t.object) for t in triples)
     group = (micros_of(str(line["start"])), line["results"]) if "results" in line else None
     return _result(case, line["query"], witnesses, end, solution, group)
-
-
-def _json_term(term: dict[str, Any]) -> Term:
-    if term["type"] == "triple":
-        names = ("subject", "predicate", "object")
-        parts: Any = (_json_term(term["value"][name]) for name in names)
-        return ox.Triple(*parts)
-    if term["type"] == "uri":
-        return ox.NamedNode(term["value"])
-    if term["type"] == "bnode":
-        return ox.BlankNode(term["value"])
-    if "xml:lang" in term:
-        direction = ox.BaseDirection(term["its:dir"]) if "its:dir" in term else None
-        return ox.Literal(term["value"], language=term["xml:lang"], direction=direction)
-    datatype = term.get("datatype", XSD + "string")
-    return ox.Literal(term["value"], datatype=ox.NamedNode(datatype))
 
 
 # ------------------------------------------------------------------ live and served
