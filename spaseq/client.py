@@ -227,7 +227,9 @@ class _Events:
         kind = fields.get("event")
         if kind == "match":
             return ServedMatch(fields["id"], json.loads(fields["data"]))
-        if kind in ("progress", "late", "error"):
+        if kind == "problem":
+            return Notice("error", json.loads(fields["data"]))
+        if kind in ("progress", "late"):
             return Notice(kind, json.loads(fields["data"]))  # type: ignore[arg-type]
         return None
 
@@ -260,6 +262,11 @@ class _Subscription:
         timeout = httpx.Timeout(10, read=QUIET_SECONDS)
         options = {"headers": headers, "params": parameters, "timeout": timeout}
         return _Request("GET", _query_path(self._query, "/matches"), options)
+
+    @property
+    def removed(self) -> Notice:
+        """What the status 204 says."""
+        return Notice("error", {"removed": self._query})
 
     def take(self, line: str) -> Item | None:
         """The item that a line completes."""
@@ -459,6 +466,9 @@ class Client:
                     if answer.status_code >= 400:
                         answer.read()
                         raise _error(answer)
+                    if answer.status_code == 204:
+                        yield subscription.removed
+                        return
                     for line in answer.iter_lines():
                         item = subscription.take(line)
                         if item is not None:
@@ -605,6 +615,9 @@ class AsyncClient:
                     if answer.status_code >= 400:
                         await answer.aread()
                         raise _error(answer)
+                    if answer.status_code == 204:
+                        yield subscription.removed
+                        return
                     async for line in answer.aiter_lines():
                         item = subscription.take(line)
                         if item is not None:

@@ -1,7 +1,8 @@
 """The command line: parses arguments, calls the package, and returns an exit status.
 
 Only `main` converts errors to messages and exit statuses: 0 for success, 1 for a failure while
-running, 2 for invalid arguments, queries or input, 130 for Ctrl-C, 143 for SIGTERM (`stopping`).
+running, 2 for invalid arguments, queries or input, 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP
+(`stopping`).
 Commands import the engine when they run, so that `--help` and shell completion start fast.
 """
 

@@ -49,7 +49,7 @@ SERVE: Mapping[str, str] = {
     "listen", "queries", "state", "manage", "entail", "lateness", "idle", "time-predicate",
     "arrival-time", "on-error", "checkpoint-every", "tokens", "tls-cert", "tls-key", "insecure",
     "allow-private", "max-groups", "max-steps", "max-memory", "on-limit", "max-body",
-    "max-queries", "max-subscribers", "replay")}  # fmt: skip
+    "max-queries", "max-subscribers", "replay", "log-format")}  # fmt: skip
 """Key of the section `serve` → parameter of that command, which otherwise reads only `streams`."""
 _PATHS = frozenset(
     ("queries", "output", "late", "state", "functions", "tokens", "tls_cert", "tls_key")

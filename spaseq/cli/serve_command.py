@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from spaseq.cli import reports
 from spaseq.cli.config import serve_config_option
 from spaseq.cli.groups import CommandWithExamples
 from spaseq.cli.live_command import NEVER, seconds
@@ -85,6 +84,8 @@ _OPTIONS = (
                  metavar="N", help="The maximum number of standing queries."),
     click.option("--max-subscribers", type=click.IntRange(1), default=4096, show_default=True,
                  metavar="N", help="The maximum number of simultaneous subscribers."),
+    click.option("--log-format", type=click.Choice(("text", "json")), default="text",
+                 show_default=True, help="The lines on standard error: text, or JSON objects."),
     click.option("--replay", type=click.IntRange(1), default=10_000, show_default=True,
                  metavar="N",
                  help="The number of matches per query that subscribers can read again."),
@@ -115,7 +116,7 @@ def serve(**given: Any) -> None:
         )
     from spaseq.server.serve import serve as run
 
-    run(_options(given), reports.log)
+    run(_options(given))
 
 
 def _options(given: dict[str, Any]) -> Options:
@@ -173,6 +174,7 @@ def _options(given: dict[str, Any]) -> Options:
         allowed_urls=given["allowed_urls"],
         allow_private=given["allow_private"],
         origins=given["origins"],
+        logs_json=given["log_format"] == "json",
     )
 
 

@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM: the first ends the command in order, the second ends it immediately."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first ends the command in order, the second immediately.
+
+SIGHUP comes when a terminal or a connection of ssh closes; under nohup, the parent ignores it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,12 @@ STATUS = 128
 """Shells report this exit status, plus the signal's number, for a command ended by a signal."""
 
 
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+"""The signals that end a command in order."""
+if hasattr(signal, "SIGHUP"):
+    SIGNALS.append(signal.SIGHUP)
+
+
 class Stopped(KeyboardInterrupt):
     """A signal asked the command to end; `status` is the exit status for it."""
 
@@ -22,7 +31,7 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """The first SIGINT or SIGTERM raises `Stopped`; a second one takes its default action.
+    """The first of `SIGNALS` raises `Stopped`; a second one takes its default action.
 
     A signal that the parent process ignores stays ignored. Only the main thread handles signals;
     in other threads this context does nothing.
@@ -31,7 +40,7 @@ def stoppable() -> Iterator[None]:
         yield
         return
     default = (signal.default_int_handler, signal.SIG_DFL)
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     handled = [number for number, handler in before.items() if handler in default]
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -57,7 +66,7 @@ def ending(stop: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     handled = [number for number, handler in before.items() if handler != signal.SIG_IGN]
 
     def end(number: int, frame: FrameType | None) -> None:

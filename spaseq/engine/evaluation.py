@@ -482,12 +482,10 @@ class Evaluation:
         self._adopt()
 
     def _check(self, program: CompiledQueries, new: Mapping[int, Pattern]) -> None:
-        """Check that the run can have the queries of a program, with some new patterns.
-
-        Raises:
-            KbError, LimitExceeded, ChangeError: if it cannot.
-        """
-        check_graphs(program, self.kb.graphs)
+        """Raise an error if the run cannot have the queries of a program, with new patterns."""
+        if not self.kb.has(program.kb_graphs):
+            self.adopt_kb()  # a graph was added since the last event
+        check_graphs(program, self.kb.latest.graphs)
         check_limits(program, self._limits)
         if self._is_read:
             check_uses(program.queries, new.values(), self.rows.matchers.used)

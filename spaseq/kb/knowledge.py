@@ -65,6 +65,10 @@ class Knowledge:
         """The IRIs of the graphs."""
         return self.current.graphs
 
+    def has(self, graphs: Sequence[str]) -> bool:
+        """Whether the current snapshot has some graphs."""
+        return set(graphs) <= set(self.graphs)
+
     def graph(self, name: ox.NamedNode) -> Graph:
         """A graph in memory; an empty graph for any other name."""
         return self.current.graph(name)
@@ -104,7 +108,7 @@ class Knowledge:
         """
         with self._lock:
             for iri in sources:
-                if iri in self._latest.graphs:
+                if iri in self.latest.graphs:
                     raise KbError(f"the KB graph <{iri}> exists already: use replace")
             return self._change(sources)
 
@@ -158,12 +162,13 @@ class Knowledge:
 
     def _check(self, iris: Mapping[str, Source] | tuple[str, ...]) -> None:
         for iri in iris:
-            if iri not in self._latest.graphs:
-                shown = ", ".join(f"<{other}>" for other in self._latest.graphs) or "none"
+            if iri not in self.latest.graphs:
+                shown = ", ".join(f"<{other}>" for other in self.latest.graphs) or "none"
                 raise KbError(f"there is no KB graph <{iri}>; the graphs are {shown}")
 
     @property
-    def _latest(self) -> Kb:
+    def latest(self) -> Kb:
+        """The snapshot that the next event is matched against, if no earlier one waits."""
         return self.current if self._next is None else self._next
 
     def _change(self, sources: Mapping[str, Source], removed: Sequence[str] = ()) -> int:
@@ -171,7 +176,7 @@ class Knowledge:
         number = self._number + 1
         gone = set(map(graph_name, removed))
         contents: dict[ox.NamedNode, Graph | Respondent] = {
-            name: content for name, content in self._latest.contents.items() if name not in gone
+            name: content for name, content in self.latest.contents.items() if name not in gone
         }
         for iri, source in sources.items():
             name = graph_name(iri)
@@ -180,7 +185,7 @@ class Knowledge:
             if isinstance(same, Client) and source == self._given.get(iri, object()):
                 continue  # reuse the client and its connections
             contents[name] = open_source(iri, source, f"kb{place}v{number}")
-        after = self._latest.renewed(contents, (*sources, *removed))
+        after = self.latest.renewed(contents, (*sources, *removed))
         after.fetch_like(self.current)
         if self._usable is not None:
             self._usable(after)
@@ -216,7 +221,7 @@ class Knowledge:
         """Fetch the materialised solutions of one source again; a failure is only counted."""
         with self._lock:
             try:
-                after = self._latest.renewed(self._latest.contents, [iri])
+                after = self.latest.renewed(self.latest.contents, [iri])
                 after.fetch_like(self.current)
             except KbError:
                 self.failed_refreshes += 1

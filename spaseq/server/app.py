@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -133,6 +133,8 @@ class _Edge:
 
         try:
             await self._app(scope, receive, with_headers)
+        except ClientDisconnect:
+            LOG.info("%s %s: the client left within the body", scope["method"], scope["path"])
         except Exception as error:
             # The error is logged, but not shown to the client.
             LOG.error("%s %s: %r", scope["method"], scope["path"], error, exc_info=error)

@@ -22,6 +22,8 @@ from spaseq.server.inputs import Late
 from spaseq.server.topics import Topic, topic_folder
 
 MAX_NOTICES = 256
+MAX_REMOVED = 4096
+"""The most names of removed queries that are remembered."""
 
 
 class Channel:
@@ -79,6 +81,7 @@ class Board:
         self._watermark: Any = None
         self.written = 0
         """The number of matches."""
+        self._removed: deque[str] = deque(maxlen=MAX_REMOVED)
 
     def channel(self, name: str) -> Channel:
         """The channel of a query."""
@@ -134,6 +137,7 @@ class Board:
         gone = [channel for name, channel in self.channels.items() if name not in names]
         for channel in gone:
             channel.is_removed = True
+            self._removed.append(channel.topic.name)
             channel.tell("error", {"removed": channel.topic.name})
             del self.channels[channel.topic.name]
             channel.topic.remove()
@@ -141,6 +145,10 @@ class Board:
             self.channel(name)
         if gone:
             self.wake(gone)
+
+    def has_removed(self, name: str) -> bool:
+        """Whether there was a query of this name, among the last ones that were removed."""
+        return name in self._removed
 
     def rewind(self, begins: Mapping[str, int]) -> None:
         """Skip the matches after a checkpoint, which are found again from now on.

@@ -55,8 +55,24 @@ def media_types() -> list[str]:
     return sorted(_BY_TYPE)
 
 
+def check_media_type(media_type: str) -> None:
+    """Refuse a body whose media type does not say its syntax.
+
+    Raises:
+        Problem: 415, with an example.
+    """
+    essence = media_type.partition(";")[0].strip().lower()
+    if essence in _GENERIC:
+        raise Problem(
+            415, f"{f'{essence} does' if essence else 'the request does'} not say the syntax of "
+            "the events: send a header such as Content-Type: application/n-quads",
+            "media-type", known=media_types(),
+        )  # fmt: skip
+    syntax_of(media_type)
+
+
 def syntax_of(media_type: str) -> StreamSyntax:
-    """The syntax of a body.
+    """The syntax of a body; N-Quads in older journals, for a media type that says none.
 
     Raises:
         Problem: 415 for a media type that names none.

@@ -232,6 +232,11 @@ class Engine:
         return 0.0 if begun is None else time.monotonic() - begun
 
     @property
+    def stuck_seconds(self) -> float:
+        """The seconds since the engine has last attended to calls, while it works."""
+        return self.busy_seconds
+
+    @property
     def is_alive(self) -> bool:
         return self._thread.is_alive() and self.failure is None
 

@@ -70,7 +70,7 @@ class KbGraphs:
         self.graphs[iri] = graph
 
     def _set(self, run: Run, iri: str, graph: KbGraph) -> None:
-        change = run.kb.replace if iri in run.kb.graphs else run.kb.load
+        change = run.kb.replace if iri in self.graphs or iri in run.kb.graphs else run.kb.load
         change({iri: self._source(graph)})
 
     def remove(self, iri: str, runs: Sequence[Run]) -> None:

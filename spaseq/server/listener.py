@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import signal
 import socket
@@ -16,7 +17,9 @@ from spaseq.server.app import make_app
 from spaseq.server.context import Context
 from spaseq.server.folder import QueryFolder
 from spaseq.server.http import LimitedProtocol
+from spaseq.server.operation_routes import is_healthy
 from spaseq.server.serve import Options
+from spaseq.server.service import notify, watchdog_seconds
 
 GRACE_SECONDS = 10
 """Seconds within which requests end after a signal."""
@@ -27,7 +30,7 @@ MAX_FRAME_BYTES = 1 << 16
 
 
 class Listener(uvicorn.Server):
-    """Serves one context; `run` returns after SIGINT or SIGTERM, or when `should_exit` is set.
+    """Serves one context; `run` returns after a signal, or when `should_exit` is set.
 
     Args:
         context: The server's parts.
@@ -82,8 +85,19 @@ class Listener(uvicorn.Server):
         host, port = sockets[0].getsockname()[:2]
         self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         self._log(f"listening at {self.url}")
+        notify("READY=1")
+        self._watching = asyncio.create_task(self._report_health())
+
+    async def _report_health(self) -> None:
+        """Tell the service manager that the engine works, as long as it does."""
+        seconds = watchdog_seconds()
+        while seconds is not None:
+            if is_healthy(self._context.engine):
+                notify("WATCHDOG=1")
+            await asyncio.sleep(seconds)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        notify("STOPPING=1")
         # Subscriptions do not end by themselves, and uvicorn waits for all responses.
         if self._context.hub is not None:
             self._context.hub.close()
@@ -95,10 +109,10 @@ class Listener(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {
-            number: signal.signal(number, self.handle_exit)
-            for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
         try:
             yield
         finally:

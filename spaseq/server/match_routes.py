@@ -62,8 +62,16 @@ async def matches(request: Request) -> Response:
     name = request.path_params["name"]
     wanted = context.accepted(request, tuple(FORMATS))
     format = FORMATS[wanted]
+    board = server.engine.board
+    if name not in server.engine.machine.listed and board.has_removed(name) and _is_told(request):
+        return context.no_content()
     _check_format(server, name, format)
     return _Stream(_subscription(request, server, name), format, outlet_of(request.scope))
+
+
+def _is_told(request: Request) -> bool:
+    """Whether the client takes the status 204 as the end: EventSource reconnects otherwise."""
+    return SSE.media_type in request.headers.get("accept", "")
 
 
 async def socket(websocket: WebSocket) -> None:

@@ -10,18 +10,28 @@ from starlette.routing import Route
 
 from spaseq.server import context
 from spaseq.server.context import Context
+from spaseq.server.engine import Engine
 from spaseq.server.metrics import MEDIA_TYPE, exposition
 
 OVERDUE_INTERVALS = 3
-STALE_SECONDS = 30.0
-"""Seconds in one turn after which the engine counts as hanging."""
+BUSY_SECONDS = 5.0
+"""Seconds that one event takes after which the server is not ready."""
+STUCK_SECONDS = 60.0
+"""Seconds without a look at the calls that have arrived after which the engine is not healthy."""
 
 
 async def healthz(request: Request) -> Response:
-    """Whether the process is alive."""
-    server = context.context_of(request)
-    alive = server.engine.is_alive
-    return PlainTextResponse("ok\n" if alive else "the engine has ended\n", 200 if alive else 503)
+    """Whether the engine works; a process that is not healthy has to be restarted."""
+    engine = context.context_of(request).engine
+    if is_healthy(engine):
+        return PlainTextResponse("ok\n")
+    reason = f"the engine is stuck for {engine.stuck_seconds:.0f} s"
+    return PlainTextResponse(f"{reason if engine.is_alive else 'the engine has ended'}\n", 503)
+
+
+def is_healthy(engine: Engine) -> bool:
+    """Whether the engine is alive and attends to calls."""
+    return engine.is_alive and engine.stuck_seconds < STUCK_SECONDS
 
 
 async def readyz(request: Request) -> Response:
@@ -39,7 +49,7 @@ def obstacles(server: Context) -> list[str]:
         return ["engine: it has ended"]
     found = []
     busy = engine.busy_seconds
-    if busy > STALE_SECONDS:
+    if busy > BUSY_SECONDS:
         found.append(f"engine: busy with one request for {busy:.0f} s")
     checkpoints = engine.checkpoints
     age = time.monotonic() - (checkpoints.made_at or engine.started)

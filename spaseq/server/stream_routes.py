@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from spaseq.rdf.time import from_micros, json_value
 from spaseq.server import context
-from spaseq.server.bodies import Body, syntax_of
+from spaseq.server.bodies import Body, check_media_type
 from spaseq.server.context import Context
 from spaseq.server.feeds import Feed
 from spaseq.server.inputs import InputStream
@@ -28,11 +28,13 @@ async def events(request: Request) -> Response:
     server = context.allow(request, "ingest")
     name = request.path_params["name"]
     media_type = request.headers.get("content-type", "")
-    syntax_of(media_type)
+    check_media_type(media_type)
     server.engine.machine.stream(name)
     framing = context.choice_of(request, "events", ("auto", "graph", "message"))
     skips = context.choice_of(request, "on-error", ("stop", "skip")) == "skip"
     data = await context.body_of(request, server.limits.body)
+    if not data:
+        raise Problem(400, "the body is empty: it has no events", "input")
     body = Body(data, media_type, framing, skips, time.time_ns() // 1000)
     taken, record = await server.do(lambda: server.engine.events(name, body), len(data) + 1)
     shown: dict[str, Any] = {

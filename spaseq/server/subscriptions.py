@@ -137,6 +137,8 @@ def _sse_matches(lines: bytes) -> bytes:
 
 
 def _sse_notice(kind: str, says: Mapping[str, Any]) -> bytes:
+    # `error` is an event of EventSource itself: its handlers would get both.
+    kind = "problem" if kind == "error" else kind
     return f"event: {kind}\ndata: {json.dumps(says, ensure_ascii=False)}\n\n".encode()
 
 

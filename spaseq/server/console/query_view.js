@@ -125,7 +125,7 @@ function liveTab(part, shared, name) {
   const stop = follow(name, {
     match: (match, id) => { matches.add(match, id); drawn?.match(); },
     progress: (progress) => matches.progress(progress),
-    error: (problem) => toast(problem.detail || problem.title, "error"),
+    problem: (says) => toast(Object.values(says).join("; "), "error"),
     state: (state, why) => matches.state(state, why),
   });
   let asking = false;

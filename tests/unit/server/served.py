@@ -66,6 +66,11 @@ class Served:
         self.url = self._listener.url
         self.http = httpx.Client(base_url=self.url, timeout=30)
 
+    @property
+    def connections(self) -> list[Any]:
+        """The open connections, as protocols of asyncio."""
+        return list(self._listener.server_state.connections)
+
     def wait(self) -> None:
         """Wait until the server has ended by itself."""
         self._thread.join(30)

@@ -126,7 +126,7 @@ def test_followers_learn_of_progress_and_late_events(server: Served) -> None:
             found = _read(lines, lambda found: found[-1] == ("progress", {"watermark": 7}))
             assert [kind for kind, _ in found if kind != "progress"] == []
             other.delete("/v1/queries/rise")
-            assert _read(lines, lambda found: False) == [("error", {"removed": "rise"})]
+            assert _read(lines, lambda found: False) == [("problem", {"removed": "rise"})]
         assert _followers(server) == 0
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from served import RISE, TRIG, Served, served, trade
 from starlette.routing import Route
 
+from spaseq.client import Client, Notice
 from spaseq.errors import StateError
 from spaseq.server.app import ROUTES
 from spaseq.server.journal import Journal
@@ -312,3 +315,95 @@ def test_a_damaged_file_of_the_journal_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="is damaged: it ends at record"):
         list(journal.read(2))
     journal.close()
+
+
+CHAIN = """\
+PREFIX : <http://example.org/>
+REGISTER STREAM <http://example.org/high> AS
+CONSTRUCT { ?company :high ?p1 } WITHIN 10 SECONDS
+FROM STREAM trades <http://example.org/trades>
+WHERE { SEQ(A) DEFINE GPM A ON trades { ?company :price ?p1 } }
+"""
+"""A query that registers a stream."""
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_query_may_name_a_graph_that_was_added_while_others_run(
+    tmp_path: Path, waits: bool
+) -> None:
+    with served(tmp_path) as server:
+        server.put("rise")
+        if waits:  # events of the reader of a registered stream wait until their time closes
+            assert server.put("high", CHAIN).status_code == 201
+            reader = RISE.replace("org/trades", "org/high").replace("trades <", "high <")
+            reader = reader.replace("ON trades", "ON high").replace(":price", ":high")
+            assert server.put("reader", reader).status_code == 201
+            assert server.push((0, 1)).json()["accepted"] == 1
+        for content in ("<http://a> a <http://b> .", TECH):  # twice before an event
+            assert server.http.put(KB, content=content, headers=TURTLE).is_success
+        made = server.put("tech", WITH_KB)
+        assert made.status_code == 201, made.text
+        server.push((1, 10), (2, 12))
+        assert [m["bindings"]["p1"]["value"] for m in server.lines("tech") if "query" in m] == [
+            "10",
+            "12",
+        ]
+    with served(tmp_path) as server:
+        server.push((3, 13))
+        assert len([m for m in server.lines("tech") if "query" in m]) == 3
+
+
+def test_answers_are_not_delayed(server: Served) -> None:
+    server.http.get("/healthz")
+    (connection,) = server.connections
+    peer = connection.transport.get_extra_info("socket")
+    assert peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_body_says_its_syntax_and_is_not_empty(server: Served) -> None:
+    server.put("rise")
+    path, body = "/v1/streams/trades/events", trade(1, 10)
+    for kind in ("", "application/octet-stream", "application/x-www-form-urlencoded"):
+        request = server.http.build_request("POST", path, content=body)
+        request.headers.update({"Content-Type": kind} if kind else {})
+        answer = server.http.send(request)
+        assert answer.status_code == 415
+        assert "Content-Type: application/n-quads" in answer.json()["detail"]
+    empty = server.http.post(path, content=b"", headers=TRIG)
+    assert (empty.status_code, empty.json()["detail"]) == (
+        400,
+        "the body is empty: it has no events",
+    )
+    assert server.push((1, 10)).status_code == 202
+
+
+def test_an_event_stream_of_a_removed_query_does_not_come_back(server: Served) -> None:
+    server.put("rise")
+    stream, lines = {"Accept": "text/event-stream"}, {"Accept": "application/x-ndjson"}
+    with server.http.stream("GET", "/v1/queries/rise/matches", headers=stream) as answer:
+        with httpx.Client(base_url=server.url) as other:
+            assert other.delete("/v1/queries/rise").status_code == 204
+        said = "".join(answer.iter_text())
+        assert said.endswith('event: problem\ndata: {"removed": "rise"}\n\n')
+    assert server.http.get("/v1/queries/rise/matches", headers=stream).status_code == 204
+    assert server.http.get("/v1/queries/rise/matches", headers=lines).status_code == 404
+    assert server.http.get("/v1/queries/never/matches", headers=stream).status_code == 404
+    with Client(server.url) as client:
+        assert list(client.subscribe("rise")) == [Notice("error", {"removed": "rise"})]
+    server.put("rise")
+    assert server.lines("rise", limit=1) == []
+
+
+def test_a_service_manager_is_told_what_the_server_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(10)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        monkeypatch.setenv("WATCHDOG_USEC", "200000")
+        with served(tmp_path / "st"):
+            assert [manager.recv(99) for _ in range(3)] == [b"READY=1", *[b"WATCHDOG=1"] * 2]
+        while (said := manager.recv(99)) == b"WATCHDOG=1":
+            pass
+        assert said == b"STOPPING=1"

@@ -42,7 +42,7 @@ source = "mqtt://localhost/news"
 def _given(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
     """The options that the server is started with, or the result of a refusal."""
     found: list[Options] = []
-    monkeypatch.setattr("spaseq.server.serve.serve", lambda options, log: found.append(options))
+    monkeypatch.setattr("spaseq.server.serve.serve", lambda options: found.append(options))
     result = CliRunner().invoke(serve_command.serve, arguments)
     return found[0] if found else result
 

@@ -69,7 +69,7 @@ def test_the_command_says_where_it_listens_and_ends_in_order(tmp_path: Path) -> 
     )  # fmt: skip
     assert process.stderr is not None
     line = process.stderr.readline()
-    assert re.fullmatch(r"spaseq: listening at http://127\.0\.0\.1:[0-9]+\n", line)
+    assert re.fullmatch(r"[0-9T:.-]+Z info listening at http://127\.0\.0\.1:[0-9]+\n", line)
     process.terminate()
     assert process.wait(30) == 0
     assert process.stderr.read() == ""
