@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from queue import SimpleQueue
@@ -42,6 +42,20 @@ class MemoryStream:
     ended: bool = False
     queue: SimpleQueue[Sequence[Chunk] | None] = field(default_factory=SimpleQueue)
     """What the reading thread gets next."""
+    left: list[Chunk] = field(default_factory=list)
+    """What was there when a session started, and is still to be read."""
+    cuts: Sequence[float] = ()
+    """Where to cut that, from 0 to 1: its pieces arrive one by one."""
+
+    def open(self, position: Position) -> None:
+        """Let what is there after a position arrive, as far as it is not cut."""
+        chunks = self.since(position)
+        for cut in self.cuts:
+            chunks = [piece for chunk in chunks for piece in _cut(chunk, cut)]
+        self.left = chunks if self.cuts else []
+        self.queue.put([] if self.cuts else chunks)
+        if self.ended and not self.left:
+            self.queue.put(None)
 
     def add(self, text: bytes, ends: bool) -> Chunk:
         """Append to the last document; `ends`: nothing else will be in it."""
@@ -68,6 +82,18 @@ class MemoryStream:
         return Chunk(bytes(text[start:]), position, None if start else name, name, ends)
 
 
+def _cut(chunk: Chunk, at: float) -> list[Chunk]:
+    """A chunk in two pieces, if it is long enough."""
+    count = int(len(chunk.data) * at)
+    if not count:
+        return [chunk]
+    offset = chunk.position["offset"] - len(chunk.data) + count
+    first = replace(
+        chunk, data=chunk.data[:count], position={**chunk.position, "offset": offset}, ends=False
+    )
+    return [first, replace(chunk, data=chunk.data[count:], document=None)]
+
+
 class MemorySource:
     """The source of the URL `memory:NUMBER`."""
 
@@ -79,10 +105,7 @@ class MemorySource:
         self._stream = self.streams[int(url.removeprefix("memory:"))]
 
     def open(self, position: Position | None) -> None:
-        stream = self._stream
-        stream.queue.put(stream.since(position or {"document": 0, "offset": 0}))
-        if stream.ended:
-            stream.queue.put(None)
+        self._stream.open(position or {"document": 0, "offset": 0})
 
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
         return self._stream.queue.get()
@@ -177,12 +200,17 @@ class DrivenSession:
 
     # ------------------------------------------------------------ running
 
-    def go(self, steps: Iterable[Step]) -> None:
-        """Take the steps, then stop, unless all streams have ended."""
+    def go(self, steps: Iterable[Step], cuts: Sequence[float] = ()) -> None:
+        """Take the steps, then stop, unless all streams have ended.
+
+        Args:
+            steps: The steps.
+            cuts: Where to cut what the streams have already, for `read_on`.
+        """
         self._left = iter(steps)
         sources = {iri: [f"memory:{number}"] for number, iri in enumerate(self.iris)}
         for stream in self.streams:
-            stream.queue = SimpleQueue()
+            stream.queue, stream.cuts = SimpleQueue(), cuts
         with _memory(self.streams):
             session = Session(self._program, sources, self._reading, self._options, **self._more)
             self._session = session
@@ -202,7 +230,8 @@ class DrivenSession:
         assert self._session is not None
         if not self._opened:
             self._opened = True
-            self._inbox.settle(sum(2 if stream.ended else 1 for stream in self.streams))
+            self._inbox.settle(len(self.streams))
+            self._inbox.settle(sum(one.ended and not one.left for one in self.streams))
             return
         step = next(self._left, None)
         if step is None:
@@ -211,6 +240,21 @@ class DrivenSession:
             step(self)
 
     # ------------------------------------------------------------ steps
+
+    def read_on(self, number: int) -> None:
+        """Let the next piece arrive of what a stream had when the session started."""
+        assert self._inbox is not None
+        stream = self.streams[number]
+        stream.queue.put([stream.left.pop(0)])
+        self._inbox.settle()
+        if stream.ended and not stream.left:
+            stream.queue.put(None)
+            self._inbox.settle()
+
+    @property
+    def unread(self) -> list[int]:
+        """The streams with such pieces."""
+        return [number for number, stream in enumerate(self.streams) if stream.left]
 
     def arrive(self, number: int, text: bytes, ends: bool = False) -> None:
         """Let text arrive; `ends`: it ends a document, so its last event is complete."""
