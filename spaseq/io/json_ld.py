@@ -29,12 +29,15 @@ from spaseq.io.lines import Lines
 from spaseq.io.read_options import GENERATED_AT, Troubles
 from spaseq.io.statements import Statement
 from spaseq.rdf import time
+from spaseq.rdf.bounded import Scanner, parse_document, parse_json
 from spaseq.rdf.formats import JSON_LD, parser_format
-from spaseq.rdf.syntax import parser_failure, parser_message
+from spaseq.rdf.syntax import LimitError, parser_failure, parser_message
 
 _CONTEXT = re.compile(r'"@context"\s*:\s*(?=["\[])')
 _PLACE = re.compile(r"^Parser error at line \d+ column \d+(?: to (?:line \d+ )?column \d+)?: ")
 _FIRST_BYTES = 1 << 16
+_MAX_CONTEXTS = 100
+"""The most contexts of one list: each may be replaced with a file."""
 _MEMBER = re.compile(rb'"[^"@][^"]*"\s*:')
 """A member that is not a keyword of JSON-LD."""
 _NO_IRIS = (
@@ -98,6 +101,8 @@ class Contexts:
             InputError: for a reference to a context that no file gives.
         """
         if isinstance(context, list):
+            if len(context) > _MAX_CONTEXTS:
+                raise InputError(f"a list of more than {_MAX_CONTEXTS} contexts")
             return [self.resolved(one) for one in context]
         if not isinstance(context, str):
             return context
@@ -160,6 +165,7 @@ class _Feed:
     def __init__(self, lines: Lines, contexts: Contexts):
         self._lines = lines
         self._contexts = contexts
+        self._scanner = Scanner(JSON_LD)
         self._text = b""
         self._at = 0
         self._is_first = True
@@ -169,6 +175,7 @@ class _Feed:
     def read(self, size: int = -1) -> bytes:
         if self._at == len(self._text):
             self._text, self._at = self._next(), 0
+            self._scanner.read(self._text)
         end = len(self._text) if size < 0 else min(self._at + size, len(self._text))
         part = self._text[self._at : end]
         self._at = end
@@ -205,6 +212,8 @@ def json_ld_statements(lines: Lines, troubles: Troubles) -> Iterator[Statement]:
             troubles.report(_NO_IRIS, lines.name, lines.number)
     except SyntaxError as error:
         troubles.report(explained(error), lines.name, error.lineno or lines.number)
+    except LimitError as error:
+        troubles.report(str(error), lines.name, lines.number)
     except InputError as error:
         number = None if error.file else lines.number
         troubles.report(error.message, error.file or lines.name, number)
@@ -238,7 +247,7 @@ def ngsi_ld_statements(lines: Lines, troubles: Troubles, marked: bool) -> Iterat
             except SyntaxError as error:
                 troubles.report(explained(error), lines.name, lines.number)
                 continue
-            except (EventError, InputError, ValueError) as error:
+            except (EventError, InputError, LimitError, ValueError) as error:
                 said = error.message if isinstance(error, InputError) else str(error)
                 troubles.report(said, lines.name, lines.number)
                 continue
@@ -256,7 +265,7 @@ def _parsed(line: bytes, lines: Lines, contexts: Contexts, troubles: Troubles) -
     """The statements of a document on one line; none if it is malformed, which is reported."""
     try:
         text = contexts.inlined(line.decode()).encode()
-        quads = list(ox.parse(text, format=parser_format(JSON_LD), base_iri=lines.base()))
+        quads = list(parse_document(text, JSON_LD, lines.base()))
         if quads or _MEMBER.search(line) is None:
             return quads
         said = _NO_IRIS
@@ -264,6 +273,8 @@ def _parsed(line: bytes, lines: Lines, contexts: Contexts, troubles: Troubles) -
         said = explained(error)
     except UnicodeDecodeError:
         said = "not JSON-LD: the line is not UTF-8"
+    except LimitError as error:
+        said = str(error)
     except InputError as error:
         said = error.message
     except BaseException as error:
@@ -291,15 +302,15 @@ def _values(lines: Lines, troubles: Troubles) -> Iterator[Any]:
         if line.isspace():
             continue
         try:
-            yield json.loads(line)
-        except (ValueError, RecursionError) as error:
+            yield parse_json(line)
+        except ValueError as error:
             if not first:
                 troubles.report(f"not NGSI-LD: {error}", lines.name, lines.number)
                 continue
             text = line + b"".join(iter(lines.readline, b""))
             try:
-                yield json.loads(text)
-            except (ValueError, RecursionError) as another:
+                yield parse_json(text)
+            except ValueError as another:
                 number = getattr(another, "lineno", lines.number)
                 troubles.report(f"not NGSI-LD: {another}", lines.name, number)
         first = False
@@ -328,7 +339,7 @@ def _entity_quads(
     others = [] if own is None else own if isinstance(own, list) else [own]
     context = [*contexts.resolved(others), NGSI_LD_CONTEXT]
     text = json.dumps({**entity, "@context": context}).encode()
-    quads = list(ox.parse(text, format=parser_format(JSON_LD), base_iri=lines.base()))
+    quads = list(parse_document(text, JSON_LD, lines.base()))
     stamp = _latest(entity) or notification.get("notifiedAt")
     if isinstance(stamp, str):
         literal = ox.Literal(stamp, datatype=_DATE_TIME)

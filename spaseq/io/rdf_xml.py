@@ -15,8 +15,9 @@ import pyoxigraph as ox
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Troubles
 from spaseq.io.statements import Statement, explained
+from spaseq.rdf.bounded import Scanner
 from spaseq.rdf.formats import RDF_XML, parser_format
-from spaseq.rdf.syntax import parser_failure
+from spaseq.rdf.syntax import LimitError, parser_failure
 
 _CUT_OFF = frozenset(
     getattr(expat.errors, f"XML_ERROR_{name}")
@@ -31,11 +32,13 @@ class _Feed:
         self._lines = lines
         self._text = b""
         self._at = 0
+        self._scanner = Scanner(RDF_XML)
         self._structure: expat.XMLParserType | None = expat.ParserCreate()
 
     def read(self, size: int = -1) -> bytes:
         if self._at == len(self._text):
             self._text, self._at = self._lines.readline(), 0
+            self._scanner.read(self._text)
             if self._structure is not None:
                 try:
                     self._structure.Parse(self._text, False)
@@ -68,6 +71,9 @@ def rdf_xml_statements(lines: Lines, troubles: Troubles) -> Iterator[Statement]:
             yield quad, lines.number
     except SyntaxError as error:
         troubles.report(explained(error, RDF_XML), lines.name, error.lineno or lines.number)
+        return
+    except LimitError as error:
+        troubles.report(str(error), lines.name, lines.number)
         return
     except BaseException as error:
         failure = parser_failure(error)

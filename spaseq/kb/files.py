@@ -16,6 +16,7 @@ from xml.parsers import expat
 import pyoxigraph as ox
 
 from spaseq.errors import KbError
+from spaseq.rdf.bounded import Bounded
 from spaseq.rdf.formats import (
     RDF_XML,
     SYNTAXES,
@@ -25,7 +26,7 @@ from spaseq.rdf.formats import (
     syntax_of_extension,
 )
 from spaseq.rdf.line_feed import LineFeed
-from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
+from spaseq.rdf.syntax import LimitError, parser_failure, parser_message
 
 
 class NumberedLines:
@@ -40,23 +41,6 @@ class NumberedLines:
         line = self._file.readline()
         self.number += bool(line)
         return line
-
-
-class _Checked:
-    """A binary file for the parser that raises LimitError on triple terms nested too deeply."""
-
-    def __init__(self, file: IO[bytes]):
-        self._file = file
-        self._opened = 0
-        self._end = b""
-
-    def read(self, size: int = -1) -> bytes:
-        """Read up to `size` bytes."""
-        data = self._file.read(size)
-        # A bracket split between two reads is counted with the second.
-        self._opened = nesting(self._end + data, self._opened)
-        self._end = data[-2:] if data[-1:] in (b"<", b"(", b")", b">") else b""
-        return data
 
 
 class NeedsCareError(KbError):
@@ -98,7 +82,7 @@ def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
             if line_by_line or syntax.line_feeding == "always":
                 lines = NumberedLines(file)
                 feed = LineFeed(lines, syntax.line_based)
-            opened = cast(IO[bytes], feed or _Checked(file))
+            opened = cast(IO[bytes], Bounded(cast(IO[bytes], feed or file), syntax))
             base = path.resolve().as_uri()
             for quad in ox.parse(opened, format=parser_format(syntax), base_iri=base):
                 if feed is None:

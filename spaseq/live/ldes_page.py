@@ -16,6 +16,9 @@ from dataclasses import field
 import pyoxigraph as ox
 
 from spaseq.errors import EventError, InputError
+from spaseq.rdf.bounded import parse_document
+from spaseq.rdf.formats import syntax_of_media_type
+from spaseq.rdf.syntax import LimitError
 from spaseq.rdf.time import from_literal
 from spaseq.records import dataclass
 
@@ -86,13 +89,13 @@ def read_page(data: bytes, media_type: str, url: str, path: str | None) -> Page:
     Raises:
         InputError: if it cannot be read, or a member has no time.
     """
-    syntax = ox.RdfFormat.from_media_type(media_type)
+    syntax = syntax_of_media_type(media_type)
     if syntax is None:
         raise InputError(f"the media type {media_type or 'none'} names no RDF syntax", url)
     try:
-        quads = list(ox.parse(data, format=syntax, base_iri=url))
-    except (SyntaxError, ValueError) as error:
-        raise InputError(f"not {syntax.name}: {error}", url) from error
+        quads = list(parse_document(data, syntax, url))
+    except (LimitError, SyntaxError, ValueError) as error:
+        raise InputError(f"not {syntax.title}: {error}", url) from error
     index, page = _Index(quads), Page(timestamp_path=path)
     for quads_ in index.by_subject.values():
         for quad in quads_:

@@ -100,6 +100,12 @@ def syntax_of_extension(extension: str) -> RdfSyntax | None:
     return next((known for known in SYNTAXES.values() if small in known.extensions), None)
 
 
+def syntax_of_media_type(media_type: str) -> RdfSyntax | None:
+    """The syntax with a media type, without regard to its parameters; None if no syntax has it."""
+    essence = media_type.partition(";")[0].strip().lower()
+    return next((known for known in SYNTAXES.values() if essence in known.media_types), None)
+
+
 def entry(table: Mapping[str, T], name: str, what: str) -> T:
     """The entry of a table of formats; `what` says in the message what the table holds.
 

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 
 from spaseq.errors import ChangeError, SpaseqError
+from spaseq.rdf.bounded import parse_json
 from spaseq.records import dataclass
 from spaseq.server.auth import Access, Role
 from spaseq.server.engine import Engine
@@ -177,12 +178,12 @@ def parsed_json(data: bytes) -> Any:
         raise ValueError(f"{constant} is not JSON")
 
     try:
-        found = json.loads(data, parse_constant=refuse)
+        found = parse_json(data, parse_constant=refuse)
         # Python's reader accepts half of a surrogate pair, which UTF-8 text cannot contain.
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise Problem(400, "the body has half of a surrogate pair", "json") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Problem(400, f"the body is not JSON: {error}", "json") from error
     return found
 

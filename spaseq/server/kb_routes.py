@@ -14,7 +14,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from spaseq.live.addresses import redacted
-from spaseq.rdf.formats import SYNTAXES, RdfSyntax
+from spaseq.rdf.bounded import parse_document
+from spaseq.rdf.formats import SYNTAXES, RdfSyntax, syntax_of_media_type
+from spaseq.rdf.syntax import LimitError, parser_failure
 from spaseq.server import context
 from spaseq.server.context import Context
 from spaseq.server.kb_graphs import KbGraph
@@ -23,28 +25,16 @@ from spaseq.server.problems import Problem, not_found
 N_TRIPLES = "application/n-triples"
 
 
-def _by_media_type() -> dict[str, RdfSyntax]:
-    found: dict[str, RdfSyntax] = {}
-    for syntax in SYNTAXES.values():
-        for name in (syntax.media_type, *syntax.other_media_types):
-            found.setdefault(name, syntax)
-    return found
-
-
-_BY_TYPE = _by_media_type()
-
-
 async def put(request: Request) -> Response:
     """Set the content of a graph; later events are matched against it."""
     server = context.allow(request, "manage")
     iri = _iri(request)
-    essence = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if essence not in _BY_TYPE:
-        raise Problem(415, "the media type names no RDF syntax", "media-type", known=list(_BY_TYPE))
+    syntax = syntax_of_media_type(request.headers.get("content-type", ""))
+    if syntax is None:
+        known = [name for each in SYNTAXES.values() for name in each.media_types]
+        raise Problem(415, "the media type names no RDF syntax", "media-type", known=known)
     data = await context.body_of(request, server.limits.body)
-    file, triples = await asyncio.to_thread(
-        _stored, server.engine.kb_folder, data, _BY_TYPE[essence]
-    )
+    file, triples = await asyncio.to_thread(_stored, server.engine.kb_folder, data, syntax)
 
     def enter() -> tuple[KbGraph, bool]:
         before = server.engine.machine.kb.graphs.get(iri)
@@ -133,13 +123,18 @@ def _stored(folder: Path, data: bytes, syntax: RdfSyntax) -> tuple[str, int]:
         Problem: 400 with the line if it is malformed.
     """
     try:
-        quads = ox.parse(data, format=ox.RdfFormat.from_media_type(syntax.media_type))
+        quads = parse_document(data, syntax)
         triples = [ox.Triple(quad.subject, quad.predicate, quad.object) for quad in quads]
     except SyntaxError as error:
         place: dict[str, Any] = {} if error.lineno is None else {"line": error.lineno}
         raise Problem(400, str(error.msg or error), "input", **place) from error
-    except (ValueError, OSError) as error:
+    except (LimitError, ValueError, OSError) as error:
         raise Problem(400, str(error), "input") from error
+    except BaseException as error:
+        failure = parser_failure(error)
+        if failure is None:
+            raise
+        raise Problem(400, failure, "input") from error
     text = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b""
     name = f"{uuid.uuid4().hex}.nt"
     with open(folder / name, "wb") as file:

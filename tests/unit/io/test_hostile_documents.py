@@ -8,6 +8,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
+from spaseq import cli
 from spaseq.engine.python_graphs import facts_of
 from spaseq.errors import EventError, InputError, KbError
 from spaseq.io.lines import Lines
@@ -284,3 +285,67 @@ def test_errors_of_long_files_of_the_knowledge_base_have_a_line(
     with pytest.raises(KbError) as error:
         open_kb({"urn:kb": path})
     assert f"{path}{said}" in str(error.value)
+
+
+# ------------------------------------------------------------------ what a parser would repeat
+
+ENTITIES = (
+    '<!DOCTYPE r [<!ENTITY a0 "aaaaaaaaaa">{}]><rdf:RDF xmlns:rdf="{}" xmlns:x="u:">{}</rdf:RDF>'
+)
+RDF_NS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+BOMB = ENTITIES.format(
+    "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 9}">' for n in range(9)),
+    RDF_NS,
+    "<rdf:Description><x:p>&a9;</x:p></rdf:Description>",
+)
+CONTEXTS = '{"@context":' + '{"a":{"@id":"u:a","@context":' * 3000 + "{}" + "}}" * 3000 + "}"
+NESTED_XML = ENTITIES.format("", RDF_NS, "<rdf:Description><x:p>" * 40_000)
+REFUSED = [
+    ("b.rdf", BOMB, "the entity a6 expands to 7,705,890 bytes"),
+    ("n.owl", NESTED_XML, "its elements are nested more than 1,000 deep"),
+    ("c.jsonld", CONTEXTS, "its JSON is nested more than 100 deep"),
+    ("c.ndjsonld", CONTEXTS, "its JSON is nested more than 100 deep"),
+    ("n.jsonld", '{"u:a":' * 10_000, "its JSON is nested more than 100 deep"),
+    ("l.jsonld", '{"u:a":' + '{"@list":[' * 30_000, "its JSON is nested more than 100 deep"),
+    ("a.ngsild", "[" * 100_000, "its JSON is nested more than 500 deep"),
+    (
+        "n.ngsild",
+        '{"id":"u:a","type":"T","a":' + '{"type":"Property","value":' * 300 + "1" + "}" * 301,
+        "its JSON is nested more than 100 deep",
+    ),
+    (
+        "c.ngsild",
+        '{"id":"u:a","type":"T","@context":[' + '"https://uri.etsi.org/ngsi-ld/x",' * 1000 + "{}]}",
+        "a list of more than 100 contexts",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "said"), REFUSED, ids=[name for name, *_ in REFUSED])
+def test_a_document_that_expands_is_refused_by_name(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    found, _, error = values(path)
+    assert found == []
+    assert error.startswith(f"{path}:1: ")
+    assert said in error
+    if name.endswith(("ngsild", "ndjsonld")):
+        return
+    with pytest.raises(KbError) as refused:
+        open_kb({"urn:kb": path})
+    place = f"{path}: " if name.endswith("jsonld") else f"{path}:1: "
+    assert str(refused.value).startswith(place + said)
+
+
+@pytest.mark.parametrize(("name", "text", "said"), REFUSED[:3], ids=["entities", "nesting", "json"])
+def test_the_command_line_refuses_it_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, said: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert cli.main(["convert", str(path), str(tmp_path / "out.nq")]) == 2
+    stderr = capsys.readouterr().err
+    assert stderr.count("\n") == 1
+    assert f"{path}:1: {said}" in stderr

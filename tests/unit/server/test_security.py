@@ -583,6 +583,13 @@ def test_hostile_queries_are_refused_in_order(server: Served, text: str) -> None
         ("application/rdf+xml", b"<a>" * 20_000),
         ("application/rdf+xml", b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "' + b"&a;" * 1000
          + b'">]><a>&b;</a>'),
+        ("application/rdf+xml", b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + b"".join(
+            b'<!ENTITY %b "%b">' % (b"b" * n, (b"&" + (b"b" * (n - 1) or b"a") + b";") * 9)
+            for n in range(1, 11)) + b"]><a>&bbbbbbbbbb;</a>"),
+        ("application/ld+json", b'{"@context":' + b'{"a":{"@id":"u:a","@context":' * 3000
+         + b"{}" + b"}}" * 3000 + b"}"),
+        ("application/json", b'[{"id":"u:a","type":"T","a":' + b"[" * 100_000),
+        ("application/x-ndjson", b'{"@list":[' * 20_000),
     ],
 )  # fmt: skip
 def test_malformed_rdf_is_refused_in_order(server: Served, media_type: str, body: bytes) -> None:

@@ -1,0 +1,16 @@
+from collections.abc import Callable, Mapping
+
+class JsonScanner:
+    def __init__(
+        self,
+        most: int,
+        contexts: Callable[[bytes], tuple[Mapping[bytes, int], int]] | None = None,
+    ) -> None: ...
+    def read(self, data: bytes | bytearray | memoryview) -> None: ...
+    def begin(self) -> None: ...
+
+class XmlScanner:
+    def __init__(
+        self, entities: Callable[[bytes, Mapping[bytes, int]], Mapping[bytes, int]]
+    ) -> None: ...
+    def read(self, data: bytes | bytearray | memoryview) -> None: ...
