@@ -67,7 +67,7 @@ class MemoryStream:
 
     def since(self, position: Position) -> list[Chunk]:
         """What is there after a position."""
-        number, start = position["document"], position["offset"]
+        number, start = position.get("document", 0), position["offset"]
         places = [
             (number, start),
             *((later, 0) for later in range(number + 1, len(self.documents))),
@@ -105,7 +105,7 @@ class MemorySource:
         self._stream = self.streams[int(url.removeprefix("memory:"))]
 
     def open(self, position: Position | None) -> None:
-        self._stream.open(position or {"document": 0, "offset": 0})
+        self._stream.open(position or {"offset": 0})
 
     def poll(self, timeout: float) -> Sequence[Chunk] | None:
         return self._stream.queue.get()

@@ -218,6 +218,8 @@ class Coordinator:
                 if one.failure is None:
                     stream.end()
                     one.failure = stream.failure
+                    if self._close:
+                        self.run.end_stream(stream.source.stream, stream.greatest)
             else:
                 self._notice_silence(stream, inbox.silence(number, now))
 
