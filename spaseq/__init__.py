@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from spaseq.runs import Run as Run
     from spaseq.sparql.registry import function as function
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ArgumentError",

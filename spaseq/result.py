@@ -377,12 +377,7 @@ class Result:
         self, columns: Sequence[str] | None, types: Mapping[str, pa.DataType] | None
     ) -> TypedRows:
         """Where the rows of the rest of the matches are collected."""
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError as error:
-            raise SpaseqError(
-                f"tables need the package pyarrow: pip install 'spaseq[arrow]' ({error})"
-            ) from error
+        _imported("pyarrow")
         from spaseq.io.arrow_columns import columns_of_shapes, select_columns
         from spaseq.io.typed_rows import TypedRows
 
@@ -431,8 +426,7 @@ class Result:
         Example:
             >>> spaseq.run(query, streams).to_arrow(columns=["end", "price"])
         """
-        import pyarrow as pa
-
+        pa = _imported("pyarrow")
         rows = self._rows(columns, types)
         parts: list[Part] = []
         for _ in self._taking(rows, ROWS):
@@ -463,8 +457,7 @@ class Result:
         Example:
             >>> duckdb.from_arrow(spaseq.run(query, streams).to_reader())
         """
-        import pyarrow as pa
-
+        pa = _imported("pyarrow")
         rows = self._rows(columns, types)
         given = dict(types or {})
         batches = self._batches(rows, size, given)
@@ -512,9 +505,7 @@ class Result:
         Example:
             >>> spaseq.run(query, streams).to_pandas().set_index("end")
         """
-        import pyarrow as pa
-
-        pandas = _imported("pandas")
+        pa, pandas = _imported("pyarrow"), _imported("pandas")
         nullable = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
         table = self.to_arrow(columns=columns, types=types)
         frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
@@ -529,8 +520,16 @@ def _marked(answers: Iterable[tuple[Iterable[Match | None], object]]) -> Iterato
             yield None
 
 
+_INSTALL = {
+    "pyarrow": "'spaseq[arrow]'",
+    "polars": "'spaseq[frames]'",
+    "pandas": "'spaseq[arrow]' pandas",
+}
+"""What `pip install` needs for each library of tables."""
+
+
 def _imported(name: str) -> Any:
-    """A library of data frames.
+    """A library of tables.
 
     Raises:
         SpaseqError: if it is not installed.
@@ -540,7 +539,9 @@ def _imported(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise SpaseqError(f"data frames of {name} need it: pip install {name} ({error})") from error
+        raise SpaseqError(
+            f"tables need the package {name}: pip install {_INSTALL[name]} ({error})"
+        ) from error
 
 
 def _cut(batches: list[pa.RecordBatch], size: int) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from spaseq.cli.groups import QuietGroup
+from spaseq.cli.reports import log
 from spaseq.errors import InputError, SpaseqError
 
 if TYPE_CHECKING:
@@ -37,12 +38,15 @@ def _at_server(command: _F) -> _F:
 
     @_server_options
     @wraps(command)
-    def wrapped(server: str | None, token_env: str | None, **given: Any) -> None:
+    def wrapped(
+        server: str | None, token_env: str | None, timeout: float | None, **given: Any
+    ) -> None:
         outer = click.get_current_context().parent
         group = {} if outer is None else outer.params
         url = server or group.get("server") or os.environ.get("SPASEQ_SERVER") or DEFAULT_SERVER
         token = os.environ.get(token_env or group.get("token_env") or TOKEN_VARIABLE)
-        with _connected(url, token or None) as client:
+        seconds = timeout or group.get("timeout")
+        with _connected(url, token or None, seconds) as client:
             command(client, **given)
 
     return wrapped  # type: ignore[return-value]
@@ -59,22 +63,33 @@ def _server_options(command: _F) -> _F:
         metavar="NAME",
         help=f"The environment variable with the token. The default is {TOKEN_VARIABLE}.",
     )
-    return server(token(command))
+    timeout = click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="How long to wait for an answer, and to push to a busy server. The default is 30 "
+        "seconds for an answer, and as long as the server is busy.",
+    )
+    return server(token(timeout(command)))
 
 
 @contextmanager
-def _connected(server: str, token: str | None) -> Iterator[Client]:
+def _connected(server: str, token: str | None, timeout: float | None) -> Iterator[Client]:
     import httpx
 
     from spaseq.client import Client
 
     try:
-        with Client(server, token) as client:
+        with Client(server, token, timeout=timeout) as client:
             yield client
     except httpx.ConnectError as error:
         raise SpaseqError(
             f"{server}: no server answers there ({error}): start one with spaseq serve, or name "
             "another by --server"
+        ) from error
+    except httpx.TimeoutException as error:
+        raise SpaseqError(
+            f"{server}: no answer in time: see --timeout SECONDS, and {server}/healthz"
         ) from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise SpaseqError(f"{server}: {error or type(error).__name__}") from error
@@ -89,7 +104,7 @@ _INSTEAD = {
 
 @click.group(cls=QuietGroup, instead=_INSTEAD)
 @_server_options
-def remote(server: str | None, token_env: str | None) -> None:
+def remote(server: str | None, token_env: str | None, timeout: float | None) -> None:
     """Use a running server (`spaseq serve`)."""
 
 
@@ -296,6 +311,8 @@ def watch(
     for item in client.subscribe(name, start, after, limit):
         if isinstance(item, ServedMatch):
             click.echo(json.dumps({"id": item.id, **item.data}, ensure_ascii=False))
+        elif item.kind == "reconnecting":
+            log(f"{item.data['reason']}; trying again")
         elif progress or item.kind == "error":
             line = json.dumps({item.kind: dict(item.data)}, ensure_ascii=False)
             click.echo(line, err=item.kind == "error")

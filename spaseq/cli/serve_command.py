@@ -114,6 +114,9 @@ def serve(**given: Any) -> None:
             f"serve takes no queries as arguments: name their folder with --queries DIR, or add "
             f"them to the running server: spaseq remote add {extra[0]}"
         )
+    from spaseq.server import require_packages
+
+    require_packages()
     from spaseq.server.serve import serve as run
 
     run(_options(given))

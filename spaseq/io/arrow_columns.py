@@ -15,7 +15,7 @@ import pyarrow as pa
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.io import time_column
 from spaseq.io.formats import Shape
-from spaseq.io.time_column import TimeKind
+from spaseq.io.identity import TimeKind
 from spaseq.records import dataclass
 
 _FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")

@@ -15,11 +15,10 @@ import pyoxigraph as ox
 
 from spaseq.io import time_column
 from spaseq.io.arrow_columns import GROUPED, Columns
-from spaseq.io.identity import Shown, decoded, plain, shown_time, witness_shown
+from spaseq.io.identity import Shown, TimeKind, decoded, plain, shown_time, witness_shown
 from spaseq.io.native._building import Numbers, Strings
 from spaseq.io.native._native_values import NativeColumn, NativeValues
 from spaseq.io.native._rows import RowMaker
-from spaseq.io.time_column import TimeKind
 from spaseq.rdf.event import Term, n_triples
 from spaseq.results import Match, triples_text
 from spaseq.results.identity import match_digest, relabelled
@@ -46,7 +45,7 @@ def batches(columns: Columns, matches: Iterable[Match]) -> Iterator[pa.RecordBat
 class Rows:
     """Builds rows from `Match` objects.
 
-    Times are microseconds, or the results of `time_column.written` for columns of strings. The
+    Times are microseconds, or the results of `written_time` for columns of strings. The
     bindings of all rows are concatenated, and so are the events. Those of row i begin at the i-th
     offset in `_bindings` and `_events`; the offset None means null.
     """

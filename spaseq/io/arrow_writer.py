@@ -17,8 +17,8 @@ from spaseq.engine.instants import QueryRun
 from spaseq.io.arrow_columns import columns_of_shapes
 from spaseq.io.arrow_rows import CompiledRows, Rows
 from spaseq.io.formats import Shape
+from spaseq.io.identity import TimeKind
 from spaseq.io.native._rows import RowMaker
-from spaseq.io.time_column import TimeKind
 from spaseq.rdf.event import DATE_TIME
 from spaseq.results import Match
 

@@ -6,13 +6,13 @@ The labels of blank nodes are those of `spaseq.results.identity`. Cost: constant
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.io import time_column
-from spaseq.io.time_column import TimeKind
 from spaseq.rdf.event import Term, Timestamp, n_triples
+from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match, Witness
 from spaseq.results.identity import (
     MINTED,
@@ -22,6 +22,9 @@ from spaseq.results.identity import (
     relabelled,
     renamed,
 )
+
+TimeKind: TypeAlias = Literal["timestamp", "decimal", "string"]
+"""How a column contains times: dates, numbers of seconds, or lexical forms."""
 
 Shown: TypeAlias = tuple[str, str, Any, int, "str | None", Iterable[str], Iterable[str]]
 """A witness in a row: GPM, stream, time, ordinal, name, variables, texts of their terms."""
@@ -34,9 +37,18 @@ def plain(term: Term) -> str:
     return n_triples(term)
 
 
+def written_time(time: Timestamp, kind: TimeKind) -> Any:
+    """A time as a value of a result."""
+    if kind == "timestamp":
+        return time.micros  # the value of Arrow's type
+    if kind == "decimal":
+        return Decimal(time.micros).scaleb(-6)
+    return canonical_literal(time).value
+
+
 def shown_time(time: Timestamp, kind: TimeKind) -> Any:
     """A time as a value of a column: microseconds, or the lexical form for the kind "string"."""
-    return time_column.written(time, kind) if kind == "string" else time.micros
+    return written_time(time, kind) if kind == "string" else time.micros
 
 
 def witness_shown(witness: Witness, kind: TimeKind) -> tuple[Shown, str, Mapping[Term, Term]]:

@@ -2,26 +2,25 @@
 
 The times of matches have the kind of the events' times: `timestamp` (dates), `decimal` (numbers of
 seconds, from any numeric column) or `string` (the literal, or just its lexical form; dates or
-numbers, whose lexical forms are preserved). Cost: constant per value; parsed texts are cached.
+numbers, whose lexical forms are preserved). This module needs pyarrow; what rows of every format
+need of times is in `spaseq.io.identity`. Cost: constant per value; parsed texts are cached.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyoxigraph as ox
 
 from spaseq.errors import EventError
+from spaseq.io.identity import TimeKind
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
-from spaseq.rdf.time import canonical_literal, from_literal, from_value
-
-TimeKind: TypeAlias = Literal["timestamp", "decimal", "string"]
+from spaseq.rdf.time import from_literal, from_value
 
 DECIMAL = (38, 6)
 """Precision and scale of numeric times."""
@@ -41,15 +40,6 @@ def arrow_type(kind: TimeKind) -> pa.DataType:
 def sql_type(kind: TimeKind) -> str:
     """The type of times in results, in Spark's notation."""
     return {"timestamp": "timestamp", "decimal": f"decimal{DECIMAL}", "string": "string"}[kind]
-
-
-def written(time: Timestamp, kind: TimeKind) -> Any:
-    """A time as a value of a result."""
-    if kind == "timestamp":
-        return time.micros  # the value of Arrow's type
-    if kind == "decimal":
-        return Decimal(time.micros).scaleb(-6)
-    return canonical_literal(time).value
 
 
 def column(micros: pa.Array, kind: TimeKind) -> pa.Array:

@@ -17,9 +17,9 @@ from spaseq.errors import SpaseqError
 from spaseq.io import typed_columns
 from spaseq.io.arrow_columns import Columns
 from spaseq.io.arrow_rows import CompiledRows, Rows
+from spaseq.io.identity import TimeKind
 from spaseq.io.native._native_values import NativeColumn
 from spaseq.io.native._rows import RowMaker
-from spaseq.io.time_column import TimeKind
 from spaseq.rdf.event import DATE_TIME
 from spaseq.records import dataclass
 from spaseq.results import Match

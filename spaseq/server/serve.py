@@ -124,16 +124,11 @@ def serve(options: Options) -> None:
     """Run the server until a signal ends it.
 
     Raises:
-        SpaseqError: if an extra is missing, the options do not fit, or the operating system is
-            Windows.
+        SpaseqError: if the options do not fit, or the operating system is Windows.
     """
     require_posix("the server")
-    try:
-        from spaseq.server.listener import Listener
-    except ImportError as error:
-        raise SpaseqError(
-            f"the server needs Starlette and uvicorn: pip install 'spaseq[serve]' ({error})"
-        ) from error
+    from spaseq.server.listener import Listener
+
     log = _log_to_stderr(options.logs_json)
     access_of(options)  # before the state is touched
     listening = listen(options.host, options.port)

@@ -18,7 +18,7 @@ from pyspark.sql import types as t
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.errors import EventError
 from spaseq.io import time_column
-from spaseq.io.time_column import TimeKind
+from spaseq.io.identity import TimeKind
 from spaseq.spark import chunks
 from spaseq.spark.schemas import with_schema
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 from pyspark.sql import types as t
 
 from spaseq.errors import ArgumentError, SpaseqError
+from spaseq.io.identity import TimeKind
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.rows.columns import columns_of
 from spaseq.io.rows.mapping import ROW, MappingLike, RowMapping, read_mapping
 from spaseq.io.rows.plan import checked_columns
 from spaseq.io.rows.source import RowSource
-from spaseq.io.time_column import TimeKind
 from spaseq.parser import ast
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance

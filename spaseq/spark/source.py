@@ -30,11 +30,11 @@ from pyspark.sql.types import StructType
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io import time_column
+from spaseq.io.identity import TimeKind
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Framing, OnError, ReadOptions
 from spaseq.io.recognition import extension_syntax, recognised
 from spaseq.io.source import Source
-from spaseq.io.time_column import TimeKind
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance

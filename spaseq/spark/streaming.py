@@ -34,7 +34,7 @@ from spaseq.errors import SpaseqError
 from spaseq.io import time_column
 from spaseq.io.arrow_columns import columns_of, select_columns
 from spaseq.io.arrow_rows import batches
-from spaseq.io.time_column import TimeKind
+from spaseq.io.identity import TimeKind, written_time
 from spaseq.kb.snapshot import open_kb
 from spaseq.plan.key_division import ByKey
 from spaseq.program import Program
@@ -400,7 +400,7 @@ def _late_rows(
         {
             "late": {
                 "stream": streams[row["stream"]],
-                "time": time_column.written(time_column.timestamp_of(row), kind),
+                "time": written_time(time_column.timestamp_of(row), kind),
                 "ordinal": row["ordinal"],
                 "name": row["name"],
                 "graph": row["graph"].decode(),

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from spaseq.io.arrow_columns import columns_of
 from spaseq.io.arrow_rows import batches
-from spaseq.io.time_column import TimeKind
+from spaseq.io.identity import TimeKind
 from spaseq.kb.snapshot import Kb
 from spaseq.plan.key_division import ByKey
 from spaseq.program import Program

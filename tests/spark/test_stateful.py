@@ -29,7 +29,7 @@ from test_suite import _knowledge, _program
 import spaseq
 from spaseq.errors import StateError
 from spaseq.io.arrow_columns import columns_of
-from spaseq.io.time_column import TimeKind
+from spaseq.io.identity import TimeKind
 from spaseq.kb.snapshot import Kb, open_kb
 from spaseq.plan.key_division import ByKey
 from spaseq.program import Program

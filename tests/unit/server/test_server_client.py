@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from served import RISE, Served, served, trade, trades
 
@@ -206,3 +210,50 @@ def test_large_files_are_cut_between_graphs(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(bodies) > 3
     assert b"".join(bodies) == data
     assert all(prov in body.splitlines()[0] for body in bodies)
+
+
+def test_a_subscription_without_a_server_fails_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only a connection that existed is made again."""
+    url = "http://127.0.0.1:9"
+    with Client(url) as client, pytest.raises(httpx.ConnectError):
+        next(client.subscribe("rise", "oldest"))
+    assert main(["remote", "--server", url, "watch", "rise", "--from", "oldest"]) == 2
+    assert "no server answers there" in capsys.readouterr().err
+
+
+def test_another_server_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with page_server() as url:
+        for command in (["list"], ["watch", "rise"]):
+            assert main(["remote", "--server", url, *command]) == 2
+            assert "is not that of spaseq serve" in capsys.readouterr().err
+
+
+@contextmanager
+def page_server() -> Iterator[str]:
+    """A server that answers every request with a page."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "4")
+            self.end_headers()
+            self.wfile.write(b"<p/>")
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Page) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{httpd.server_port}"
+        httpd.shutdown()
+        thread.join()
+
+
+def test_a_command_waits_no_longer_than_its_timeout(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        assert main(["remote", "--server", url, "--timeout", "0.2", "list"]) == 2
+        assert "--timeout" in capsys.readouterr().err
