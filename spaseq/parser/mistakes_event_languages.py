@@ -226,13 +226,33 @@ def _pattern(context: ErrorContext) -> Mistake | None:
     if "SELECT" in context.expected:
         return Mistake("a query does not begin with PATTERN", _SHAPE)
     names = re.findall(r"[A-Za-z_]\w*(?:[+*?]|\{[0-9, ]*\})?", steps[1]) if steps else ["A", "B+"]
-    direct, later = ", ".join(names), " ; ".join(names)
+    first, remark = _direct(names[0])
+    direct, later = ", ".join([first, *names[1:]]), " ; ".join(names)
     inside = "" if context.open is not None else "WHERE { "
     return Mistake(
         "PATTERN is not a clause",
-        f"write {inside}SEQ({direct}) for events in direct succession, or {inside}SEQ({later}) "
-        "if others may come in between",
+        f"write {inside}SEQ({direct}) for events in direct succession{remark}, or "
+        f"{inside}SEQ({later}) if others may come in between",
     )
+
+
+def _direct(step: str) -> tuple[str, str]:
+    """A first step whose iterations are in direct succession, and a remark on it.
+
+    The iterations of `A+` as the first step may have other events between them.
+    """
+    found = re.fullmatch(r"(\w+)(?:([+*])|\{(\d+)(?:(,)(\d*))?\})", step.replace(" ", ""))
+    if found is None:
+        return step, ""
+    name, sign, least, comma, most = found.groups()
+    first = f"{name}1"
+    remark = f" ({first} is {name} with variables of its own: a repeated first step skips events)"
+    if sign is not None:
+        return (f"{first}, {name}*" if sign == "+" else f"({first}, {name}*)?"), remark
+    if int(least) < 2:
+        return step, ""
+    rest = f"{int(least) - 1}{comma or ''}{int(most) - 1 if most else ''}"
+    return f"{first}, {name}{{{rest}}}", remark
 
 
 def _table(context: ErrorContext) -> Mistake | None:
