@@ -13,7 +13,7 @@ from spaseq.io.read_options import ReadOptions
 from spaseq.server.board import Board
 from spaseq.server.bodies import Body
 from spaseq.server.engine import Engine, EngineSettings
-from spaseq.server.machine import Accepted
+from spaseq.server.inputs import Accepted
 from spaseq.server.run_options import RunSettings
 from spaseq.server.standing import Definition
 

@@ -33,7 +33,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "time-precision", "input-format", "on-error", "lateness", "time-column", "at-end",
     )} | {"events": "framing", "contexts": "contexts"},
     "output": {"sink": "output", "format": "format_", "limit": "limit", "late": "late"},
-    "live": {"follow": "follow", "idle": "idle", "clock": "clock", "graph-quiet": "graph_quiet"},
+    "live": {"follow": "follow", "idle": "idle", "clock": "clock", "graph-quiet": "graph_quiet",
+             "max-ahead": "max_ahead"},
     "state": {"folder": "state", "checkpoint-every": "checkpoint_every",
               "policy": "state_policy"},
     "limits": {name: name.replace("-", "_") for name in (
@@ -46,10 +47,10 @@ SERVE: Mapping[str, str] = {
     "kb": "kbs", "sink": "sinks", "queries-sink": "folder_sinks", "allow-url": "allowed_urls",
     "allow-origin": "origins", "events": "framing",
 } | {name: name.replace("-", "_") for name in (
-    "listen", "queries", "state", "manage", "entail", "lateness", "idle", "time-predicate",
-    "arrival-time", "on-error", "checkpoint-every", "tokens", "tls-cert", "tls-key", "insecure",
-    "allow-private", "max-groups", "max-steps", "max-memory", "on-limit", "max-body",
-    "max-queries", "max-subscribers", "replay", "log-format")}  # fmt: skip
+    "listen", "queries", "state", "manage", "entail", "lateness", "idle", "max-ahead",
+    "time-predicate", "arrival-time", "on-error", "checkpoint-every", "tokens", "tls-cert",
+    "tls-key", "insecure", "allow-private", "max-groups", "max-steps", "max-memory", "on-limit",
+    "max-body", "max-queries", "max-subscribers", "replay", "log-format")}  # fmt: skip
 """Key of the section `serve` → parameter of that command, which otherwise reads only `streams`."""
 _PATHS = frozenset(
     ("queries", "output", "late", "state", "functions", "tokens", "tls_cert", "tls_key")

@@ -70,6 +70,12 @@ _OPTIONS = (
         "behind it (default: 1s). For sources whose timestamps are clock times.",
     ),
     click.option(
+        "--max-ahead",
+        metavar="DURATION",
+        help="Set events aside that are further ahead of the clock of their streams (--late writes "
+        "them), and events that are out of order.",
+    ),
+    click.option(
         "--graph-quiet",
         default="200ms",
         show_default=True,
@@ -133,6 +139,7 @@ class Wanted:
     state_policy: Sequence[str]
     idle: str | None
     clock: str | None
+    max_ahead: str | None
     graph_quiet: str
     late: str | None
     metrics: str | None
@@ -146,6 +153,7 @@ class Wanted:
             or self.state is not None
             or self.idle is not None
             or self.clock is not None
+            or self.max_ahead is not None
             or self.late is not None
             or self.metrics is not None
             or any(map(arguments.is_source_url, urls))
@@ -180,6 +188,7 @@ def run_live(
     quiet = None if wanted.graph_quiet == NEVER else seconds(wanted.graph_quiet, "--graph-quiet")
     idle = None if wanted.idle is None else seconds(wanted.idle, "--idle")
     clock = None if wanted.clock is None else seconds(wanted.clock, "--clock")
+    ahead = None if wanted.max_ahead is None else seconds(wanted.max_ahead, "--max-ahead")
     if clock is not None and quiet is None:
         raise click.UsageError(
             "--clock would overtake the open graph, so it cannot be used with --graph-quiet never"
@@ -197,7 +206,7 @@ def run_live(
         shown.format,
         output is None and sys.stdout is not None and sys.stdout.isatty(),
         shown.limit,
-        Timing(quiet, idle, every, clock),
+        Timing(quiet, idle, every, clock, ahead),
         shown.at_end == "close",
         shown.match_columns,
     )

@@ -172,6 +172,7 @@ def report_left_out(sources: Sequence[Source], shed: int = 0, late_file: str | N
     """
     skipped = sum(source.counters.skipped for source in sources)
     late = sum(source.counters.late for source in sources)
+    ahead = sum(source.counters.ahead for source in sources)
     empty = sum(source.counters.empty for source in sources)
     if empty:
         were = "messages without a time were" if empty > 1 else "message without a time was"
@@ -182,6 +183,10 @@ def report_left_out(sources: Sequence[Source], shed: int = 0, late_file: str | N
         were = "s arrived too late and were" if late > 1 else " arrived too late and was"
         place = "dropped (--lateness)" if late_file is None else f"written to {late_file}"
         log(f"{late} event{were} {place}")
+    if ahead:
+        were = "s were" if ahead > 1 else " was"
+        place = "dropped" if late_file is None else f"written to {late_file}"
+        log(f"{ahead} event{were} too far ahead of the clock (--max-ahead) and {place}")
     for source in sources:
         read = source.counters.statements
         if read and source.counters.pruned == read:

@@ -45,6 +45,8 @@ _OPTIONS = (
                  help="Reorder the events of a stream that are late by at most this duration."),
     click.option("--idle", default="10s", show_default=True, metavar="DURATION|never",
                  help="Stop waiting for a stream that has been silent for this long."),
+    click.option("--max-ahead", metavar="DURATION",
+                 help="Set events aside that are further ahead of the clock of their streams."),
     click.option("--events", "framing", type=click.Choice(("auto", "graph", "message")),
                  default="auto", show_default=True, help="How bodies are split into events."),
     click.option("--time-predicate", metavar="IRI", help="The predicate of an event's timestamp."),
@@ -138,6 +140,9 @@ def _options(given: dict[str, Any]) -> Options:
     lateness = given["lateness"]
     if lateness is not None:
         seconds(lateness, "--lateness", least=0.0)
+    ahead = given["max_ahead"]
+    if ahead is not None:
+        seconds(ahead, "--max-ahead")
     sinks = _pairs(given["sinks"], "--sink")
     for name in given["folder_sinks"]:
         if name not in sinks:
@@ -162,6 +167,7 @@ def _options(given: dict[str, Any]) -> Options:
         ),
         entail=given["entail"],
         run_limits=limits,
+        max_ahead=None if ahead is None else duration_micros(ahead),
         idle=None if given["idle"] == NEVER else seconds(given["idle"], "--idle"),
         checkpoint=seconds(given["checkpoint_every"], "--checkpoint-every"),
         replay=given["replay"],

@@ -491,6 +491,44 @@ class Change:
         )
 
 
+class Joining(Change):
+    """The run with the queries of another one, which go on with their states.
+
+    Both runs must be at the same time and have the same knowledge base. The other run must not be
+    used afterwards.
+
+    Raises:
+        ChangeError: if a query does not fit the run.
+    """
+
+    def __init__(self, run: Evaluation, other: Evaluation):
+        run.catch_up()
+        other.catch_up()
+        super().__init__(run, entries_of(run))
+        self._other = other
+        self._delayed = dict(zip(other.queries, other.delayed, strict=True))
+        written = {query.plan.registers_stream for query in other.queries}
+        for entry in entries_of(other):
+            check_new_name(run, entry.compiled.plan.name)
+            program = other.program if entry.run is not None else other.public
+            derived = not written.isdisjoint(entry.compiled.plan.streams)
+            compiled = self.numbered(entry.compiled, program, derived)
+            kept = entry.run or entry.kept
+            self.entries.append(replace(entry, compiled=compiled, run=None, kept=kept))
+        self.check_streams(True)
+
+    def apply(self) -> None:
+        """Take over the queries, as `Change.apply`, and what the clock of their run knows."""
+        run, other = self._run, self._other
+        super().apply()
+        for entry, events in zip(self.entries, run.delayed, strict=True):
+            if isinstance(entry.kept, QueryRun):
+                events += self._delayed.get(entry.kept, [])
+        run.clock.join(other.clock)
+        run.registered.times |= other.registered.times
+        run.registered.ordinals |= other.registered.ordinals
+
+
 def _used(entries: Iterable[Entry]) -> set[int]:
     """The numbers of the patterns that queries have."""
     return {n for entry in entries for n in (*entry.compiled.tasks, *entry.compiled.asked_patterns)}

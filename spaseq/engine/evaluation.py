@@ -470,7 +470,7 @@ class Evaluation:
             renumber(self.distinct, self.rows.matchers, terms)
             raise
         delayed = dict(zip(self.queries, self.delayed, strict=True))
-        delayed |= {q: delayed[kept] for q, kept in continued if isinstance(kept, QueryRun)}
+        delayed |= {q: delayed.get(kept, []) for q, kept in continued if isinstance(kept, QueryRun)}
         staying = [query for query in self.distinct if query in after]
         if rebuilds:
             for query in staying:

@@ -54,6 +54,20 @@ class StreamClock:
         for iri in streams:
             self.per_stream.setdefault(iri, 0)
 
+    def join(self, other: StreamClock) -> None:
+        """Have the streams and the events of another clock, which has closed the same time."""
+        self.add_streams(other.streams)
+        self.domain = self.domain or other.domain
+        if other.time is not None:
+            if self.time is None or other.time.micros > self.time.micros:
+                self.time, self.ordinals = other.time, {}
+            if other.time.micros == self.time.micros:
+                self.ordinals |= other.ordinals
+        self.events += other.events
+        self.triples += other.triples
+        for iri, count in other.per_stream.items():
+            self.per_stream[iri] += count
+
     # ------------------------------------------------------------------ admission
 
     def check_running(self) -> None:

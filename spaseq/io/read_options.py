@@ -170,6 +170,8 @@ class Counters:
     statements: int = 0
     skipped: int = 0
     late: int = 0
+    ahead: int = 0
+    """Events that were too far ahead of the clock, in a live run."""
     unused: int = 0
     """Triples of no event: under the `graph` framing, those in the default graph that are not
     timestamps."""

@@ -30,7 +30,7 @@ from spaseq.rdf.event import Fact, Term, depth_of, with_nodes
 from spaseq.rdf.graph import EMPTY, Graph, StoredGraph
 from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
 
-Source: TypeAlias = str | Path | ox.Store | Endpoint | Iterable[Any]
+Source: TypeAlias = str | Path | ox.Store | Endpoint | Graph | Iterable[Any]
 """A path, a URL, an `Endpoint`, a store, an `rdflib.Graph`, or any iterable of triples."""
 
 SERVICE = "service "
@@ -234,6 +234,8 @@ def graph_name(iri: str | ox.NamedNode) -> ox.NamedNode:
 
 def open_source(iri: str, source: Source, prefix: str) -> Graph | Respondent:
     """A graph in memory, or a source to query; `prefix` makes its blank nodes unique."""
+    if isinstance(source, Graph):
+        return source  # of another run
     if isinstance(source, Endpoint):
         return Client(source)
     if isinstance(source, str | Path):

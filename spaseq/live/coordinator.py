@@ -33,6 +33,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf._sequence import merge as merge_batches
 from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.reorder import Horizon, holder_of, horizon, released_up_to
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 from spaseq.runs import Run
@@ -56,12 +57,14 @@ class Timing:
         checkpoint: Between two checkpoints.
         clock: A stream that has been quiet for this time follows the clock, less this time and less
             the lateness; None: only events advance the time.
+        max_ahead: How far an event may be ahead of the clock of its streams; None: at any time.
     """
 
     quiet: float | None = 0.2
     idle: float | None = None
     checkpoint: float = 10.0
     clock: float | None = None
+    max_ahead: float | None = None
 
 
 @dataclass(slots=True)
@@ -154,6 +157,8 @@ class Coordinator:
             one.stream.floor = self.run.clock.closed
             if self._timing.clock is not None:
                 one.stream.overtaken = "clock"
+            if self._timing.max_ahead is not None:
+                one.stream.horizon = self._horizon
         try:
             for feeder in feeders:
                 feeder.start()
@@ -250,7 +255,7 @@ class Coordinator:
             stream.was_quiet
         ):
             return frontier
-        now = time.time_ns() // 1000 - int(delay * 1e6) - (stream.lateness or 0)
+        now = time.time_ns() // 1000 - int(delay * 1e6) - stream.lateness
         return now if frontier is None else max(frontier, now)
 
     def _notice_silence(self, stream: Stream, silent: float) -> None:
@@ -285,27 +290,20 @@ class Coordinator:
         active = [one.stream for one in self.inputs if not one.stream.ended]
         if not active:
             return None, True
-        speaking = [stream for stream in active if not stream.is_idle]
-        if not speaking:
-            # No stream holds back another one. Late events may still arrive.
-            known = [f for s in active if (f := self._frontier(s)) is not None]
-            return max(known, default=0), bool(known)
-        least: int | None = None
-        for stream in speaking:
-            frontier = self._frontier(stream)
-            if frontier is None:
-                return None, False
-            least = frontier if least is None else min(least, frontier)
-        return least, True
+        bound = released_up_to(active, self._frontier)
+        return bound, bound is not None
 
     def holder(self) -> Stream | None:
         """The stream that holds back the others, if one does."""
-        speaking = [s for one in self.inputs if not (s := one.stream).ended and not s.is_idle]
-        if len(speaking) < 2 or not any(one.stream.pending for one in self.inputs):
-            return None
-        frontiers = [(self._frontier(stream), stream) for stream in speaking]
-        silent = [stream for frontier, stream in frontiers if frontier is None]
-        return silent[0] if silent else min(frontiers, key=lambda pair: pair[0] or 0)[1]
+        streams = [one.stream for one in self.inputs if not one.stream.ended]
+        has_ended_waiting = any(one.stream.pending for one in self.inputs if one.stream.ended)
+        return holder_of(streams, self._frontier, has_ended_waiting)
+
+    def _horizon(self, kind: str) -> Horizon:
+        """Which events are too far ahead, from the kind of their time."""
+        most = int((self._timing.max_ahead or 0.0) * 1e6)
+        streams = [one.stream for one in self.inputs]
+        return horizon(streams, most, kind, time.time_ns() // 1000)
 
     def _report_holder(self, now: float) -> None:
         """Report once that a stream has held back the others for a while."""

@@ -50,6 +50,7 @@ from spaseq.pipeline import Observer, shapes
 from spaseq.program import Program
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.reorder import AHEAD
 from spaseq.records import dataclass
 from spaseq.runs import Run
 
@@ -124,6 +125,9 @@ class Session:
         require_posix("a live run")
         _check(reading, options)
         self._program = program
+        if options.timing.max_ahead is not None and reading.lateness is None:
+            # After an event that is set aside, the next one is not out of order.
+            reading = replace(reading, lateness=0)
         self._reading = reading
         self._options = options
         self._streams = streams
@@ -299,11 +303,13 @@ class Session:
         if self._late is not None:
             self._late.write(late)
             return
-        batch, index, _, watermark = late
-        self._log(
-            f"late event dropped: {batch.file}, line {batch.line(index)}: it is "
-            f"{(watermark - batch.micros(index)) / 1e6:g} s behind the watermark"
-        )
+        batch, index, refusal = late
+        behind = (refusal.bound - batch.micros(index)) / 1e6
+        where = f"{batch.file}, line {batch.line(index)}"
+        if refusal.reason == AHEAD:
+            self._log(f"event dropped: {where}: it is {-behind:g} s ahead of the clock")
+        else:
+            self._log(f"late event dropped: {where}: it is {behind:g} s behind the watermark")
 
     def _shapes(self, continued: Sequence[Continued]) -> tuple[list[Shape], list[str]]:
         """The results of the queries, and the names of draining queries with other results."""

@@ -16,6 +16,7 @@ Python. Memory: the waiting events.
 from __future__ import annotations
 
 import heapq
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
@@ -26,10 +27,10 @@ from spaseq.live.protocols import Chunk, Position
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.reorder import AHEAD, Horizon, Refusal, StreamTime
 
-LEAST = -(1 << 63)
-LateEvent = tuple[EventBatch, int, str, int]
-"""(batch, index, reason, watermark in microseconds)."""
+LateEvent = tuple[EventBatch, int, Refusal]
+"""(batch, index, why it is not processed)."""
 
 
 class Decoder(Protocol):
@@ -51,8 +52,8 @@ class Decoder(Protocol):
     def restart(self) -> dict[str, Any] | None: ...
 
 
-class Stream:
-    """The events of one source.
+class Stream(StreamTime):
+    """The events of one source, and their time (`spaseq.rdf.reorder`).
 
     Args:
         source: The options, the counters and the log of the stream.
@@ -70,18 +71,16 @@ class Stream:
         late: Callable[[LateEvent], None],
         keeps: bool,
     ):
+        super().__init__(source.options.lateness or 0)
         self.source = source
-        self.lateness = source.options.lateness
+        self.reorders = source.options.lateness is not None
+        """Whether this object puts the events in order."""
+        self.horizon: Callable[[str], Horizon] | None = None
+        """Returns which events are too far ahead, from the kind of their time; None: none are."""
         self._minter = Minter(source.number)
         self.decoder = decode(source, relevance, None if self.reorders else self._minter)
         self._late = late
         self._keeps = keeps
-        self.floor: int | None = None
-        """Events before this time can no longer be processed."""
-        self.overtaken = "idle"
-        """The reason of events before `floor`: `idle`, or `clock` if time follows the clock."""
-        self.greatest: int | None = None
-        """The greatest time of an event."""
         self.domain: str | None = None
         self._read = 0
         """The number of events read, including those that are read again."""
@@ -102,21 +101,13 @@ class Stream:
         self.complete: Callable[[Position], Position] | None = None
         """Completes a position of the source for a checkpoint: its `order_after`, if it has one."""
         self.ended = False
-        self.is_idle = False
         self.was_quiet = True
         """Whether the open event has been closed since the last chunk."""
 
     @property
-    def reorders(self) -> bool:
-        """Whether this object puts the events in order."""
-        return self.lateness is not None
-
-    @property
     def frontier(self) -> int | None:
         """The time before which no further events come; None: not known."""
-        if self.greatest is None or not self.has_read_again:
-            return None
-        return self.greatest - (self.lateness or 0)
+        return super().frontier if self.has_read_again else None
 
     @property
     def has_read_again(self) -> bool:
@@ -188,12 +179,12 @@ class Stream:
         first = min(max(self._released - number, 0), count)
         skipped = first
         while first < count and self.floor is not None and batch.micros(first) < self.floor:
-            self._late((batch, first, self.overtaken, self.floor))
+            self._late((batch, first, Refusal(self.overtaken, self.floor)))
             self.source.counters.late += 1
             first += 1
         self._released += first - skipped
         self._count(batch, first)
-        self.greatest = max(batch.micros(count - 1), self.greatest or LEAST)
+        self.reach(batch.micros(count - 1))
         if first == count:
             return
         if not self._batches:
@@ -202,25 +193,29 @@ class Stream:
 
     def _wait(self, batch: EventBatch, number: int) -> None:
         """Put events in the heap, except those that are too late or were processed."""
-        lateness = self.lateness or 0
         self._count(batch, 0)
+        horizon = None if self.horizon is None else self.horizon(batch.time(0).domain)
+        before = self.greatest
         for index in range(len(batch)):
             micros = batch.micros(index)
             if number + index < self._until:
                 if self._again is None or number + index not in self._again:
                     continue
             else:
-                own = None if self.greatest is None else self.greatest - lateness
-                bound, reason = (own, "lateness")
-                if self.floor is not None and (own is None or self.floor > own):
-                    bound, reason = self.floor, self.overtaken
-                if bound is not None and micros < bound:
-                    self._late((batch, index, reason, bound))
-                    self.source.counters.late += 1
+                refusal = self.late(micros)
+                if refusal is None and horizon is not None:
+                    refusal = horizon.ahead(micros)
+                if refusal is not None:
+                    self._late((batch, index, refusal))
+                    if refusal.reason == AHEAD:
+                        self.source.counters.ahead += 1
+                    else:
+                        self.source.counters.late += 1
                     continue
             heapq.heappush(self._waiting, (micros, number + index, batch, index))
-            if self.greatest is None or micros > self.greatest:
-                self.greatest = micros
+            self.reach(micros)
+        if self.greatest != before:
+            self.reached = time.time_ns() // 1000
 
     def _count(self, batch: EventBatch, first: int) -> None:
         counters = self.source.counters

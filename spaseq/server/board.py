@@ -78,7 +78,6 @@ class Board:
         """Called in the thread of the engine with the queries that have new matches."""
         self._told: set[str] = set()
         self._touched: set[str] = set()
-        self._watermark: Any = None
         self.written = 0
         """The number of matches."""
         self._removed: deque[str] = deque(maxlen=MAX_REMOVED)
@@ -115,16 +114,19 @@ class Board:
         self.channel(name).tell(kind, says)
         self._told.add(name)
 
-    def publish(self, watermark: Any) -> None:
-        """Show everything, and wake the subscribers."""
-        names = self._touched | self._told
-        if watermark != self._watermark:
-            names |= self.channels.keys()
-        self._watermark = watermark
+    def publish(self, watermarks: Mapping[str, Any]) -> None:
+        """Show everything, and wake the subscribers.
+
+        Args:
+            watermarks: Query → the time that it has reached, where it has changed.
+        """
         changed = []
-        for name in names:
+        for name in self._touched | self._told | watermarks.keys():
             channel = self.channels.get(name)
-            if channel is not None and (channel.topic.publish(watermark) or name in self._told):
+            if channel is None:
+                continue
+            watermark = watermarks.get(name, channel.topic.watermark)
+            if channel.topic.publish(watermark) or name in self._told:
                 changed.append(channel)
         touched, self._touched, self._told = self._touched, set(), set()
         if touched:

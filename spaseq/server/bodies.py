@@ -135,7 +135,7 @@ class BodyReader:
     Args:
         stream: The stream.
         options: How events are read.
-        domain: The kind of time of all streams.
+        domain: The kind of time of the stream.
     """
 
     def __init__(self, stream: str, options: ReadOptions, domain: TimeDomain):
@@ -181,6 +181,9 @@ class BodyReader:
         except InputError:
             self._domain.kind, self._domain.origin = kept
             raise
+        if self._domain.kind and not kept[0]:
+            # The next body is of another client, who knows the stream and not this body.
+            self._domain.origin = f"<{self._stream}>"
         events = reading.events
         batch = events.fresh() if len(events.batch) else None
         return ReadBody(batch, counters.skipped, errors)

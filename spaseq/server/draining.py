@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from spaseq.runs import Run
-from spaseq.server.run_options import RunOptions
 from spaseq.server.standing import Standing
 
 
@@ -37,8 +36,8 @@ class DrainingVersions:
         """The versions of a query."""
         return [version for version in self if version.definition.name == name]
 
-    def add(self, record: int, before: Standing, until: float | None, run: Run) -> None:
-        """Record that a query has begun to drain in the run.
+    def add(self, record: int, before: Standing, until: float | None, run: Run) -> Standing:
+        """Record that a query has begun to drain in the run; returns the version.
 
         Args:
             record: The record of the journal that says so.
@@ -49,28 +48,33 @@ class DrainingVersions:
         name = before.definition.name
         own = [key for key, shown in run.draining.items() if shown == name][-1]
         for number, version in self.items():
-            if (version.options, version.draining) == (before.options, own):
+            if (version.run, version.draining) == (before.run, own):
                 del self._versions[number]  # the run has ended it, so its name was free again
         self._versions[record] = replace(before, draining=own, until=until)
+        return self._versions[record]
+
+    def replace(self, record: int, version: Standing) -> None:
+        """Replace a version by one in another run."""
+        self._versions[record] = version
 
     def take(self, record: int) -> Standing | None:
         """Remove a version and return it; None if it was already removed."""
         return self._versions.pop(record, None)
 
-    def over(self, runs: Mapping[RunOptions, Run], now: float) -> list[int]:
+    def over(self, runs: Mapping[int, Run], now: float) -> list[int]:
         """The records of the versions that have drained, or whose time for draining is over.
 
         Args:
-            runs: The runs by the options of their queries.
+            runs: The runs by their serial numbers.
             now: Seconds since 1970.
         """
         present = {
-            options: {} if _has_drained(run) else run.draining for options, run in runs.items()
+            serial: {} if _has_drained(run) else run.draining for serial, run in runs.items()
         }
         return [
             record
             for record, version in self._versions.items()
-            if version.draining not in present.get(version.options, {})
+            if version.draining not in present.get(version.run, {})
             or (version.until is not None and version.until <= now)
         ]
 

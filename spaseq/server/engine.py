@@ -29,23 +29,21 @@ from spaseq.live.checkpoints import Checkpoints
 from spaseq.live.coordinator import MAX_PENDING_EVENTS
 from spaseq.live.protocols import Chunk
 from spaseq.live.state import Checkpoint, StateFolder
+from spaseq.live.status import INTERVAL_SECONDS
 from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
 from spaseq.records import dataclass
 from spaseq.results import Match
 from spaseq.server.board import Board
 from spaseq.server.bodies import Body
+from spaseq.server.components import Holding
 from spaseq.server.deliveries import Deliveries, Place
 from spaseq.server.event_search import find_event
 from spaseq.server.feeds import chunk_record
-from spaseq.server.inputs import Late, time_of_json
+from spaseq.server.inputs import Accepted, Late, time_of_json
 from spaseq.server.journal import Journal
 from spaseq.server.kb_graphs import KbGraph
-from spaseq.server.machine import (
-    Accepted,
-    Machine,
-    RunStopped,
-)
+from spaseq.server.machine import Machine, RunStopped
 from spaseq.server.problems import Problem
 from spaseq.server.recovery import blamed, failure_record, recovered
 from spaseq.server.run_options import RunSettings
@@ -133,6 +131,9 @@ class Engine:
         self._journal = Journal(settings.folder, log)
         self._lows: list[int] = []
         self.started = time.monotonic()
+        self.holding: Sequence[Holding] = ()
+        """The streams that hold back others, since the last look."""
+        self._looked = 0.0
         self._turn_begun: float | None = None
         stored = self._folder.checkpoints()
         last = stored[0] if stored else None
@@ -192,7 +193,7 @@ class Engine:
         self._begin_sources()
         for reader in self.sources.unread:
             self._log(f"the source of {reader.name} is read when a query reads this stream")
-        self.board.publish(self.machine.watermark)
+        self.board.publish(self.machine.new_watermarks())
         self.deliveries.begin(self._delivered)
         self._thread.start()
 
@@ -337,9 +338,10 @@ class Engine:
         try:
             self._read_sources()
             self._notice_silence()
+            self._look_at_holders()
             if self._settings.durable:
                 self._journal.sync()
-            self.board.publish(self.machine.watermark)
+            self.board.publish(self.machine.new_watermarks())
         except BaseException:
             # The changes are not on disk, so they must not be reported, and the engine has to end.
             refused = Problem(503, "the server cannot write its state", "storage")
@@ -368,13 +370,22 @@ class Engine:
         if records:
             self._keep_listed()
 
+    def _look_at_holders(self) -> None:
+        """Note which streams hold back others, for threads that ask whether the server is ready."""
+        now = time.monotonic()
+        if now - self._looked >= INTERVAL_SECONDS:
+            self._looked, self.holding = now, self.machine.holding()
+
     def _notice_silence(self) -> None:
         """Stop silent streams from holding back the others."""
         idle = self._settings.idle
-        if idle is None or len(self.machine.streams) < 2:
+        if idle is None:
             return
-        now = time.monotonic()
+        now, components = time.monotonic(), self.machine.components
         for stream in self.machine.streams.values():
+            component = components.get(stream.iri)
+            if component is None or len(component.streams) < 2:
+                continue  # no other stream waits for it
             silent = now - stream.heard >= idle and not self.sources.has_queued(stream.iri)
             if not stream.is_idle and silent:
                 self._journal.append({"do": "idle", "stream": stream.iri})
@@ -433,25 +444,28 @@ class Engine:
                     self._feed(reader, says, b"", partial(self._end_feed, name))
                     self.sources.end(reader)
 
-    def _take_chunk(self, name: str, chunk: Chunk, record: int) -> list[Late]:
-        return self.machine.take_chunk(name, chunk, record)
+    def _take_chunk(self, name: str, chunk: Chunk, record: int, arrived: int) -> list[Late]:
+        return self.machine.take_chunk(name, chunk, record, arrived)
 
-    def _take_last(self, name: str, last: Sequence[EventBatch], record: int) -> list[Late]:
-        return self.machine.take_last(name, last, record)
+    def _take_last(
+        self, name: str, last: Sequence[EventBatch], record: int, arrived: int
+    ) -> list[Late]:
+        return self.machine.take_last(name, last, record, arrived)
 
-    def _end_feed(self, name: str, record: int) -> list[Late]:
-        return self.machine.end_feed(name, record)
+    def _end_feed(self, name: str, record: int, arrived: int) -> list[Late]:
+        return self.machine.end_feed(name, record, arrived)
 
     def _feed(
         self,
         reader: SourceReader,
         says: Mapping[str, Any],
         data: bytes,
-        take: Callable[[int], list[Late]],
+        take: Callable[[int, int], list[Late]],
     ) -> None:
         """Write a record of a source to the journal, and take its events."""
-        record = self._journal.append(says, data)
-        for late in self._matching(lambda: take(record)) or ():
+        arrived = time.time_ns() // 1000
+        record = self._journal.append({**says, "arrived": arrived}, data)
+        for late in self._matching(lambda: take(record, arrived)) or ():
             self.board.add_late(self.machine.readers_of(reader.stream), late)
         failure = self.machine.feeds[reader.name].failure
         if failure:
@@ -469,13 +483,14 @@ class Engine:
         stream = self.machine.streams[iri]
         if stream.pending < MAX_PENDING_EVENTS:
             return False
-        holder = self.machine.holder
+        holder = self.machine.holders.get(iri)
         return holder is not None and holder is not stream
 
     # ------------------------------------------------------------ changes
 
     def put_query(self, definition: Definition, program: Program, state: StatePolicy) -> Standing:
         """Add or replace a query; see `Machine.put_query`."""
+        self._join(definition, program)
         machine = self.machine
         machine.put_query(definition, program, state, self._journal.next)
         self._journal.append({"do": "query", "definition": definition.to_dict(), "state": state})
@@ -484,6 +499,19 @@ class Engine:
             self._keep_deliveries()
         self._begin_sources()
         return machine.queries[definition.name]
+
+    def _join(self, definition: Definition, program: Program) -> None:
+        """Make one run of those that a new query has to be in; see `Machine.join`."""
+        while len(runs := self.machine.needed_runs(definition, program)) > 1:
+            self.machine.check_join(runs)
+            self._journal.append({"do": "join", "runs": runs})
+            self._matching(lambda: self.machine.join(runs))
+
+    def remove_stream(self, name: str) -> None:
+        """Forget a stream that no query reads; see `Machine.remove_stream`."""
+        stream = self.machine.stream(name)
+        self.machine.remove_stream(stream)
+        self._journal.append({"do": "stream-remove", "stream": stream.iri})
 
     def begin_queries(self, definitions: Sequence[Definition], program: Program) -> None:
         """Begin several queries together, before `start`; see `Machine.begin_queries`."""
@@ -527,7 +555,7 @@ class Engine:
             {"do": "events", "stream": stream.iri, **body.says()}, body.data
         )
         stream.heard = time.monotonic()
-        accepted = self._matching(lambda: machine.take(stream, read, record))
+        accepted = self._matching(lambda: machine.take(stream, read, record, body.arrived))
         if accepted is None:
             # The run has been rebuilt, with the events of this body.
             count = 0 if read.batch is None else len(read.batch)
@@ -536,17 +564,22 @@ class Engine:
             self.board.add_late(self.machine.readers_of(stream.iri), late)
         return accepted, record
 
-    def watermark(self, name: str, value: Any) -> int:
-        """Accept a watermark of a stream, a number of seconds or a date; returns its record."""
+    def watermark(self, name: str, value: Any) -> tuple[int, Any]:
+        """Accept a watermark of a stream, a number of seconds or a date.
+
+        Returns:
+            Its record, and the time that the queries of the stream have reached.
+        """
         stream = self.machine.stream(name)
         stamp = time_of_json(value)
         says = {"do": "watermark", "stream": stream.iri, "micros": stamp.micros,
                 "domain": stamp.domain}  # fmt: skip
         stream.heard = time.monotonic()
-        self.machine.check_domain(stamp.domain)
+        self.machine.check_domain(stream, stamp.domain)
         record = self._journal.append(says)
         self._matching(lambda: self.machine.promise(stream, stamp.micros, stamp.domain))
-        return record
+        component = self.machine.components.get(stream.iri)
+        return record, None if component is None else component.watermark
 
     def _matching(self, match: Callable[[], _T]) -> _T | None:
         """Call a function that matches events; None if this stopped a run.

@@ -33,6 +33,7 @@ from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.records import dataclass
 from spaseq.server.bodies import MAX_NAMED_ERRORS
+from spaseq.server.inputs import InputStream
 
 _Decoder: TypeAlias = DocumentDecoder | MessageDecoder
 
@@ -88,7 +89,7 @@ class Feed:
     Args:
         settings: What it reads.
         options: How events are read.
-        domain: The kind of time of all streams.
+        domain: The kind of time of the stream.
     """
 
     def __init__(self, settings: FeedSettings, options: ReadOptions, domain: TimeDomain):
@@ -265,10 +266,13 @@ class Feed:
         }  # fmt: skip
 
     @staticmethod
-    def restored(saved: Mapping[str, Any], options: ReadOptions, domain: TimeDomain) -> Feed:
+    def restored(
+        saved: Mapping[str, Any], options: ReadOptions, streams: Mapping[str, InputStream]
+    ) -> Feed:
         """A feed at a checkpoint."""
         name, stream, places, messages, replays = saved["settings"]
-        feed = Feed(FeedSettings(name, stream, places, messages, replays), options, domain)
+        settings = FeedSettings(name, stream, places, messages, replays)
+        feed = Feed(settings, options, streams[stream].domain)
         feed.position, feed.has_ended = saved["position"], saved["ended"]
         feed._failure, feed.again_from = saved["failure"], saved["again"]
         if saved["point"] is not None:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from spaseq.kb.endpoint import Endpoint
+from spaseq.kb.snapshot import graph_name
+from spaseq.rdf.graph import Graph
 from spaseq.records import dataclass
 from spaseq.runs import Run
 from spaseq.server.problems import Problem
@@ -57,21 +59,23 @@ class KbGraphs:
         if iri in self._services:
             raise Problem(409, f"a query asks <{iri}> as a service", "kb")
         before = self.graphs.get(iri)
+        source = self._source(graph)
         for number, run in enumerate(runs):
             try:
-                self._set(run, iri, graph)
+                self._set(run, iri, source)
+                source = _in_memory(run, iri) or source
             except BaseException:
                 for changed in runs[:number]:
                     if before is None:
                         changed.kb.unload(iri)
                     else:
-                        self._set(changed, iri, before)
+                        self._set(changed, iri, self._source(before))
                 raise
         self.graphs[iri] = graph
 
-    def _set(self, run: Run, iri: str, graph: KbGraph) -> None:
+    def _set(self, run: Run, iri: str, source: Any) -> None:
         change = run.kb.replace if iri in self.graphs or iri in run.kb.graphs else run.kb.load
-        change({iri: self._source(graph)})
+        change({iri: source})
 
     def remove(self, iri: str, runs: Sequence[Run]) -> None:
         """Remove a graph that no query names."""
@@ -122,10 +126,14 @@ class KbGraphs:
         is_restricted = graph.version > 0 and not self._private
         return Endpoint(graph.url, on_failure="skip", public=is_restricted)
 
-    def sources(self) -> dict[str, Any]:
-        """The graphs as `Program.start` takes them."""
+    def sources(self, runs: Sequence[Run]) -> dict[str, Any]:
+        """The graphs as `Program.start` takes them; those that a run has in memory are shared."""
         services: dict[str, Any] = {url: self._service(url) for url in sorted(self._services)}
-        return services | {iri: self._source(graph) for iri, graph in self.graphs.items()}
+        known = runs[0] if runs else None
+        return services | {
+            iri: (None if known is None else _in_memory(known, iri)) or self._source(graph)
+            for iri, graph in self.graphs.items()
+        }
 
     # ------------------------------------------------------------ checkpoints
 
@@ -142,3 +150,9 @@ class KbGraphs:
         self._services = set(saved["services"])
         for iri, (version, file, url, triples) in saved["graphs"].items():
             self.graphs[iri] = KbGraph(version, file, url, triples)
+
+
+def _in_memory(run: Run, iri: str) -> Graph | None:
+    """A graph of a run, which is immutable, so that other runs can use it too."""
+    content = run.kb.latest.contents.get(graph_name(iri))
+    return content if isinstance(content, Graph) else None

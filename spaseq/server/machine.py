@@ -1,5 +1,7 @@
 """The state of the server, as a machine: queries, streams, knowledge base, and their runs.
 
+Time belongs to each component of connected streams and runs (`spaseq.server.components`).
+
 The machine changes only by its methods, which the engine calls in the order of the journal
 (`spaseq.server.engine`), and uses neither a clock nor random numbers. The same records therefore
 lead to the same state, and to the same matches in the same order. Remote graphs of the knowledge
@@ -19,59 +21,57 @@ from typing import Any
 
 from spaseq.engine.changes import StatePolicy
 from spaseq.errors import ChangeError
-from spaseq.io.read_options import TimeDomain
 from spaseq.live.protocols import Chunk
 from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.time import from_micros, json_value
-from spaseq.records import dataclass
+from spaseq.rdf.reorder import connected, horizon
 from spaseq.results import Match
-from spaseq.runs import Run
 from spaseq.server.bodies import Body, BodyReader, ReadBody
-from spaseq.server.draining import DrainingVersions
+from spaseq.server.components import Component, check_kinds
 from spaseq.server.feeds import Feed, FeedSettings
-from spaseq.server.inputs import InputStream, Late, bound_of, holder_of
+from spaseq.server.inputs import Accepted, InputStream, Late
 from spaseq.server.kb_graphs import KbGraph, KbGraphs
+from spaseq.server.places import QueryPlaces
 from spaseq.server.problems import Problem, not_found
-from spaseq.server.run_options import RunOptions, RunSettings, options_of
+from spaseq.server.run_options import RunSettings, options_of
 from spaseq.server.run_set import RunSet, ServerRun, names_of
-from spaseq.server.standing import Definition, Standing, compile_named, refused_by, services_of
+from spaseq.server.standing import (
+    Definition,
+    Standing,
+    compile_all,
+    compile_named,
+    refused_by,
+    services_of,
+)
+
+STATE_VERSION = 2
+"""The version of the state: 2 has a time for each component; 1 had one for all streams."""
 
 
 class RunStopped(Exception):
     """A run stopped in the middle of an event.
 
     Args:
-        options: The options of its queries.
+        run: The serial number of the run.
         names: The names in the run of the queries to blame; all, if it is not known which.
         error: What happened.
     """
 
-    def __init__(self, options: RunOptions, names: Collection[str], error: Exception):
+    def __init__(self, run: int, names: Collection[str], error: Exception):
         super().__init__(str(error))
-        self.options = options
+        self.run = run
         self.names = names
         self.error = error
 
     def blames(self, standing: Standing) -> bool:
         """Whether a query is to blame."""
-        own = standing.draining or standing.definition.name
-        return standing.is_running and standing.options == self.options and own in self.names
+        own = standing.name_in_run
+        return standing.is_running and standing.run == self.run and own in self.names
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The outcome of a body of events."""
-
-    accepted: int
-    late: list[Late]
-    rejected: int
-    errors: list[str]
-
-
-class Machine:
+class Machine(QueryPlaces):
     """The state.
 
     Args:
@@ -81,16 +81,13 @@ class Machine:
     """
 
     def __init__(self, settings: RunSettings, kb_folder: Path, found: Callable[[Match, str], None]):
-        self._settings = settings
         self.found = found
-        self.queries: dict[str, Standing] = {}
-        self.draining = DrainingVersions()
-        self.streams: dict[str, InputStream] = {}
         self.kb = KbGraphs(kb_folder, settings.kb, settings.private)
-        self.domain = TimeDomain()
+        self._made_streams = 0
+        """The number of streams that there have ever been."""
         self._readers: dict[str, BodyReader] = {}
         self.feeds: dict[str, Feed] = {}
-        self.runs = RunSet(settings, self.kb)
+        super().__init__(settings, RunSet(settings, self.kb))
         self._unread = Relevance(Dictionary())
         """The dictionary for reading while there is no run."""
 
@@ -112,38 +109,36 @@ class Machine:
         options = options_of(definition.entail, definition.limits, self._settings)
         before = self.queries.get(name)
         running = before if before is not None and before.is_running else None
+        made = Standing(
+            definition, revision, program.stream_names, -1, options,
+            registers=program.queries[0].plan.registers_stream,
+        )  # fmt: skip
         self.kb.add_services(services_of(program), self.runs.all)
         added = self.kb.add_endpoints(definition.kb, revision, self.runs.all)
+        one: ServerRun | None = None
         try:
             if definition.paused:
                 if running is not None:
                     self._leave(running, revision, state == "drain")
-            elif running is None:
-                self._enter(name, program, options)
-            elif running.options != options:
-                self._move(running, program, options, state, revision)
             else:
-                self._replace(running, program, state, revision)
+                check_kinds(self._components_of(made))
+                if running is None:
+                    one = self._enter(name, program, made)
+                elif running.options != options:
+                    one = self._move(running, program, made, state)
+                else:
+                    one = self._replace(running, program, state, revision)
         except BaseException:
             for iri in added:
                 self.kb.remove(iri, self.runs.all)
             raise
-        born = self._begun(name, revision)
-        self.queries[name] = Standing(definition, revision, program.stream_names, born, options)
         for iri in program.streams:
             self._add_stream(iri)
-
-    def _begun(self, name: str, revision: int) -> int:
-        """The record that registered the query with a name, or its version that still drains."""
-        born = self.born(name)
-        return revision if born is None else born
-
-    def born(self, name: str) -> int | None:
-        """The record that registered the query with a name; None if there is none."""
-        standing = self.queries.get(name)
-        if standing is not None:
-            return standing.born
-        return next((version.born for version in self.draining.of(name)), None)
+        if one is not None:
+            made = replace(made, run=one.serial)
+        self._keep(replace(made, born=self._begun(name, revision)))
+        if running is not None:
+            self._divide(running)
 
     def begin_queries(
         self, definitions: Sequence[Definition], program: Program, revision: int
@@ -155,37 +150,49 @@ class Machine:
             Problem: if a query registers another name than its own.
         """
         names = {definition.name for definition in definitions}
+        numbers = {query.plan.name: number for number, query in enumerate(program.queries)}
         other = next((q.plan.name for q in program.queries if q.plan.name not in names), None)
         if other is not None:
             raise Problem(422, f"a query registers the name {other}: use it as its own", "name")
         options = options_of(None, {}, self._settings)
         self.kb.add_services(services_of(program), ())
-        self.runs.start(options, program)
-        known = dict(zip(program.names, program.sources, strict=True))
-        for definition in definitions:
-            streams = {one.name: one.iri.value for one in known[definition.name].streams}
-            standing = Standing(definition, revision, streams, revision, options)
-            self.queries[definition.name] = standing
         for iri in program.streams:
             self._add_stream(iri)
+        known = dict(zip(program.names, program.sources, strict=True))
+        plans = [program.queries[numbers[definition.name]].plan for definition in definitions]
+        groups = connected([{*plan.streams, plan.registers_stream or ""} - {""} for plan in plans])
+        for group in groups:
+            some = [definitions[number] for number in group]
+            one = self.runs.start(options, program if len(groups) == 1 else compile_all(some))
+            for number, definition in zip(group, some, strict=True):
+                streams = {each.name: each.iri.value for each in known[definition.name].streams}
+                self._keep(
+                    Standing(
+                        definition, revision, streams, revision, options, run=one.serial,
+                        registers=plans[number].registers_stream,
+                    )
+                )  # fmt: skip
 
-    def _enter(self, name: str, program: Program, options: RunOptions) -> None:
-        """Add a query to the run of its options."""
+    def _enter(self, name: str, program: Program, made: Standing) -> ServerRun:
+        """Add a query to a run; returns the run."""
+        options = made.options
         self.runs.check_registered(program, options, name)
-        one = self.runs.of(options)
+        bound = self.runs.bound_to(options, made.streams.values(), made.registers)
+        one = bound[0] if bound else self.runs.home(options, made.streams.values())
         if one is None:
-            self.runs.start(options, program)
-        else:
-            one.run.add(name, program, new_streams=True)
-            one.group()
+            self._components = None
+            return self.runs.start(options, program)
+        one.run.add(name, program, new_streams=True)
+        one.group()
+        return one
 
     def _replace(
         self, standing: Standing, program: Program, state: StatePolicy, record: int
-    ) -> None:
+    ) -> ServerRun:
         """Replace a running query by another version with the same options."""
         name, one = standing.definition.name, self._run_of(standing)
         if state == "keep" and one.source(name) == program.sources[0]:
-            return  # the text differs in its form alone
+            return one  # the text differs in its form alone
         self.runs.check_registered(program, standing.options, name)
         if state == "drain" and not one.has_begun:
             state = "fresh"
@@ -193,28 +200,54 @@ class Machine:
         one.run.replace(name, program, state, new_streams=True)
         one.group()
         if state == "drain":
-            self.draining.add(record, standing, None, one.run)
+            self._drain(record, standing, None, one)
+        return one
 
     def _move(
-        self,
-        standing: Standing,
-        program: Program,
-        options: RunOptions,
-        state: StatePolicy,
-        record: int,
-    ) -> None:
+        self, standing: Standing, program: Program, made: Standing, state: StatePolicy
+    ) -> ServerRun:
         """Replace a running query by another version with other options."""
         if state == "keep":
             raise ChangeError(
                 f"the query {standing.definition.name} has other limits or entailment now, so it "
                 "cannot keep its partial matches"
             )
-        self._enter(standing.definition.name, program, options)
+        one = self._enter(standing.definition.name, program, made)
         try:
-            self._leave(standing, record, state == "drain")
+            self._leave(standing, made.revision, state == "drain")
         except BaseException:
-            self._take_out(options, standing.definition.name)
+            if len(one.names) > 1:
+                one.run.remove(standing.definition.name)
+            else:
+                self.runs.end(one.serial)
             raise
+        return one
+
+    def join(self, serials: Sequence[int]) -> None:
+        """Make one run of several ones, at the latest of their times.
+
+        The events that wait for other streams and are before this time are matched first.
+
+        Raises:
+            RunStopped: if a run stops.
+            KbError, LimitExceeded, ChangeError: if a run cannot have the queries of another one.
+        """
+        runs = [one for serial in serials if (one := self.runs.of(serial)) is not None]
+        main = max(runs, key=lambda one: (one.run.clock.closed is not None, one.run.clock.closed))
+        component = self._components_of_runs([main])[0]
+        closed = main.run.clock.closed
+        if closed is not None:
+            for other in self._components_of_runs(runs):
+                if other is not component:
+                    self._match(other, closed)
+        for one in runs:
+            if one is not main:
+                homes = {(one.serial, name): main.serial for name in one.names}
+                self.runs.join(main, one)
+                main.uses += one.uses
+                main.registers += one.registers
+                self._move_standings(homes)
+        main.group()
 
     def remove_query(
         self, name: str, record: int, drain: bool = False, until: float | None = None
@@ -239,6 +272,8 @@ class Machine:
             if standing.is_running:
                 self._leave(standing, record, drain, until)
             del self.queries[name]
+            self._count(standing, -1)
+            self._divide(standing)
         if not drain:
             for number, version in self.draining.items():
                 if version.definition.name == name:
@@ -254,9 +289,9 @@ class Machine:
         program = definition.compile()
         options = options_of(definition.entail, definition.limits, self._settings)
         born = self._begun(definition.name, revision)
-        self.queries[definition.name] = Standing(
-            definition, revision, program.stream_names, born, options, failure
-        )
+        self._keep(Standing(definition, revision, program.stream_names, born, options, failure))
+        if before is not None:
+            self._divide(before)
         # Its events are in the journal, including those of streams that no other query reads.
         for iri in program.streams:
             self._add_stream(iri)
@@ -265,16 +300,11 @@ class Machine:
         """Take a query out of the run that it has stopped; its definition remains."""
         standing = self.query(name)
         if standing.is_running:
-            self._take_out(standing.options, name)
-        self.queries[name] = replace(standing, failure=failure)
+            self._take_out(standing.run, name)
+        self._keep(replace(standing, failure=failure))
+        self._divide(standing)
 
     # ------------------------------------------------------------ draining
-
-    def _run_of(self, standing: Standing) -> ServerRun:
-        """The run of a query that is running or drains."""
-        one = self.runs.of(standing.options)
-        assert one is not None
-        return one
 
     def _leave(
         self, standing: Standing, record: int, drain: bool, until: float | None = None
@@ -282,11 +312,11 @@ class Machine:
         """Take a query out of its run, immediately or when it has drained."""
         name, one = standing.definition.name, self._run_of(standing)
         if not drain or not one.has_begun:
-            self._take_out(standing.options, name)
+            self._take_out(standing.run, name)
             return
         one.leave_template(standing.definition)
         one.run.remove(name, drain=True)
-        self.draining.add(record, standing, until, one.run)
+        self._drain(record, standing, until, one)
 
     def drained(self, now: float) -> list[int]:
         """The records of the versions that have drained, or whose time for draining is over.
@@ -294,38 +324,23 @@ class Machine:
         Args:
             now: Seconds since 1970.
         """
-        return self.draining.over({one.options: one.run for one in self.runs}, now)
+        return self.draining.over({one.serial: one.run for one in self.runs}, now)
 
     def end_draining(self, record: int) -> None:
         """End a draining version of a query, if it still exists."""
         version = self.draining.take(record)
-        one = None if version is None else self.runs.of(version.options)
+        one = None if version is None else self.runs.of(version.run)
         if version is not None and one is not None:
             # The run ends drained versions before any other change.
             one.run.finish(close=False)
             if version.draining in one.run.draining:
-                self._take_out(version.options, version.draining)
+                self._take_out(version.run, version.draining)
+            self._count(version, -1)
+            self._divide(version)
 
-    @property
-    def listed(self) -> dict[str, Standing]:
-        """The queries by name; for a removed query, its last draining version."""
-        return {version.definition.name: version for version in self.draining} | self.queries
-
-    def latest(self, name: str) -> Standing:
-        """The query with a name; if there is none, its last draining version.
-
-        Raises:
-            Problem: if there is neither.
-        """
-        standing = self.queries.get(name)
-        if standing is not None:
-            return standing
-        versions = self.draining.of(name)
-        return versions[-1] if versions else self.query(name)
-
-    def _take_out(self, options: RunOptions, name: str) -> None:
+    def _take_out(self, serial: int, name: str) -> None:
         """Take a query out of its run; `name` is its name there."""
-        one = self.runs.of(options)
+        one = self.runs.of(serial)
         assert one is not None
         if self.draining:
             # The run ends drained versions before any other change, which may leave one query.
@@ -336,37 +351,8 @@ class Machine:
             one.run.remove(name)
             return
         # A run has at least one query. Without a run, no event waits, and time begins anew.
-        self.runs.end(options)
-        if not self.runs:
-            self.domain.kind = self.domain.origin = ""
-            for stream in self.streams.values():
-                stream.begin_anew()
-
-    def query(self, name: str) -> Standing:
-        """The query of a name.
-
-        Raises:
-            Problem: if there is none.
-        """
-        standing = self.queries.get(name)
-        if standing is None:
-            raise not_found(f"there is no query {name}")
-        return standing
-
-    def running(self, name: str) -> tuple[Run, int]:
-        """The run that has the query of a name, and its number there; see `latest`.
-
-        Raises:
-            Problem: if it is not running.
-        """
-        standing = self.latest(name)
-        one = self.runs.of(standing.options)
-        if not standing.is_running or one is None:
-            raise Problem(409, f"the query {name} is {standing.status}", "not-running")
-        number = one.number(standing.draining or name)
-        if number is None:
-            raise Problem(409, f"the query {name} has drained", "not-running")
-        return one.run, number
+        self.runs.end(serial)
+        self._components = None
 
     # ------------------------------------------------------------ knowledge base
 
@@ -398,48 +384,26 @@ class Machine:
         stream = self.streams.get(iri)
         if stream is None:
             reading = self._settings.reading
-            stream = InputStream(iri, len(self.streams), reading.lateness or 0)
+            stream = InputStream(iri, self._made_streams, reading.lateness or 0)
+            self._made_streams += 1
             self.streams[iri] = stream
-            self._readers[iri] = BodyReader(iri, reading, self.domain)
+            self._readers[iri] = BodyReader(iri, reading, stream.domain)
         return stream
 
-    def stream(self, name: str) -> InputStream:
-        """The stream with an IRI, or with a name in the queries.
+    def remove_stream(self, stream: InputStream) -> None:
+        """Forget a stream that no query reads.
 
         Raises:
-            Problem: if there is none, or the queries use the name for several streams.
+            Problem: if a query reads it, or a source feeds it.
         """
-        if name in self.streams:
-            return self.streams[name]
-        iris = self.names().get(name, [])
-        if not iris:
-            raise not_found(f"no query reads the stream {name}")
-        if len(iris) > 1:
-            raise Problem(409, f"the queries use the name {name} for several streams", "ambiguous")
-        return self.streams[iris[0]]
-
-    def names(self) -> dict[str, list[str]]:
-        """Name of a stream in the queries → its IRIs."""
-        found: dict[str, dict[str, None]] = {}
-        for standing in (*self.queries.values(), *self.draining):
-            for name, iri in standing.streams.items():
-                if iri in self.streams:
-                    found.setdefault(name, {})[iri] = None
-        return {name: list(iris) for name, iris in found.items()}
-
-    def _active(self) -> list[InputStream]:
-        """The streams that queries read."""
-        return [self.streams[iri] for iri in self.runs.streams]
-
-    def readers_of(self, iri: str) -> list[str]:
-        """The queries that read a stream."""
-        plans = (plan for one in self.runs for plan in one.plans)
-        return list(dict.fromkeys(plan.shown for plan in plans if iri in plan.streams))
-
-    @property
-    def holder(self) -> InputStream | None:
-        """The stream that holds back the others, if one does."""
-        return holder_of(self._active())
+        iri = stream.iri
+        for name, standing in self.listed.items():
+            if iri in standing.connects:
+                raise Problem(409, f"the query {name} reads the stream <{iri}>", "in-use")
+        for name, feed in self.feeds.items():
+            if feed.settings.stream == iri:
+                raise Problem(409, f"the source of {name} feeds the stream <{iri}>", "in-use")
+        del self.streams[iri], self._readers[iri]
 
     def read(self, stream: InputStream, body: Body) -> ReadBody:
         """The events of a body.
@@ -447,40 +411,56 @@ class Machine:
         Raises:
             InputError, Problem: if it is malformed.
         """
-        return self._readers[stream.iri].read(body, self._relevance)
+        return self._readers[stream.iri].read(body, self._relevance(stream))
 
-    @property
-    def _relevance(self) -> Relevance:
+    def _relevance(self, stream: InputStream) -> Relevance:
+        """The dictionary for events of a stream, before they are read."""
+        component = self.component(stream)
+        if component is None:
+            return self._unread
+        component.share_kind(stream)
         # Each run copies the events with its own term numbers; those of the first run are in use.
-        return next((run.relevance for run in self.runs.all), self._unread)
+        return next(one.run.relevance for one in component.runs if stream.iri in one.streams)
 
-    def take(self, stream: InputStream, read: ReadBody, record: int) -> Accepted:
+    def take(self, stream: InputStream, read: ReadBody, record: int, arrived: int = 0) -> Accepted:
         """Let the events of a body wait, and match those whose time has come.
+
+        Args:
+            stream: The stream.
+            read: The events.
+            record: The record of the journal that has them.
+            arrived: When it arrived, in microseconds since 1970.
 
         Raises:
             RunStopped: if the run stops.
         """
         stream.rejected += read.rejected
         batches = [] if read.batch is None else [read.batch]
-        late = self._take(stream, batches, record)
-        return Accepted(sum(map(len, batches)) - len(late), late, read.rejected, read.errors)
+        refused = self._take(stream, batches, record, arrived)
+        return Accepted(sum(map(len, batches)) - len(refused), refused, read.rejected, read.errors)
 
-    def _take(self, stream: InputStream, batches: Sequence[EventBatch], record: int) -> list[Late]:
+    def _take(
+        self, stream: InputStream, batches: Sequence[EventBatch], record: int, arrived: int = 0
+    ) -> list[Late]:
         """Let the events of a record wait, and match those whose time has come."""
         stream.is_idle = False
-        if not self.runs:
+        component = self.component(stream)
+        if component is None:
             # There is no query to see the events, and time has not begun.
             stream.events += sum(map(len, batches))
-            self.domain.kind = self.domain.origin = ""
+            stream.begin_anew()
             return []
-        late: list[Late] = []
-        first = 0
+        refused: list[Late] = []
+        first, most = 0, self._settings.max_ahead
         for batch in batches:
-            late += stream.take(batch, record, self.runs.closed, first)
+            limit = None
+            if most is not None and len(batch):
+                limit = horizon(component.streams, most, batch.time(0).domain, arrived)
+            refused += stream.take(batch, record, first, limit, arrived)
             first += len(batch)
         if batches:
-            self._release()
-        return late
+            self._release(component)
+        return refused
 
     def take_again(
         self, stream: InputStream, body: Body, record: int, only: frozenset[int]
@@ -494,9 +474,10 @@ class Machine:
 
     def add_feed(self, settings: FeedSettings) -> None:
         """Let a source feed a stream from now on."""
-        self.feeds[settings.name] = Feed(settings, self._settings.reading, self.domain)
+        domain = self.streams[settings.stream].domain
+        self.feeds[settings.name] = Feed(settings, self._settings.reading, domain)
 
-    def take_chunk(self, name: str, chunk: Chunk, record: int) -> list[Late]:
+    def take_chunk(self, name: str, chunk: Chunk, record: int, arrived: int = 0) -> list[Late]:
         """Decode a chunk of a feed, and match the events whose time has come.
 
         Raises:
@@ -504,35 +485,39 @@ class Machine:
         """
         feed = self.feeds[name]
         stream, rejected = self.streams[feed.settings.stream], feed.rejected
-        batches = feed.take(chunk, record, self._relevance)
+        batches = feed.take(chunk, record, self._relevance(stream))
         stream.rejected += feed.rejected - rejected
-        return self._take(stream, batches, record)
+        return self._take(stream, batches, record, arrived)
 
     def quiet(self, name: str) -> list[EventBatch]:
         """The open event of a quiet feed, if it is complete, for `take_last`."""
-        return self.feeds[name].quiet(self._relevance)
+        return self.feeds[name].quiet(self._relevance(self._fed(name)))
 
-    def take_last(self, name: str, batches: Sequence[EventBatch], record: int) -> list[Late]:
+    def _fed(self, name: str) -> InputStream:
+        """The stream of a feed."""
+        return self.streams[self.feeds[name].settings.stream]
+
+    def take_last(
+        self, name: str, batches: Sequence[EventBatch], record: int, arrived: int = 0
+    ) -> list[Late]:
         """Take the open event of a quiet feed.
 
         Raises:
             RunStopped: if the run stops.
         """
-        feed = self.feeds[name]
-        feed.has_been_quiet(record)
-        return self._take(self.streams[feed.settings.stream], batches, record)
+        self.feeds[name].has_been_quiet(record)
+        return self._take(self._fed(name), batches, record, arrived)
 
-    def end_feed(self, name: str, record: int) -> list[Late]:
+    def end_feed(self, name: str, record: int, arrived: int = 0) -> list[Late]:
         """Take the last events of a source that has ended, and let the others not wait for it.
 
         Raises:
             RunStopped: if the run stops.
         """
-        feed = self.feeds[name]
-        stream = self.streams[feed.settings.stream]
-        late = self._take(stream, feed.end(record, self._relevance), record)
+        feed, stream = self.feeds[name], self._fed(name)
+        refused = self._take(stream, feed.end(record, self._relevance(stream)), record, arrived)
         self.idle(stream)
-        return late
+        return refused
 
     def feed_again(
         self, what: str, name: str, chunk: Chunk | None, record: int, only: frozenset[int]
@@ -546,16 +531,17 @@ class Machine:
             record: The record.
             only: The numbers of the events in it.
         """
-        feed, first = self.feeds[name], 0
+        feed, stream, first = self.feeds[name], self._fed(name), 0
+        relevance = self._relevance(stream)
         if chunk is not None:
-            batches = feed.take_again(chunk, record, self._relevance)
+            batches = feed.take_again(chunk, record, relevance)
         elif what == "quiet":
-            batches = feed.quiet(self._relevance)
+            batches = feed.quiet(relevance)
             feed.has_been_quiet(record)
         else:
-            batches = feed.end(record, self._relevance)
+            batches = feed.end(record, relevance)
         for batch in batches:
-            self.streams[feed.settings.stream].wait_again(batch, record, first, only)
+            stream.wait_again(batch, record, first, only)
             first += len(batch)
 
     def first_needed(self) -> int | None:
@@ -573,64 +559,64 @@ class Machine:
         Raises:
             Problem: for a time of another kind than the times of the events.
         """
-        self.check_domain(domain)
+        self.check_domain(stream, domain)
         stream.is_idle = False
-        if not self.runs:
-            return
-        self.domain.conflict(domain, "the watermark")
-        stream.promise(micros)
-        self._release()
+        component = self.component(stream)
+        if component is not None:
+            stream.domain.conflict(domain, f"the watermark of <{stream.iri}>")
+            stream.promise(micros)
+            self._release(component)
 
-    def check_domain(self, domain: str) -> None:
+    def check_domain(self, stream: InputStream, domain: str) -> None:
         """Refuse a time of another kind than those of the events.
 
         Raises:
             Problem: with both kinds.
         """
-        if self.domain.kind and domain != self.domain.kind:
-            raise Problem(422, self.domain.conflict(domain, "the watermark"), "time")
+        component = self.component(stream)
+        if component is not None:
+            component.share_kind(stream)
+            if stream.domain.kind and domain != stream.domain.kind:
+                raise Problem(422, stream.domain.conflict(domain, "the watermark"), "time")
 
     def idle(self, stream: InputStream) -> None:
         """Stop a stream from holding back the others until its next event."""
         stream.is_idle = True
-        self._release()
+        component = self.component(stream)
+        if component is not None:
+            self._release(component)
 
     # ------------------------------------------------------------ matching
 
-    def _release(self) -> None:
+    def _release(self, component: Component) -> None:
         """Match the events whose time has come."""
-        streams = self._active()
-        for stream in self.streams.values():
-            if stream not in streams:
-                stream.drop()
-        bound = bound_of(streams)
-        if bound is None:
-            return
-        released = {stream.iri: stream.release(bound) for stream in streams}
-        for one in self.runs:
+        bound = component.bound
+        if bound is not None:
+            self._match(component, bound)
+
+    def _match(self, component: Component, bound: int) -> None:
+        """Match the events up to a time, and close the time before it."""
+        released = {stream.iri: stream.release(bound) for stream in component.streams}
+        for one in component.runs:
             try:
                 self._emit(one.matches(self.streams, released, bound))
             except Exception as error:
                 self._emit(one.run.unreturned)
                 blamed = one.run.failing or getattr(error, "name", None)
                 names = [name for name in one.names if name == blamed] or one.suspects
-                raise RunStopped(one.options, names, error) from error
+                raise RunStopped(one.serial, names, error) from error
+        component.set_floors()
 
     def _emit(self, found: Iterable[Match]) -> None:
         for match in found:
             self.found(match, match.id)
-
-    @property
-    def watermark(self) -> Any:
-        """The time that the runs have reached, as in matches; None before the first event."""
-        closed, domain = self.runs.closed, self.runs.domain
-        return None if closed is None or domain is None else json_value(from_micros(closed, domain))
 
     # ------------------------------------------------------------ checkpoints
 
     def state(self) -> dict[str, Any]:
         """Everything except the states of the runs, as data for `restore`."""
         return {
+            "version": STATE_VERSION,
             "queries": [standing.state() for standing in self.queries.values()],
             "draining": self.draining.state(),
             "runs": self.runs.state(),
@@ -640,7 +626,7 @@ class Machine:
                 for feed in self.feeds.values()
             ],
             "kb": self.kb.state(),
-            "domain": [self.domain.kind, self.domain.origin],
+            "made": self._made_streams,
         }
 
     def restore(
@@ -661,14 +647,15 @@ class Machine:
             self.queries[standing.definition.name] = standing
         self.draining.restore(saved["draining"])
         self.kb.restore(saved["kb"])
-        self.domain.kind, self.domain.origin = saved["domain"]
         waiting: dict[int, list[tuple[str, frozenset[int]]]] = {}
         for data in saved["streams"]:
+            self._made_streams = data["number"]
             stream = self._add_stream(data["iri"])
             for record, indexes in stream.restore(data).items():
                 waiting.setdefault(record, []).append((stream.iri, indexes))
+        self._made_streams = saved["made"]
         for data in saved["feeds"]:
-            feed = Feed.restored(data, self._settings.reading, self.domain)
+            feed = Feed.restored(data, self._settings.reading, self.streams)
             self.feeds[feed.settings.name] = feed
         self._resume(saved["runs"], blob)
         for name, standing in list(self.queries.items()):
@@ -682,16 +669,18 @@ class Machine:
 
     def _resume(self, saved: Sequence[Any], blob: bytes) -> None:
         """Resume the runs of a checkpoint."""
-        programs = []
-        for options, names, left in names_of(saved):
-            known = left | {
-                standing.draining or standing.definition.name: standing.definition
-                for standing in (*self.queries.values(), *self.draining)
-                if standing.options == options
-            }
-            programs.append(compile_named((name, known[name]) for name in names))
+        standings = [s for s in (*self.queries.values(), *self.draining) if s.is_running]
+        known: dict[int, dict[str, Definition]] = {}
+        for standing in standings:
+            known.setdefault(standing.run, {})[standing.name_in_run] = standing.definition
+        programs = [
+            compile_named((name, (left | known.get(serial, {}))[name]) for name in names)
+            for serial, names, left in names_of(saved)
+        ]
         numbers = {iri: stream.number for iri, stream in self.streams.items()}
         self.runs.restore(saved, blob, programs, numbers)
+        for standing in standings:
+            self._count(standing, 1)
 
     def close(self) -> None:
         """Release the connections of the runs."""

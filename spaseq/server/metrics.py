@@ -51,26 +51,30 @@ def _streams(context: Context) -> list[Family]:
     machine = context.engine.machine
     events = Family("spaseq_events_total", "counter", "Events accepted.")
     late = Family("spaseq_late_events_total", "counter", "Events that were too late.")
+    ahead = Family(
+        "spaseq_ahead_events_total", "counter", "Events that were too far ahead of the clock."
+    )
     rejected = Family("spaseq_rejected_events_total", "counter", "Errors that were skipped.")
     mark = Family("spaseq_watermark_seconds", "gauge", "The time that a stream has reached.")
     lag = Family("spaseq_watermark_lag_seconds", "gauge", "Its distance from the clock.")
     holds = Family("spaseq_holds_back", "gauge", "1 if other streams wait for this one.")
     idle = Family("spaseq_idle", "gauge", "1 if the others do not wait for it.")
     waiting = Family("spaseq_waiting_events", "gauge", "Events that wait for other streams.")
-    holder = machine.holder
+    holders = machine.holders
     for stream in machine.streams.values():
         labels = {"stream": stream.iri}
         events.add(stream.events, labels)
-        late.add(stream.late, labels)
+        late.add(stream.late_events, labels)
+        ahead.add(stream.ahead_events, labels)
         rejected.add(stream.rejected, labels)
-        holds.add(stream is holder, labels)
+        holds.add(holders.get(stream.iri) is stream, labels)
         idle.add(stream.is_idle, labels)
         waiting.add(stream.pending, labels)
         if stream.frontier is not None:
             mark.add(stream.frontier / 1e6, labels)
-            if machine.domain.kind == DATE_TIME:
+            if stream.domain.kind == DATE_TIME:
                 lag.add(time.time() - stream.frontier / 1e6, labels)
-    return [events, late, rejected, mark, lag, holds, idle, waiting]
+    return [events, late, ahead, rejected, mark, lag, holds, idle, waiting]
 
 
 def _queries(context: Context) -> list[Family]:

@@ -155,6 +155,11 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         "Say that no event of the stream comes before a time",
         {202: "Accepted", 422: "The time is wrong"}, "ingest", takes=_JSON,
     ),
+    ("DELETE", "/v1/streams/{name}"): Operation(
+        "Forget a stream that no query reads",
+        {204: "Removed", 404: "There is none", 409: "A query or a source uses it"}, "manage",
+        gives=(),
+    ),
     ("GET", "/v1/language"): Operation(
         "Show the keywords and functions of queries", {200: "For editors"}
     ),

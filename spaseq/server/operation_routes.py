@@ -18,6 +18,8 @@ BUSY_SECONDS = 5.0
 """Seconds that one event takes after which the server is not ready."""
 STUCK_SECONDS = 60.0
 """Seconds without a look at the calls that have arrived after which the engine is not healthy."""
+HELD_BACK_SECONDS = 1.0
+"""Seconds without an event after which a stream that holds back others is reported."""
 
 
 async def healthz(request: Request) -> Response:
@@ -58,6 +60,13 @@ def obstacles(server: Context) -> list[str]:
     for name, standing in list(engine.machine.queries.items()):
         if standing.failure:
             found.append(f"query {name}: failed")
+    for holding in engine.holding:
+        silent = time.monotonic() - holding.heard
+        if silent >= HELD_BACK_SECONDS:
+            others = ", ".join(f"<{iri}>" for iri in holding.others)
+            found.append(
+                f"stream <{holding.stream}>: quiet for {silent:.0f} s, holds back {others}"
+            )
     for reader in engine.sources:
         if reader.problem:
             found.append(f"source of {reader.name}: {reader.problem}")

@@ -7,7 +7,9 @@ same way, and everything is read again from the checkpoint.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from spaseq.errors import SpaseqError, StateError
@@ -16,7 +18,7 @@ from spaseq.server.bodies import Body
 from spaseq.server.feeds import FeedSettings, chunk_of
 from spaseq.server.journal import Journal, Record
 from spaseq.server.kb_graphs import KbGraph
-from spaseq.server.machine import Machine, RunStopped
+from spaseq.server.machine import STATE_VERSION, Machine, RunStopped
 from spaseq.server.problems import Problem
 from spaseq.server.standing import Definition, compile_all
 
@@ -93,7 +95,10 @@ def _replay(
     start, first = _start(checkpoint), _start(checkpoint)
     waiting: dict[int, list[tuple[str, frozenset[int]]]] = {}
     if checkpoint is not None:
-        waiting = machine.restore(checkpoint.header["machine"], checkpoint.run, failed)
+        saved = checkpoint.header["machine"]
+        waiting = machine.restore(upgraded(saved), checkpoint.run, failed)
+        if "version" not in saved:
+            machine.divide_all()
         again = [feed.again_from for feed in machine.feeds.values()]
         first = min([start, *waiting, *(record for record in again if record is not None)])
     for record in journal.read(first):
@@ -108,6 +113,42 @@ def _replay(
             raise StateError(
                 f"record {record.number} of the journal cannot be applied: {error}"
             ) from error
+
+
+def upgraded(saved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The state of a machine in the current version, from that or the first one.
+
+    Raises:
+        StateError: if it is of a later version.
+    """
+    version = saved.get("version", 1)
+    if version == STATE_VERSION:
+        return saved
+    if version != 1:
+        raise StateError(
+            f"the state is of version {version}, and this spaseq reads versions up to "
+            f"{STATE_VERSION}: use the spaseq that wrote it"
+        )
+    runs = [[*[*run, {}][:4], number] for number, run in enumerate(saved["runs"])]
+    homes = {json.dumps(options): number for options, *_, number in runs}
+
+    def standing(data: Sequence[Any]) -> list[Any]:
+        """A query, with its run and the stream that it registers."""
+        (query,) = Definition.from_dict(data[0]).compile().queries
+        return [*data, homes.get(json.dumps(data[4]), -1), query.plan.registers_stream]
+
+    return {
+        **saved,
+        "version": STATE_VERSION,
+        "queries": [standing(data) for data in saved["queries"]],
+        "draining": [[record, standing(data)] for record, data in saved["draining"]],
+        "runs": runs,
+        "streams": [
+            {**stream, "reached": None, "domain": saved["domain"], "counts": [*stream["counts"], 0]}
+            for stream in saved["streams"]
+        ],
+        "made": len(saved["streams"]),
+    }
 
 
 def _apply_again(
@@ -135,15 +176,17 @@ def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str
         case "events":
             stream = machine.streams[says["stream"]]
             read = machine.read(stream, Body.of(says, record.body))
-            machine.take(stream, read, record.number)
+            machine.take(stream, read, record.number, says["arrived"])
         case "feed":
             machine.add_feed(FeedSettings(*says["settings"]))
         case "chunk":
-            machine.take_chunk(says["feed"], chunk_of(says, record.body), record.number)
+            chunk = chunk_of(says, record.body)
+            machine.take_chunk(says["feed"], chunk, record.number, says.get("arrived", 0))
         case "quiet":
-            machine.take_last(says["feed"], machine.quiet(says["feed"]), record.number)
+            last = machine.quiet(says["feed"])
+            machine.take_last(says["feed"], last, record.number, says.get("arrived", 0))
         case "end":
-            machine.end_feed(says["feed"], record.number)
+            machine.end_feed(says["feed"], record.number, says.get("arrived", 0))
         case "watermark":
             machine.promise(machine.streams[says["stream"]], says["micros"], says["domain"])
         case "idle":
@@ -165,6 +208,12 @@ def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str
                     machine.put_failed(definition, record.number, failure)
             if running:
                 machine.begin_queries(running, compile_all(running), record.number)
+        case "join":
+            # The record precedes the change, which may have failed in the same way before.
+            with suppress(SpaseqError):
+                machine.join(says["runs"])
+        case "stream-remove":
+            machine.remove_stream(machine.streams[says["stream"]])
         case "remove":
             machine.remove_query(
                 says["name"], record.number, says.get("drain", False), says.get("until")

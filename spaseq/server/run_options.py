@@ -28,6 +28,7 @@ class RunSettings:
         limits: The limits of `Program.start`.
         kb: The graphs that are given at the start: IRI → path or URL.
         private: Whether the names of endpoints in queries may have private addresses.
+        max_ahead: How many microseconds an event may be ahead of the clock; None: any number.
     """
 
     reading: ReadOptions
@@ -35,6 +36,7 @@ class RunSettings:
     limits: Mapping[str, Any]
     kb: Mapping[str, str]
     private: bool = False
+    max_ahead: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

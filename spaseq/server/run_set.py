@@ -1,17 +1,20 @@
-"""The runs of the server: one for each combination of entailment and limits.
+"""The runs of the server: the queries that share work.
 
-Queries with equal options share a run, and so their work. A query with different options is in
-another run, which sees the same events. A stream that a query registers exists only within its run,
-so its readers must have the same options.
+Queries share a run if they are connected by streams and have equal options (entailment and limits).
+A query with different options is in another run, which sees the same events. A query that shares no
+stream with others is in another run with a time of its own (`spaseq.server.components`). A stream
+that a query registers exists only within its run, so its readers must have the same options.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from spaseq.engine.changes import Joining
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.regrouping import regrouped, separated
@@ -23,18 +26,19 @@ from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.reorder import BEFORE_ALL
 from spaseq.results import Match
 from spaseq.runs import Run
-from spaseq.server.inputs import BEFORE_ALL, InputStream
+from spaseq.server.inputs import InputStream
 from spaseq.server.kb_graphs import KbGraphs
 from spaseq.server.problems import Problem
 from spaseq.server.releasing import match_up_to
 from spaseq.server.run_options import BOUNDS, RunOptions, RunSettings, limits_of
-from spaseq.server.standing import Definition
+from spaseq.server.standing import Definition, Standing
 from spaseq.server.waiting import Released
 
-MAX_RUNS = 64
-"""The most runs; each has its own copy of the knowledge base."""
+MAX_RUNS = 1024
+"""The most runs; each takes about half a megabyte before its first event."""
 EVENTS_AT_ONCE = 4096
 """The most events in a batch for a run."""
 _SIZE_BYTES = 8
@@ -45,20 +49,28 @@ class ServerRun:
     """A run with the events of the server.
 
     Args:
+        serial: Its number, which no other run has had.
         options: The options of its queries.
         run: The run.
         minters: IRI of a stream → what numbers its events in this run.
         shares: Whether queries can be evaluated as one (`spaseq.engine.regrouping`).
         tried: The number of queries evaluated alone from which on templates are looked for.
         left: What templates still evaluate of queries that have left them, by the names there.
+        uses: IRI of a stream → how many of the queries read it.
+        registers: IRI of a stream → how many of the queries register it.
+        published: The time that subscribers were told last, in microseconds.
     """
 
+    serial: int
     options: RunOptions
     run: Run
     minters: dict[str, Minter] = field(default_factory=dict)
     shares: bool = False
     tried: int = 0
     left: dict[str, Definition] = field(default_factory=dict)
+    uses: Counter[str] = field(default_factory=Counter)
+    registers: Counter[str] = field(default_factory=Counter)
+    published: int | None = None
 
     @property
     def dictionary(self) -> Dictionary:
@@ -76,9 +88,27 @@ class ServerRun:
 
     @property
     def streams(self) -> list[str]:
-        """The IRIs of the streams that queries read, in the order of the run."""
-        read = {iri for plan in self.plans for iri in plan.streams}
-        return [iri for iri in self.run.clock.streams if iri in read]
+        """The IRIs of the input streams that queries read, in the order of the run."""
+        return [iri for iri in self.run.clock.streams if self.uses[iri] and not self.registers[iri]]
+
+    @property
+    def connects(self) -> set[str]:
+        """The IRIs of the streams that the queries read or register."""
+        return {*+self.uses, *+self.registers}
+
+    def count(self, standing: Standing, by: int) -> bool:
+        """Count the streams of a query; returns whether others are read or registered now.
+
+        Args:
+            standing: The query.
+            by: 1 if it is in the run, -1 if it is no longer there.
+        """
+        before = self.connects
+        for iri in standing.streams.values():
+            self.uses[iri] += by
+        if standing.registers:
+            self.registers[standing.registers] += by
+        return before != self.connects
 
     @property
     def has_begun(self) -> bool:
@@ -164,6 +194,21 @@ class ServerRun:
             if name is not None:
                 yield name, query
 
+    def separate(self) -> None:
+        """Evaluate each query alone; `group` makes templates again."""
+        self.run.divide()
+        self.left.clear()
+        self.tried = 0
+
+    def retain(self, names: Collection[str]) -> None:
+        """Remove all other queries, which have become a run of their own."""
+        # The run ends drained versions before any other change.
+        self.run.finish(close=False)
+        for name in reversed(list(self._program.names)):  # readers before writers
+            if name not in names and name in self.run.evaluation.listed.names:
+                self.run.remove(name)
+        self.group()
+
     def restore_left(self, left: Mapping[str, Definition]) -> None:
         """What `left` was when the run was saved."""
         if self.run.evaluation.divisions:
@@ -222,7 +267,9 @@ class RunSet:
     def __init__(self, settings: RunSettings, kb: KbGraphs):
         self._settings = settings
         self._kb = kb
-        self._runs: dict[RunOptions, ServerRun] = {}
+        self._runs: dict[int, ServerRun] = {}
+        self._next = 0
+        """The serial number of the next run."""
 
     def __iter__(self) -> Iterator[ServerRun]:
         return iter(list(self._runs.values()))
@@ -230,9 +277,9 @@ class RunSet:
     def __len__(self) -> int:
         return len(self._runs)
 
-    def of(self, options: RunOptions) -> ServerRun | None:
-        """The run of the queries with some options."""
-        return self._runs.get(options)
+    def of(self, serial: int) -> ServerRun | None:
+        """The run with a serial number."""
+        return self._runs.get(serial)
 
     @property
     def all(self) -> list[Run]:
@@ -241,7 +288,7 @@ class RunSet:
     # ------------------------------------------------------------ changes
 
     def start(self, options: RunOptions, program: Program) -> ServerRun:
-        """Start the run of some queries, which are the first ones with their options.
+        """Start the run of some queries.
 
         Raises:
             KbError, LimitExceeded: if it cannot be.
@@ -249,29 +296,112 @@ class RunSet:
         """
         if len(self._runs) >= MAX_RUNS:
             raise Problem(
-                403, f"the server has {MAX_RUNS} combinations of entailment and limits already",
-                "limit",
+                403, f"the server has {MAX_RUNS} runs already: queries with limits or entailment "
+                "of their own, or without a stream in common, need one each", "limit",
             )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", QueryWarning)
             run = program.start(
-                kb=self._kb.sources(), entail=options.entail, prune=False,
+                kb=self._kb.sources(self.all), entail=options.entail, prune=False,
                 **limits_of(options, self._settings),
             )  # fmt: skip
-        return self._added(options, run)
+        return self._added(options, run, self._next)
 
-    def _added(self, options: RunOptions, run: Run) -> ServerRun:
+    def _added(self, options: RunOptions, run: Run, serial: int) -> ServerRun:
         limits = limits_of(options, self._settings)
         shares = options.entail is None and all(limits.get(name) is None for name in BOUNDS)
-        one = self._runs[options] = ServerRun(options, run, shares=shares)
+        one = self._runs[serial] = ServerRun(serial, options, run, shares=shares)
+        self._next = max(self._next, serial + 1)
         return one
 
-    def end(self, options: RunOptions) -> None:
+    def end(self, serial: int) -> None:
         """End a run, whose last query is removed."""
-        self._runs.pop(options).run.close()
+        self._runs.pop(serial).run.close()
+
+    def home(self, options: RunOptions, streams: Iterable[str]) -> ServerRun | None:
+        """The run that a query joins, which reads one of its streams; None: a new one.
+
+        Of several ones, it is that whose time is the least, so that the fewest events are late.
+        """
+        read = set(streams)
+        near = [one for one in self if one.options == options and not read.isdisjoint(one.connects)]
+        if not near:
+            return None
+        return min(near, key=lambda one: one.run.clock.closed or BEFORE_ALL)
+
+    def bound_to(
+        self, options: RunOptions, streams: Iterable[str], registers: str | None
+    ) -> list[ServerRun]:
+        """The runs with some options of which a query needs streams that exist only there.
+
+        Args:
+            options: The options of the query.
+            streams: The streams that it reads.
+            registers: The stream that it registers.
+        """
+        read = set(streams)
+        return [
+            one
+            for one in self
+            if one.options == options
+            and (
+                not read.isdisjoint(+one.registers)
+                or (registers is not None and registers in one.connects)
+            )
+        ]
+
+    def divide(
+        self, one: ServerRun, groups: Sequence[Collection[str]], numbers: Mapping[str, int]
+    ) -> list[ServerRun]:
+        """Divide a run whose queries are no longer connected; each part goes on with its state.
+
+        Args:
+            one: The run, which retains the first group.
+            groups: The names of the queries in the run.
+            numbers: IRI of a stream → its number among the streams of the server.
+
+        Returns:
+            The runs of the groups.
+        """
+        one.separate()
+        blob, program = one.run.save(), one.run.program
+        assert isinstance(program, Program)
+        parts = [one]
+        for _ in groups[1:]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", QueryWarning)
+                run = program.resume(
+                    blob, self._kb.sources(self.all), prune=False,
+                    **limits_of(one.options, self._settings),
+                )  # fmt: skip
+            part = self._added(one.options, run, self._next)
+            for iri, minter in one.minters.items():
+                part.minters[iri] = Minter(numbers[iri])
+                part.minters[iri].restore(*minter.state())
+            part.published = one.published
+            parts.append(part)
+        for part, names in zip(parts, groups, strict=True):
+            part.retain(names)
+        return parts
+
+    def join(self, main: ServerRun, other: ServerRun) -> None:
+        """Continue the queries of a run in another one, which has come to the same time.
+
+        Raises:
+            KbError, LimitExceeded, ChangeError: if it cannot be.
+        """
+        main.separate()
+        other.separate()
+        for run in (main.run, other.run):
+            run.begin_change()
+            run.evaluation.sync()
+        main.run.change(Joining(main.run.evaluation, other.run.evaluation))
+        for iri, minter in other.minters.items():
+            main.minters.setdefault(iri, minter)
+        self.end(other.serial)
 
     def check_registered(self, program: Program, options: RunOptions, name: str) -> None:
-        """Refuse a query that shares a registered stream with queries of another run.
+        """Refuse a query that shares a registered stream with queries of other options.
 
         Args:
             program: The program of the query.
@@ -301,24 +431,6 @@ class RunSet:
         for run in self.all:
             run.close()
 
-    # ------------------------------------------------------------ time
-
-    @property
-    def streams(self) -> list[str]:
-        """The IRIs of the streams that queries read, in the order of the runs."""
-        return list(dict.fromkeys(iri for one in self for iri in one.streams))
-
-    @property
-    def closed(self) -> int | None:
-        """The time before which no event is accepted, in microseconds."""
-        reached = [one.run.clock.closed for one in self]
-        return max((time for time in reached if time is not None), default=None)
-
-    @property
-    def domain(self) -> str | None:
-        """The kind of time of the events; None before the first event."""
-        return next((one.run.clock.domain for one in self if one.run.clock.domain), None)
-
     # ------------------------------------------------------------ checkpoints
 
     def state(self) -> list[Any]:
@@ -329,6 +441,7 @@ class RunSet:
                 list(one.run.evaluation.public.names),
                 {iri: list(minter.state()) for iri, minter in one.minters.items()},
                 {name: definition.to_dict() for name, definition in one.left.items()},
+                one.serial,
             ]
             for one in self
         ]
@@ -360,7 +473,7 @@ class RunSet:
             StateError: if they do not fit.
         """
         start = 0
-        for (data, _, minters, *left), program in zip(saved, programs, strict=True):
+        for (data, _, minters, left, serial), program in zip(saved, programs, strict=True):
             size = int.from_bytes(blob[start : start + _SIZE_BYTES], "big")
             start += _SIZE_BYTES + size
             if not size or start > len(blob):
@@ -369,11 +482,11 @@ class RunSet:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", QueryWarning)
                 run = program.resume(
-                    blob[start - size : start], self._kb.sources(), prune=False,
+                    blob[start - size : start], self._kb.sources(self.all), prune=False,
                     **limits_of(options, self._settings),
                 )  # fmt: skip
-            one = self._added(options, run)
-            one.restore_left(left_of(left))
+            one = self._added(options, run, serial)
+            one.restore_left(_definitions(left))
             for iri, state in minters.items():
                 one.minters[iri] = Minter(numbers[iri])
                 one.minters[iri].restore(*state)
@@ -381,12 +494,11 @@ class RunSet:
 
 def names_of(
     saved: Iterable[Sequence[Any]],
-) -> Iterator[tuple[RunOptions, Collection[str], dict[str, Definition]]]:
-    """Of each run, from what `RunSet.state` returned: the options, the names, what is left."""
-    for data, names, _, *left in saved:
-        yield RunOptions.of_list(data), names, left_of(left)
+) -> Iterator[tuple[int, Collection[str], dict[str, Definition]]]:
+    """Of each run, from what `RunSet.state` returned: the serial, the names, what is left."""
+    for _, names, _, left, serial in saved:
+        yield serial, names, _definitions(left)
 
 
-def left_of(data: Sequence[Mapping[str, Any]]) -> dict[str, Definition]:
-    """`ServerRun.left`, from the end of what `RunSet.state` returned; older states have none."""
-    return {name: Definition.from_dict(one) for some in data for name, one in some.items()}
+def _definitions(left: Mapping[str, Mapping[str, Any]]) -> dict[str, Definition]:
+    return {name: Definition.from_dict(one) for name, one in left.items()}

@@ -46,6 +46,7 @@ class Options:
     entail: str | None = None
     run_limits: Mapping[str, Any] = field(default_factory=dict)
     idle: float | None = 10.0
+    max_ahead: int | None = None
     checkpoint: float = 10.0
     replay: int = 10_000
     replay_bytes: int = 1 << 26
@@ -109,8 +110,9 @@ def context_for(options: Options, folder: Path, log: Callable[[str], None]) -> C
         sinks=options.sinks,
     )
     run = RunSettings(
-        options.reading, options.entail, options.run_limits, options.kb, options.allow_private
-    )
+        options.reading, options.entail, options.run_limits, options.kb, options.allow_private,
+        options.max_ahead,
+    )  # fmt: skip
     try:
         folder.mkdir(parents=True, exist_ok=True)
         board = Board(folder / "matches", options.replay, options.replay_bytes)

@@ -93,6 +93,8 @@ class Standing:
         draining: Its name in the run while it finishes its partial matches and begins no others;
             empty: it does not drain.
         until: When it must have drained, in seconds since 1970; None: at any time.
+        run: The serial number of its run; -1 if it has never had one.
+        registers: The IRI of the stream that it registers, if any.
     """
 
     definition: Definition
@@ -103,6 +105,8 @@ class Standing:
     failure: str = ""
     draining: str = ""
     until: float | None = None
+    run: int = -1
+    registers: str | None = None
 
     @property
     def is_running(self) -> bool:
@@ -115,6 +119,16 @@ class Standing:
         if self.draining:
             return "draining"
         return "paused" if self.definition.paused else "running"
+
+    @property
+    def name_in_run(self) -> str:
+        """Its name in its run."""
+        return self.draining or self.definition.name
+
+    @property
+    def connects(self) -> set[str]:
+        """The IRIs of the streams that it reads or registers."""
+        return {*self.streams.values(), *([] if self.registers is None else [self.registers])}
 
     @property
     def etag(self) -> str:
@@ -131,6 +145,8 @@ class Standing:
             self.failure,
             self.draining,
             self.until,
+            self.run,
+            self.registers,
         ]
 
     @staticmethod

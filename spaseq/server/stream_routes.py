@@ -37,12 +37,15 @@ async def events(request: Request) -> Response:
         raise Problem(400, "the body is empty: it has no events", "input")
     body = Body(data, media_type, framing, skips, time.time_ns() // 1000)
     taken, record = await server.do(lambda: server.engine.events(name, body), len(data) + 1)
+    ahead = sum(one.is_ahead for one in taken.late)
     shown: dict[str, Any] = {
         "accepted": taken.accepted,
-        "late": len(taken.late),
+        "late": len(taken.late) - ahead,
         "rejected": taken.rejected,
         "token": record,
     }
+    if ahead:
+        shown["ahead"] = ahead
     if taken.late:
         shown["late_events"] = [
             {key: value for key, value in late.to_dict().items() if key != "triples"}
@@ -79,8 +82,8 @@ async def watermark(request: Request) -> Response:
     name = request.path_params["name"]
     data = await context.json_of(request, 4096)
     value = data.get("time") if isinstance(data, dict) else None
-    record = await server.do(lambda: server.engine.watermark(name, value), 1)
-    return JSONResponse({"token": record, "watermark": server.engine.machine.watermark}, 202)
+    record, reached = await server.do(lambda: server.engine.watermark(name, value), 1)
+    return JSONResponse({"token": record, "watermark": reached}, 202)
 
 
 async def listed(request: Request) -> Response:
@@ -102,24 +105,33 @@ async def get(request: Request) -> Response:
     return JSONResponse(await server.do(find))
 
 
+async def delete(request: Request) -> Response:
+    """Forget a stream that no query reads."""
+    server = context.allow(request, "manage")
+    name = request.path_params["name"]
+    await server.do(lambda: server.engine.remove_stream(name))
+    context.audit(request, 204)
+    return Response(status_code=204)
+
+
 def _all(server: Context) -> list[dict[str, Any]]:
     machine = server.engine.machine
     names: dict[str, list[str]] = {}
     for name, iris in machine.names().items():
         for iri in iris:
             names.setdefault(iri, []).append(name)
-    holder = machine.holder
+    holders = machine.holders
     return [
-        _describe(server, stream, names.get(stream.iri, []), stream is holder)
+        _describe(server, stream, names.get(stream.iri, []), holders.get(stream.iri))
         for stream in machine.streams.values()
     ]
 
 
 def _describe(
-    server: Context, stream: InputStream, names: list[str], holds: bool
+    server: Context, stream: InputStream, names: list[str], holder: InputStream | None
 ) -> dict[str, Any]:
     machine = server.engine.machine
-    frontier, kind = stream.frontier, machine.domain.kind
+    frontier, kind, component = stream.frontier, stream.domain.kind, machine.component(stream)
     silent = time.monotonic() - stream.heard
     return {
         "iri": stream.iri,
@@ -130,12 +142,15 @@ def _describe(
         else json_value(from_micros(frontier, kind)),
         "lateness": stream.lateness / 1e6,
         "events": stream.events,
-        "late": stream.late,
+        "late": stream.late_events,
+        "ahead": stream.ahead_events,
         "rejected": stream.rejected,
         "waiting": stream.pending,
         "silent": round(silent, 3),
         "idle": stream.is_idle,
-        "holds_back": holds,
+        "holds_back": holder is stream,
+        "held_back_by": None if holder is None or holder is stream else holder.iri,
+        "component": None if component is None else [one.iri for one in component.streams],
         "sources": [
             _source(reader, machine.feeds[reader.name])
             for reader in server.engine.sources
@@ -154,4 +169,5 @@ ROUTES = [
     Route("/v1/streams/{name:path}/events", events, methods=["POST"]),
     Route("/v1/streams/{name:path}/watermark", watermark, methods=["POST"]),
     Route("/v1/streams/{name:path}", get, methods=["GET"]),
+    Route("/v1/streams/{name:path}", delete, methods=["DELETE"]),
 ]

@@ -156,6 +156,7 @@ class _Kb:
         self.graphs |= changed
 
     replace = load
+    latest = SimpleNamespace(contents={})
 
     def unload(self, iri: str) -> None:
         del self.graphs[iri]
