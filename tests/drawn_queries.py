@@ -105,13 +105,24 @@ def events_of(chance: random.Random, streams: Sequence[str], names: str) -> dict
     return _events(chance, streams, letters, inner)
 
 
-def framed_case(chance: random.Random, frames: Sequence[str], emits: Sequence[str] = ()) -> Case:
+def mixed_events(
+    chance: random.Random, streams: Sequence[str], parts: Sequence[str]
+) -> dict[str, list[Event]]:
+    """A few events: some of the parts, each a series of letters, in any order."""
+    letters = "".join(chance.choices(parts, k=chance.randint(2, 6)))
+    return _events(chance, streams, letters, sorted(set(letters)))
+
+
+def framed_case(
+    chance: random.Random, frames: Sequence[str], emits: Sequence[str] = (), keyed: bool = False
+) -> Case:
     """A case whose sequence is one of some frames, one in five with one of the clauses `emits`.
 
-    A frame has `{w}` and `{v}` for bounds, `{o}` and `{p}` for operators.
+    A frame has `{w}` and `{v}` for bounds, `{o}` and `{p}` for operators. One case in five has
+    partitions; with `keyed`, all have.
     """
     streams = streams_of(chance)
-    keyed = chance.random() < 0.2
+    keyed = keyed or chance.random() < 0.2
     sequence = chance.choice(frames).format(
         w=f"WITHIN {chance.choice(SIZES)}",
         v=f"WITHIN {chance.choice(SIZES)}",

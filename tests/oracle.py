@@ -144,9 +144,9 @@ class Reference:
         found: dict[object, OracleMatch] = {}
         for m, due in self.derivations.matches():
             match = self._match(m.entries, due)
-            key = (frozenset(match.witnesses), shown(match.solution))
-            if key not in found or match.moment < found[key].moment:
-                found[key] = match
+            found.setdefault(
+                (frozenset(match.witnesses), shown(match.solution), match.moment), match
+            )
         ranks = self._ranks(found.values())
         return sorted(
             (replace(match, order=self._order(match, ranks)) for match in found.values()),
@@ -347,16 +347,25 @@ class Reference:
             return difference(comparable(self.output), results)
         if self.groups is not None:
             return difference(self._chosen(results), results)
-        known = {key: match for match in self.matches for key in comparable([match])}
-        strange = [key for key in results if key not in known]
+        waiting = Counter(results)
+        later = Counter(key for match in self.matches for key in comparable([match]))
+        strange = [key for key in results if key not in later]
         if strange:
             return f"no match at all: {strange[0]}"
-        if len(set(results)) < len(results):
-            return "a match comes twice"
+        if waiting - later:
+            return f"a match comes twice: {next(iter(waiting - later))}"
         emitted = Emitted(self)
         for moment, matches in by_moment(self.matches):
-            chosen = [known[key] for key in results if known[key].moment == moment]
             left = self._left(emitted.alive(matches))
+            wanted = self._limited(left, emitted)
+            chosen = []
+            for match in matches:
+                (key,) = comparable([match])
+                later[key] -= 1
+                # One of equal results at two moments, before and after the events of one time.
+                if waiting[key] > later[key] or (waiting[key] and match in wanted):
+                    waiting[key] -= 1
+                    chosen.append(match)
             wrong = self._objection_at(left, chosen, emitted)
             if wrong:
                 return f"at {moment}: {wrong}"

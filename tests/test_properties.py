@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -17,7 +17,7 @@ import pytest
 from bounds import bounded
 from choosing import skip_to
 from combined import combined
-from deadlines import timed
+from deadlines import ending_apart, strict, timed
 from drawn_terms import starred
 from hypothesis import HealthCheck, given, settings
 from oracle import Reference, comparable, evaluate
@@ -279,17 +279,19 @@ def resumed(case: Case) -> str:
     return report(case, found) if found else ""
 
 
+@pytest.mark.parametrize("draw", [timed, strict, ending_apart])
 @pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))
-def test_deadlines_equal_the_reference(first: int) -> None:
+def test_deadlines_equal_the_reference(first: int, draw: Callable[[int], Case]) -> None:
     for seed in range(first, min(first + CHUNK, SEED + EXAMPLES)):
-        case = timed(seed)
+        case = draw(seed)
         found = objection(case)
         assert not found, f"seed {seed}: {report(case, found)}"
 
 
+@pytest.mark.parametrize("draw", [timed, strict, ending_apart])
 @pytest.mark.parametrize("seed", range(SEED, SEED + max(1, EXAMPLES // 5)))
-def test_deadlines_survive_saving_and_resuming(seed: int) -> None:
-    assert not resumed(timed(seed)), f"seed {seed}"
+def test_deadlines_survive_saving_and_resuming(seed: int, draw: Callable[[int], Case]) -> None:
+    assert not resumed(draw(seed)), f"seed {seed}"
 
 
 @pytest.mark.parametrize("first", range(SEED, SEED + EXAMPLES, CHUNK))

@@ -57,7 +57,7 @@ _OF_RUN = (
 )  # fmt: skip
 _OF_QUERY = (
     "time", "delivered", "ordinal", "opened", "domain", "matched", "shed", "queued", "shown",
-    "complete", "constructed", "groups", "limit", "automaton",
+    "constructed", "groups", "limit", "automaton",
 )  # fmt: skip
 
 
@@ -177,10 +177,6 @@ def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
             for ordinal, events in query.queued.items()
         ],
         "shown": [[[writer.value(v) for v in s], micros] for s, micros in shown.items()],
-        "complete": [
-            [[writer.value(v) for v in solution], [writer.value(f) for f in facts], closing]
-            for (solution, facts), closing in query.output.complete.items()
-        ],
         "constructed": query.output.constructed,
         "groups": save_groups(query.output.groups, writer),
         "limit": save_limit(query.output.limit, writer),
@@ -376,12 +372,6 @@ def _restore_query(
         _values(solution, reader, len(query.output.variables)): _micros(micros, "shown")
         for solution, micros in (listed(row, "shown", 2) for row in listed(data["shown"], "shown"))
     }
-    query.output.complete = {
-        (_values(solution, reader), frozenset(_values(facts, reader))): _micros(closing, "complete")
-        for solution, facts, closing in (
-            listed(row, "complete", 3) for row in listed(data["complete"], "complete")
-        )
-    }
     query.output.constructed = whole(data["constructed"], "constructed")
     restore_groups(plan, query.output.groups, data["groups"], clock, reader)
     restore_limit(query.output.limit, data["limit"], clock, reader)
@@ -449,7 +439,7 @@ def _check_all(found: Mapping[str, int], names: Collection[str], where: str) -> 
         refuse(where, "a stream is missing")
 
 
-def _values(data: Any, reader: Reader, length: int | None = None) -> tuple[Any, ...]:
+def _values(data: Any, reader: Reader, length: int) -> tuple[Any, ...]:
     return tuple([reader.value(value) for value in listed(data, "a solution", length)])
 
 

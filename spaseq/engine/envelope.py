@@ -18,7 +18,7 @@ from typing import Any
 from spaseq.errors import StateError
 
 MAGIC = b"spaseq-run\0"
-VERSION = 5
+VERSION = 6
 MAX_EXPANSION = 32
 """The greatest ratio of text to compressed bytes; a text with a greater one is stored."""
 _LEVEL = 1

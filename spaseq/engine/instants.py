@@ -236,7 +236,7 @@ class QueryRun:
     def held(self) -> MemoryUse:
         """The size of the automaton's state and of the results remembered for de-duplication."""
         state = self.state()
-        remembered = len(self.output.complete) + len(self.output.shown)
+        remembered = len(self.output.shown)
         if self.output.groups is not None:
             remembered += self.output.groups.held_count
         if self.output.limit is not None:

@@ -26,7 +26,6 @@ from spaseq.nfa.match_path import Path, Row, Witnessed
 from spaseq.nfa.registers import Environment, RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.selection import Contiguous, choose, chosen
-from spaseq.nfa.window import LAST_MOMENT, WindowTimes
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Output, Projected
 from spaseq.rdf.event import Fact, Term, Timestamp, triple_of
@@ -36,9 +35,6 @@ from spaseq.results import Match, Witness
 
 class Finder(Protocol):
     """The part of the automaton that the selection of matches reads."""
-
-    @property
-    def clock(self) -> WindowTimes: ...
 
     @property
     def contiguity(self) -> Contiguous: ...
@@ -137,12 +133,7 @@ class OutputStage:
         self._per = tuple(places[name] for name in plan.output.per)
         self.shown: dict[Solution, int] = {}
         """Under DISTINCT: solution → the time of its last emission."""
-        self.complete: dict[Identity, int] = {}
-        """Match → the closing time of its window, if matches can recur (`_remembers`)."""
-        self._purge_at = 256
         self._forget_at = 1024
-        self._remembers = automaton.waits or (automaton.expires and automaton.ambiguous)
-        """Whether a match can recur when its window closes or at a deadline."""
         self._ambiguous = automaton.ambiguous
         variables = [name for name, _ in plan.output.template_registers]
         self._construction = Construction(plan.output.template, variables)
@@ -185,7 +176,7 @@ class OutputStage:
             self.shown = dict(before.shown)
         if self.limit is not None and before.limit is not None:
             self.limit.take_over(before.limit)
-        self.complete, self.constructed = dict(before.complete), before.constructed
+        self.constructed = before.constructed
 
     def batch(
         self, paths: Iterable[Path], end: Timestamp, run: Finder, early: bool = False
@@ -194,7 +185,7 @@ class OutputStage:
 
         `early`: they come out before the events of the time `end`.
         """
-        results = self._derived(paths, end.micros, run.clock)
+        results = self._derived(paths)
         if self._plan.emit != "ALL":
             paths = [result.path for result in results]
             left = choose(paths, self._plan.emit, self._streams, run.contiguity)
@@ -402,29 +393,23 @@ class OutputStage:
             ]
         )
 
-    def _derived(self, paths: Iterable[Path], now: int, clock: WindowTimes) -> list[_Result]:
-        """One result per match: a match is its witnesses and its solution.
+    def _derived(self, paths: Iterable[Path]) -> list[_Result]:
+        """One result per match of an instant: a match is its witnesses and its solution.
 
-        Other derivations of a match are dropped, also later ones: a match that waited for its
-        window to close may have been emitted already.
+        Other derivations of a match at the instant are dropped. At another instant, such as another
+        deadline, the same witnesses are another match.
         """
         paths = list(paths)
-        if not self._remembers and (len(paths) == 1 or not self._ambiguous):
-            return [_Result(path, path.witnesses(), *self._solution(path)) for path in paths]
+        results = [_Result(path, path.witnesses(), *self._solution(path)) for path in paths]
+        if len(results) < 2 or not self._ambiguous:
+            return results
         found: dict[Identity, _Result] = {}
-        for path in paths:
-            witnesses = path.witnesses()
-            solution, bound = self._solution(path)
+        for result in results:
             facts = frozenset(
                 (a.name, w.instant, w.event.stream, tuple(_mapping(a, w).items()))
-                for a, w in ((self._occurrences[w.occurrence], w) for w in witnesses)
+                for a, w in ((self._occurrences[w.occurrence], w) for w in result.witnesses)
             )
-            result = _Result(path, witnesses, solution, bound)
-            found.setdefault((self._shown(solution, bound), facts), result)
-        if self._remembers:
-            for identity in self.complete.keys() & found.keys():
-                del found[identity]
-            self._remember(found, now, clock)
+            found.setdefault((self._shown(result.solution, result.bound), facts), result)
         return list(found.values())
 
     def _order(self, result: _Result) -> tuple[object, ...]:
@@ -450,16 +435,6 @@ class OutputStage:
         if self._plan.output.form != "construct":
             return solution
         return tuple(sorted(map(str, self._construction.graph(solution, 0))))
-
-    def _remember(self, found: Mapping[Identity, _Result], now: int, clock: WindowTimes) -> None:
-        if len(self.complete) > self._purge_at:
-            self.complete = {i: closing for i, closing in self.complete.items() if closing >= now}
-            self._purge_at = 2 * len(self.complete) + 256
-        for identity, result in found.items():
-            first = min(witness.event.time.micros for witness in result.witnesses)
-            # Other kinds of windows do not close at a time.
-            timed = clock.window.kind in ("span", "tumbling")
-            self.complete[identity] = clock.closing(first) if timed else LAST_MOMENT
 
     def environment(self, path: Path) -> Environment:
         """The registers after the whole match, by replaying its steps."""

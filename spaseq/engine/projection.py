@@ -53,8 +53,8 @@ class Projection:
 def listing(compiled: CompiledQuery) -> Listing | None:
     """How the core lists the matches of an instant of a query; None if Python lists them.
 
-    Python lists them if `AFTER MATCH` affects matches that wait or that `EMIT` chooses among all
-    matches of an instant, or if a match that waits can be found again.
+    Python lists them if `AFTER MATCH` affects matches that wait, that `EMIT` chooses among all
+    matches of an instant, or of which `SKIP TO` must see each once.
     """
     plan, automaton = compiled.plan, compiled.automaton
     if _repeats_deadlines(automaton):
@@ -64,7 +64,7 @@ def listing(compiled: CompiledQuery) -> Listing | None:
     chooses = not _is_selected(compiled)
     if (skips and (waits or chooses)) or (chooses and plan.emit == "STRICT"):
         return None
-    if automaton.ambiguous and (waits or plan.skip_to is not None):
+    if automaton.ambiguous and plan.skip_to is not None:
         return None
     return Listing(chooses, automaton.ambiguous)
 

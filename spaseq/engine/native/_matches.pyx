@@ -633,7 +633,9 @@ cdef class Matches:
         early = self.maker.core.window.tumbling and not self.closing.is_deadline
         self.ending.later, self.ending.micros = True, self.closing.micros
         # No event at the time itself can change what comes out before the events of that time.
-        self.ending.by_input = self.ended_at < self.closing.micros + (not early)
+        self.ending.by_input = self.ended_at < self.closing.micros or (
+            self.ended_at == self.closing.micros and not early
+        )
         return self.collect()
 
     cdef Matches picked(self, MatchMaker maker, list picks):

@@ -29,28 +29,22 @@ from spaseq.engine.native._delayed cimport Delayed
 from spaseq.engine.native._dispatch cimport ANY
 from spaseq.engine.native._query_index cimport mark_event, next_marked
 from spaseq.nfa.native._deadlines cimport ends_before
-from spaseq.nfa.native._window cimport Awaited, Window
+from spaseq.nfa.native._window cimport Awaited, Window, closing_of
 from spaseq.rdf._batch cimport EventRecord
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
-
-
-cdef int64_t closing_of(Window window, int64_t start) noexcept nogil:
-    """The first time at which the window of a match that starts at `start` has closed."""
-    cdef int64_t opening
-    if window.counted or window.endless:
-        return INT64_MAX
-    opening = start // window.size * window.size if window.tumbling else start + 1
-    if opening > INT64_MAX - window.size:
-        return INT64_MAX
-    return opening + window.size
+from spaseq.rdf._moments cimport later
 
 
 cdef int64_t next_closing(Window window) noexcept nogil:
-    """The time at which the first window of a waiting match closes; INT64_MAX if none does."""
+    """The first time at which the window of a waiting match has closed; INT64_MAX if none does."""
     cdef int64_t i = window.bound
+    if window.counted or window.endless:
+        return INT64_MAX
     while i <= window.now:
         if window.awaited[i & window.times_mask] != NULL:
-            return closing_of(window, window.times[i & window.times_mask])
+            return later(
+                closing_of(window, window.times[i & window.times_mask]), not window.tumbling
+            )
         i += 1
     return INT64_MAX
 
@@ -995,7 +989,7 @@ cdef class MultiDriver:
             micros = min(micros, next_closing(core.window))
         if core.deadlines.soonest_ending < INT64_MAX:
             due = core.deadlines.next_due(True)
-            micros = min(micros, due + 1 if due < INT64_MAX else due)
+            micros = min(micros, later(due, 1))
         return self._wake_by(query, micros)
 
     cdef int _wake_by(self, uint32_t query, int64_t micros) noexcept nogil:

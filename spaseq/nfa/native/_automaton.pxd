@@ -122,6 +122,7 @@ cdef class AutomatonCore:
         return self.tecs.begin(self.window.now, self.window.reach)
     cdef int pass_deadlines_before(self, int64_t micros) except -1 nogil
     cdef int pass_deadline_at(self, int64_t due) except -1 nogil
+    cdef int _pass_deadlines(self, int64_t due) except -1 nogil
     cdef int _pass_deadline(
         self, const TimedPlace* at, const Timer* timer, Groups groups
     ) except -1 nogil

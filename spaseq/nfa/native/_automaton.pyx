@@ -51,6 +51,7 @@ from spaseq.nfa.native._tecs cimport instant_t, new_node, top_of
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._effort cimport begin_event as begin_effort, limit_effort
 from spaseq.rdf._memory cimport mem_free, mem_calloc
+from spaseq.rdf._moments cimport is_beyond
 from spaseq.rdf._window_terms cimport WindowTerms
 
 from spaseq.rdf.limits import NO_LIMIT, LimitReached
@@ -121,14 +122,21 @@ cdef class AutomatonCore:
         """Let partial matches pass their deadlines at a time, which is the earliest deadline.
 
         All events up to that time have been processed. The deadline takes the instant of the last
-        of them: an event follows one exactly if it follows the other.
+        of them: an event follows one exactly if it follows the other. A deadline of no length that
+        begins at this time is at this time as well.
         """
-        cdef uint32_t i
-        cdef TimedPlace* at
-        cdef Timer timer
         begin_effort(&self.event.effort)
         self.event.out_of_steps = False
         pass_time(self.window, due)
+        while self.deadlines.waits(False) and self.deadlines.soonest <= due:
+            self._pass_deadlines(due)
+        return 0
+
+    cdef int _pass_deadlines(self, int64_t due) except -1 nogil:
+        """Let the partial matches whose timers run pass their deadlines at a time."""
+        cdef uint32_t i
+        cdef TimedPlace* at
+        cdef Timer timer
         for i in range(self.deadlines.count):
             at = &self.deadlines.places[i]
             while True:
@@ -332,7 +340,7 @@ cdef class AutomatonCore:
             within = self.tables.edges[i].within
             if not (
                 within >= 0 and newest != NULL and newest.latest >= self.window.bound
-                and self.window.micros - newest.micros > within
+                and is_beyond(self.window.micros, newest.micros, within)
             ) and not self._is_past_limits(group_at(groups, group), place, &self.tables.edges[i]):
                 return False
         return True
@@ -577,7 +585,7 @@ cdef class AutomatonCore:
     def next_deadline(self, *, bint ending=False):
         """The first deadline, in microseconds; with `ending`, the first that may end a match."""
         cdef int64_t due = self.deadlines.next_due(ending)
-        return None if due == INT64_MAX else due
+        return due if self.deadlines.waits(ending) else None
 
     def close(self):
         """See `end_instant`."""

@@ -4,9 +4,9 @@
 Cost: linear in the steps of the returned matches.
 """
 
-from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from spaseq.nfa.native._window cimport Awaited, Window, end_of, opening_of
+from spaseq.nfa.native._window cimport Awaited, Window, closing_of, end_of, opening_of
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._groups cimport Group, Groups, group_at
 from spaseq.nfa.native._conjunction cimport Range
@@ -57,12 +57,6 @@ def pop_complete(AutomatonCore core not None, step_of, bint one):
     return found
 
 
-cdef int64_t closing_of(Window window, int64_t begun) noexcept nogil:
-    """The closing time of the window of a match that starts at `begun`."""
-    cdef int64_t end = end_of(window, begun)
-    return end + (window.tumbling and end < INT64_MAX)
-
-
 cdef class Closing:
     """The matches that come out before a time: waiting ones, and those that end at a deadline.
 
@@ -102,7 +96,9 @@ cdef class Closing:
             begun = window.times[self.start & window.times_mask]
             closes = not self.is_open or begun < opening_of(window, self.before)
             self.micros = closing_of(window, begun)
-        self.is_deadline = deadline < INT64_MAX and (not self.is_open or deadline < self.before)
+        self.is_deadline = (
+            deadline < self.before if self.is_open else self.core.deadlines.waits(False)
+        )
         if closes and self.is_deadline:
             # A tumbling window closes before the events of the time.
             self.is_deadline = deadline < self.micros or (

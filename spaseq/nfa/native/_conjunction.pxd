@@ -8,6 +8,7 @@ from spaseq.nfa.native._row_buffer cimport RowBuffer
 from spaseq.nfa.native._program cimport Edge, Occurrence, Place, Tables
 from spaseq.nfa.native._tecs cimport Label, Tecs, instant_t
 from spaseq.nfa.native._window cimport Window
+from spaseq.rdf._moments cimport is_beyond
 from spaseq.rdf._terms cimport term_t
 
 cdef struct Range:
@@ -133,7 +134,7 @@ cdef inline bint in_time(Tables tables, const RowSearch* seek, int64_t since) no
     cdef uint32_t i
     if within >= 0:
         for i in range(seek.count):
-            if seek.labels[i].micros - since > within:
+            if is_beyond(seek.labels[i].micros, since, within):
                 return False
     return True
 

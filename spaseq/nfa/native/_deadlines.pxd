@@ -45,6 +45,7 @@ cdef class Deadlines:
     cdef int _grow(self, TimedPlace* at) except -1 nogil
     cdef int trim(self, TimedPlace* at, Groups groups) except -1 nogil
     cdef int64_t next_due(self, bint ending) except? -2 nogil
+    cdef bint waits(self, bint ending) except -1 nogil
     cdef int order(self) except -1 nogil
 
 

@@ -16,6 +16,7 @@ from libc.stdlib cimport qsort
 from spaseq.nfa.native._groups cimport Group, group_at, remove_group
 from spaseq.nfa.native._program cimport place_at
 from spaseq.rdf._memory cimport mem_calloc, mem_free, mem_grow
+from spaseq.rdf._moments cimport later
 
 cdef enum:
     MIN_TIMERS = 64
@@ -65,9 +66,7 @@ cdef class Deadlines:
             self._grow(at)
         timer = &at.timers[at.end & (at.room - 1)]
         # A deadline after the greatest timestamp is reached at the end of input only.
-        timer.due = INT64_MAX - 1
-        if members.micros < INT64_MAX - 1 - at.size:
-            timer.due = members.micros + at.size
+        timer.due = later(members.micros, at.size)
         timer.serial = group_at(<Groups>self.instant.groups_at[place], group).serial
         timer.members, timer.last, timer.group = members, members.last, group
         at.end += 1
@@ -106,7 +105,10 @@ cdef class Deadlines:
         return 0
 
     cdef int64_t next_due(self, bint ending) except? -2 nogil:
-        """The first deadline, or the first one that may end a match; INT64_MAX if there is none."""
+        """The first deadline, or the first one that may end a match; INT64_MAX if there is none.
+
+        A deadline after the greatest timestamp is INT64_MAX, too.
+        """
         cdef uint32_t i
         cdef int64_t found = INT64_MAX
         cdef TimedPlace* at
@@ -122,6 +124,17 @@ cdef class Deadlines:
         else:
             self.soonest = found
         return found
+
+    cdef bint waits(self, bint ending) except -1 nogil:
+        """Whether there is a deadline, or one that may end a match, even an unreachable one."""
+        cdef uint32_t i
+        self.next_due(ending)
+        for i in range(self.count):
+            if self.places[i].first != self.places[i].end and (
+                not ending or self.places[i].ending
+            ):
+                return True
+        return False
 
     cdef int order(self) except -1 nogil:
         """Sort the timers, after they have been added in any order."""

@@ -39,6 +39,7 @@ from spaseq.nfa.native._program cimport (
     set_marks,
 )
 from spaseq.nfa.native._tecs cimport union_add, new_node, size_of_label, top_of
+from spaseq.rdf._moments cimport is_beyond
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
 
 cdef const char* ALLOCATED_FOR = b"another beginning"
@@ -250,7 +251,7 @@ cdef class StepJoin:
             )
         while stretch != NULL and latest >= bound and stretch.last >= needed:
             if bounded and stretch.latest >= bound and (
-                self.window.micros - stretch.micros > edge.within
+                is_beyond(self.window.micros, stretch.micros, edge.within)
             ):
                 break
             self.negation.base(stretch.last, stretch.micros)

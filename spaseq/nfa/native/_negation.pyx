@@ -26,6 +26,7 @@ from spaseq.nfa.native._program cimport (
     set_marks,
 )
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
+from spaseq.rdf._moments cimport earlier, later
 
 
 # The state of a search of `latest_occurrence`.
@@ -138,7 +139,7 @@ cdef class Negation:
         cdef RowSearch seek
         if starting and guard.lookback >= 0:
             low = first_since(
-                self.window, time_of(self.window, high) - guard.lookback, high
+                self.window, earlier(time_of(self.window, high), guard.lookback), high
             ) - 1
         if high - low < 2:
             return NO_INSTANT
@@ -148,7 +149,7 @@ cdef class Negation:
         watch.negated, watch.starting, watch.frontier = guard.negated, starting, NULL
         watch.until = self.stretch.until
         if watch.until == INT64_MIN:
-            watch.until = time_of(self.window, high) - 1
+            watch.until = earlier(time_of(self.window, high), 1)
         if check.restored.first < check.restored.end:
             self.conjunction.push_level()
             context = self.conjunction.levels[level]
@@ -266,10 +267,8 @@ cdef class Negation:
         cdef int64_t due
         cdef instant_t after
         cdef bint forbidden
-        if task.since.micros > INT64_MAX - 1 - edge.within:
-            return 0
-        due = task.since.micros + edge.within
-        if due > task.since.until:
+        due = later(task.since.micros, edge.within)
+        if due > task.since.until or due == INT64_MAX:
             return 0
         self.conjunction.push_level()
         env = self.conjunction.levels[level]

@@ -46,6 +46,7 @@ cdef class Partitions:
     cdef instant_t before_in(
         self, EventBatch batch, const term_t* env, instant_t instant
     ) noexcept nogil
+    cdef instant_t last_at(self, const Label* label) noexcept nogil
     cdef instant_t since_at(self, const Label* label) noexcept nogil
     cdef int skip_at(self, const Label* label, instant_t first) except -1 nogil
     cdef uint32_t _find(self) noexcept nogil

@@ -157,6 +157,16 @@ cdef class Partitions:
         partition.instants, partition.room, partition.first = wider, room, 0
         return 0
 
+    cdef instant_t last_at(self, const Label* label) noexcept nogil:
+        """The instant of a label, or the latest one before it with an event of its partition, if
+        it is the label of a deadline, which is no event."""
+        cdef uint32_t number
+        if label.parts:
+            return label.instant
+        self._key_of(label)
+        number = self._find()
+        return -1 if number == NIL else self._before(&self.partitions[number], label.instant + 1)
+
     cdef instant_t since_at(self, const Label* label) noexcept nogil:
         """The least start of a match that contains a label."""
         cdef uint32_t number

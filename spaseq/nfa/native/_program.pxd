@@ -4,6 +4,7 @@ cimport cython
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint32_t, uint64_t
 
 from spaseq.rdf._intervals cimport Box
+from spaseq.rdf._moments cimport is_beyond
 from spaseq.rdf._terms cimport term_t
 
 cdef enum:
@@ -349,7 +350,7 @@ cdef inline bint passes_limit(
 ) noexcept nogil:
     """Whether a time lies beyond a bound that counts from the mark `high`, `low`."""
     cdef int64_t since = <int64_t>(<uint64_t>high << 32 | low)
-    return since <= INT64_MAX - limit.size and micros > since + limit.size
+    return is_beyond(micros, since, limit.size)
 
 
 cdef inline bint agreements_hold(

@@ -340,7 +340,7 @@ cdef inline int _add_to_group(
     else:
         if (
             place.contiguous and group.members != 0
-            and top_of(group.members).label.instant < node.label.instant
+            and top_of(group.members).label.instant < self.partitions.last_at(node.label)
         ):
             # A later event of the partition has passed over the older members.
             group.members, group.latest = 0, -1

@@ -4,6 +4,7 @@ cimport cython
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._tecs cimport Label, instant_t
+from spaseq.rdf._moments cimport earlier, later, since_multiple
 
 # A match that waits for its window to close, unless its group has been removed.
 cdef struct Awaited:
@@ -53,18 +54,26 @@ cdef class Window:
 
 cdef inline int64_t opening_of(Window window, int64_t micros) noexcept nogil:
     """The earliest start, in microseconds, of a match that ends at `micros`."""
-    if window.counted or window.endless or micros < INT64_MIN + window.size:
+    if window.counted or window.endless:
         return INT64_MIN
-    return micros // window.size * window.size if window.tumbling else micros - window.size
+    return earlier(
+        micros, since_multiple(micros, window.size) if window.tumbling else window.size
+    )
 
 
 cdef inline int64_t end_of(Window window, int64_t micros) noexcept nogil:
     """The last time inside the window of a match that starts at `micros`."""
     if window.tumbling:
-        micros = micros // window.size * window.size
-    if micros > INT64_MAX - window.size:
-        return INT64_MAX
-    return micros + window.size - window.tumbling
+        return later(micros, window.size - since_multiple(micros, window.size) - 1)
+    return later(micros, window.size)
+
+
+cdef inline int64_t closing_of(Window window, int64_t micros) noexcept nogil:
+    """The closing time of the window of a match that starts at `micros`.
+
+    A tumbling window closes before the events of that time, any other after them.
+    """
+    return later(end_of(window, micros), window.tumbling)
 
 
 cdef inline instant_t since_of(Window window) noexcept nogil:

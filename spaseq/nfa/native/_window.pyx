@@ -10,9 +10,10 @@ Invariant: `bound` never falls, and no match that ends now may start before it; 
 and never exceeds `bound`. Cost: amortised constant for each instant.
 """
 
-from libc.stdint cimport INT64_MAX, INT64_MIN
+from libc.stdint cimport INT64_MAX
 
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
+from spaseq.rdf._moments cimport earlier
 
 cdef const char* ALLOCATED_FOR = b"another instant of the window"
 
@@ -77,10 +78,7 @@ cdef class Window:
     cdef int _look_back(self) noexcept nogil:
         """Extend the reach as far as absences before a match look back."""
         cdef int64_t first = time_of(self, min(self.bound, self.now))
-        while self.back < self.reach and (
-            first >= INT64_MIN + self.lookback
-            and time_of(self, self.back) < first - self.lookback
-        ):
+        while self.back < self.reach and time_of(self, self.back) < earlier(first, self.lookback):
             self.back += 1
         self.reach = min(self.reach, self.back)
         return 0
