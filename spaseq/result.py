@@ -184,10 +184,21 @@ class Result:
     def stats(self) -> dict[str, Any]:
         """The counters of the run so far; see `Run.stats`.
 
+        For streams of rows, `mapping_errors` has by stream what their mapping lost: expressions
+        that erred, values that are no terms, and rows without triples, each with its count and the
+        first example.
+
         Raises:
             SpaseqError: if several threads divide the events, and not all matches have been read.
         """
-        return self._counted().stats
+        from spaseq.io.source import Source
+
+        errors = {
+            source.stream: [loss.as_data() for loss in losses]
+            for source in self._sources
+            if isinstance(source, Source) and (losses := source.counters.losses())
+        }
+        return self._counted().stats | ({"mapping_errors": errors} if errors else {})
 
     def _counted(self) -> Run:
         """The run, which has the counters of all threads."""

@@ -114,8 +114,8 @@ def source(content: pa.Table | str) -> RowSource:
 def by_pyarrow(path: str) -> Count:
     def read() -> tuple[int, int]:
         table = open_table(path, None, lambda message, row: None)
-        names = [field.name for field in table.schema or ()]
-        rows = sum(batch.num_rows for _, batch in table.batches(names))
+        columns = table.columns() or ()
+        rows = sum(batch.num_rows for _, batch in table.batches(columns))
         table.close()
         return rows, 0
 

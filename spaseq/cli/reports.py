@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from spaseq.io.losses import Loss, worth_reporting
+
 if TYPE_CHECKING:
     from spaseq.gpm.python.calls import Failures
     from spaseq.io.source import Source
@@ -194,6 +196,8 @@ def report_left_out(sources: Sequence[Source], shed: int = 0, late_file: str | N
                 f"no query can use any of the {read:,} triples of <{source.stream}>: compare the "
                 "predicates and classes in the queries with those in the files"
             )
+        for loss in worth_reporting(source.counters.losses()):
+            log(str(loss))
     if shed:
         were = "s were" if shed > 1 else " was"
         log(f"{shed:,} group{were} shed (--on-limit shed): matches may be missing")
@@ -253,6 +257,10 @@ def print_statistics(
     add("matches written", f"{written:,}")
     add("seconds", f"{seconds:.3f}")
     add("events per second", f"{events / seconds:,.0f}" if seconds else "-")
+    for source in sources:
+        for loss in source.counters.losses():
+            what = loss.what or "rows without triples"
+            add(f"mapping of <{source.stream}>: {what}", _lost(loss))
     for name, value in _flat(stats):
         add(name, f"{value:,}" if isinstance(value, int | float) else str(value))
     console.print(counted)
@@ -272,6 +280,7 @@ def print_json_statistics(
             "late": source.counters.late,
             "unused_triples": source.counters.without_use(),
             "empty_messages": source.counters.empty,
+            "mapping_errors": [loss.as_data() for loss in source.counters.losses()],
         }
         for source in sources
     }
@@ -303,6 +312,12 @@ def _erred(counted: Mapping[str, Any]) -> str:
     return f"{always}{counted['errors']:,}" + (
         f": {example}" if (example := counted["example"]) else ""
     )
+
+
+def _lost(loss: Loss) -> str:
+    """The number of rows that a mapping lost for one reason."""
+    unbound = f", unbound in {loss.unbound:,}" if loss.unbound else ""
+    return f"{loss.count:,} of {loss.rows:,} rows{unbound}"
 
 
 def stopwatch() -> Callable[[], float]:

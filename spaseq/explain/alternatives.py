@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 import pyoxigraph as ox
 
-from spaseq.explain.expression_errors import as_node, kind_of, shown_term
+from spaseq.gpm.expression_errors import as_node, kind_of, shown_term
 from spaseq.parser import ast
 from spaseq.parser.format import term_text
 from spaseq.rdf import _values

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.place_names import STRATEGIES, Notation
-from spaseq.explain.expression_errors import prefixes_of
 from spaseq.explain.report import to_dict
+from spaseq.gpm.expression_errors import prefixes_of
 from spaseq.nfa.automaton import ACCEPT
 from spaseq.parser import ast, parse
 from spaseq.parser.format import expression_line

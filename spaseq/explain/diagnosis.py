@@ -30,7 +30,7 @@ from spaseq.engine.python_graphs import facts_of
 from spaseq.engine.stream_clock import StreamClock, timestamp_of
 from spaseq.errors import EventError
 from spaseq.explain.alternatives import SHOWN, instead_of, nearest_iri
-from spaseq.explain.expression_errors import (
+from spaseq.gpm.expression_errors import (
     error_text,
     kind_of,
     prefixes_of,

@@ -17,7 +17,7 @@ from typing import Any, cast
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.residual_filters import looks_at_graphs
 from spaseq.explain.cost import conditions
-from spaseq.explain.expression_errors import error_text, prefixes_of, with_prefixes
+from spaseq.gpm.expression_errors import error_text, prefixes_of, with_prefixes
 from spaseq.gpm.plan_text import renamed
 from spaseq.gpm.python.entry import Scope
 from spaseq.nfa.counters import AutomatonCounters

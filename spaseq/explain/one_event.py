@@ -17,8 +17,8 @@ from typing import Any, cast
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.place_names import Notation
 from spaseq.explain.diagnosis import PatternDiagnosis, Row, Sample, diagnosis_of
-from spaseq.explain.expression_errors import prefixes_of
 from spaseq.explain.waiting import WaitingGroup, waiting_groups
+from spaseq.gpm.expression_errors import prefixes_of
 from spaseq.plan.logical import Condition, GpmPlan, Occurrence
 from spaseq.rdf.event import Event, Term, n_triples
 

@@ -23,8 +23,8 @@ from spaseq.explain.applied_rules import applied_rules, rules_text
 from spaseq.explain.cost import conditions, guarantee
 from spaseq.explain.erred import Erred
 from spaseq.explain.erred import erred as erred_of
-from spaseq.explain.expression_errors import prefixes_of, with_prefixes
 from spaseq.explain.joining import joined_so_far, joining, joining_text
+from spaseq.gpm.expression_errors import prefixes_of, with_prefixes
 from spaseq.gpm.pattern import Pattern
 from spaseq.gpm.plan_text import Observed, plan_lines, renamed, views
 from spaseq.gpm.python.functions import by_reference

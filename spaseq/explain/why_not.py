@@ -22,7 +22,7 @@ from spaseq.explain.diagnosis import (
     pattern_causes,
 )
 from spaseq.explain.erred import Erred, erred
-from spaseq.explain.expression_errors import prefixes_of, with_prefixes
+from spaseq.gpm.expression_errors import prefixes_of, with_prefixes
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.counters import AutomatonCounters, PlaceCounters
 from spaseq.nfa.native.range_tables import deciding_operator

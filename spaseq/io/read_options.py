@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
 from spaseq.io.formats import stream_syntax
+from spaseq.io.losses import Loss
 from spaseq.io.rows.formats import ROW_FORMATS
 from spaseq.io.time_path import Step, time_path
 from spaseq.rdf.event import DATE_TIME, NUMBER
@@ -179,6 +180,8 @@ class Counters:
     """Triples of events that no query can use."""
     empty: int = 0
     """Empty messages without a time, which are not events."""
+    losses: Callable[[], list[Loss]] = field(default=list, compare=False, repr=False)
+    """Lists what was lost between the rows of tables and their events so far."""
 
     def without_use(self) -> int:
         """Triples that were read but not used."""

@@ -15,6 +15,7 @@ from pyspark.sql import types as t
 
 from spaseq.errors import ArgumentError, SpaseqError
 from spaseq.io.identity import TimeKind
+from spaseq.io.losses import Loss, merged_losses, worth_reporting
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.rows.columns import columns_of
 from spaseq.io.rows.mapping import ROW, MappingLike, RowMapping, read_mapping
@@ -166,6 +167,7 @@ class RowReader:
         )
         schema = pa.schema(event_fields(self.kind))
         log = logging.getLogger("spaseq.spark").warning
+        lost: list[Loss] = []
         for batch in batches:
             if not len(batch):
                 continue
@@ -184,3 +186,6 @@ class RowReader:
                     # An ordinal would count the rows of one batch.
                     arrays[2] = pa.nulls(len(found), pa.int64())
                     yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            lost = merged_losses([*lost, *source.counters.losses()])
+        for loss in worth_reporting(lost):
+            log(f"the mapping of <{self._stream}>: {loss}")

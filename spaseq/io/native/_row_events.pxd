@@ -15,3 +15,9 @@ cpdef enum Kind:
     DURATION
     HEX
     UNSIGNED
+    TERM
+
+# A value of kind TERM: the text of a term.
+cdef struct Cell:
+    const char* text        # NULL: no value
+    size_t size

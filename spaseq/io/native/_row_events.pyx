@@ -67,7 +67,7 @@ cdef struct Ending:
     const char* text
     uint32_t size
 
-cdef Ending[13] ENDINGS
+cdef Ending[14] ENDINGS
 cdef list ENDING_TEXTS = []
 
 
@@ -118,6 +118,16 @@ cdef struct StepPlan:
     int count                   # of inputs
     int* inputs
     Memo* memos                 # NULL: results are not cached
+    uint64_t rows               # for which it was evaluated
+    uint64_t erred              # rows without a value although all inputs are bound
+    uint64_t unbound            # rows without a value, an input of which is unbound
+    uint64_t position           # in the file of the first of `erred`
+
+# The results of a filter; a BIND that errs has the term 0.
+cdef enum:
+    UNTRUE = 0
+    TRUE = 1
+    ERRED = 2
 
 # A term of the template: a slot of the row, or a constant.
 cdef struct Term:
@@ -127,6 +137,8 @@ cdef struct Term:
 
 cdef struct Template:
     Term subject, predicate, object
+    uint64_t misplaced          # rows that lack it, since a term is no subject or predicate
+    uint64_t position           # in the file of the first of them
 
 
 def is_of_use(Relevance relevance not None, predicate, value) -> bool:
@@ -277,7 +289,13 @@ cdef class RowReader:
     cdef uint32_t step_count
     cdef Template* triples
     cdef uint32_t triple_count
-    cdef uint64_t first         # the number of the first row of the Arrow batch
+    cdef list examples          # per step: the inputs of the first row for which it erred
+    cdef list misplaced         # per triple of the template: the first term that is out of place
+    cdef uint64_t rows          # that were read
+    cdef uint64_t empty         # events without triples although the template has some
+    cdef uint64_t empty_position    # in the file of the first of them
+    cdef uint64_t first         # the number of the first row of the batch
+    cdef const uint64_t* lines  # of the rows of the batch; NULL: messages have the row's number
     cdef term_t* matrix         # width numbers for each row
     cdef uint8_t* dropped       # per row: whether a filter drops it
     cdef size_t room            # rows of the matrix
@@ -312,6 +330,8 @@ cdef class RowReader:
             self.triples[i].predicate = _placed(predicate, dictionary)
             self.triples[i].object = _placed(value, dictionary)
         self.triple_count = len(plan.triples)
+        self.examples = [None] * len(plan.steps)
+        self.misplaced = [None] * len(plan.triples)
         self.text_room = 1024
         self.text = <char*>mem_alloc(self.text_room)
         if self.text == NULL:
@@ -349,15 +369,17 @@ cdef class RowReader:
 
     # ---------------------------------------------------------------- rows
 
-    def start(self, list columns not None, uint64_t first):
-        """Continue with an Arrow batch, given by the `Buffers` of the plan's columns.
+    def start(self, list columns not None, uint64_t first, size_t lines=0):
+        """Continue with a batch, given by the `Buffers` of the plan's columns.
 
-        `first` is the number of its first row.
+        `first` is the number of its first row. `lines` is the address of the lines of the rows, if
+        messages name lines and not rows; a column keeps them alive.
         """
         cdef uint32_t i
         cdef Values* to
         self.owners = columns
         self.first = first
+        self.lines = <const uint64_t*>lines
         for i, buffers in enumerate(columns):
             to = &self.columns[i]
             to.kind = buffers.kind
@@ -393,9 +415,10 @@ cdef class RowReader:
         for i in range(self.step_count):
             evaluator = self.evaluators[i]
             if isinstance(evaluator, Expression):
-                self._run(&self.steps[i], <Expression>evaluator, count)
+                self._run(i, <Expression>evaluator, start, count)
             else:
-                self._run_in_python(&self.steps[i], evaluator, count)
+                self._run_in_python(i, evaluator, start, count)
+        self.rows += count
         with nogil:
             for row in range(<int64_t>count):
                 if not self.dropped[row]:
@@ -422,6 +445,10 @@ cdef class RowReader:
         cdef int kind = column.kind
         cdef int64_t number
         cdef char* end
+        cdef const Cell* cell
+        if kind == Kind.TERM:
+            cell = _cell(column, at)
+            return self._enter(cell.text, <uint32_t>cell.size)
         if kind == Kind.TEXT or kind == Kind.HEX:
             return self._text(column, at)
         if kind == Kind.INTEGER:
@@ -555,17 +582,68 @@ cdef class RowReader:
         for i in range(step.count):
             memo.inputs[i] = row[step.inputs[i]]
 
-    cdef int _run(self, StepPlan* step, Expression expression, size_t count) except -1:
+    cdef int _count_error(
+        self, uint32_t number, const term_t* row, int64_t place
+    ) except -1 nogil:
+        """Count a row for which an expression has no value, by whether its inputs have one."""
+        cdef StepPlan* step = &self.steps[number]
+        cdef int i
+        for i in range(step.count):
+            if row[step.inputs[i]] == 0:
+                step.unbound += 1
+                return 0
+        step.erred += 1
+        if step.erred == 1:
+            step.position = self._position(place)
+            with gil:
+                self.examples[number] = [
+                    self.events.batch.term(row[step.inputs[i]]) for i in range(step.count)
+                ]
+        return 0
+
+    def step_errors(self):
+        """Per step: the rows, those that erred, those with unbound inputs, the position of the
+        first one that erred, and its inputs.
+        """
+        cdef uint32_t i
+        return [
+            (
+                self.steps[i].rows, self.steps[i].erred, self.steps[i].unbound,
+                self.steps[i].position, self.examples[i],
+            )
+            for i in range(self.step_count)
+        ]  # fmt: skip
+
+    def misplaced_terms(self):
+        """Per triple of the template: the rows in which a term is out of place, the position of
+        the first one, and the term.
+        """
+        cdef uint32_t i
+        return [
+            (self.triples[i].misplaced, self.triples[i].position, self.misplaced[i])
+            for i in range(self.triple_count)
+        ]
+
+    def row_counts(self):
+        """The rows that were read, the events without triples, and the position of the first."""
+        return self.rows, self.empty, self.empty_position
+
+    cdef int _run(
+        self, uint32_t number, Expression expression, int64_t start, size_t count
+    ) except -1:
         """Evaluate an expression for each row: its term, or whether a filter is true."""
+        cdef StepPlan* step = &self.steps[number]
         cdef EventBatch batch = self.events.batch
         cdef term_t* row = self.matrix
         cdef Memo* memo = NULL
         cdef term_t result
         cdef bint known = False
+        cdef int truth
         cdef size_t i
         with nogil:
             for i in range(count):
                 if not self.dropped[i]:
+                    step.rows += 1
                     if step.memos != NULL:
                         memo = self._memo(step, row, &known)
                     if known:
@@ -573,18 +651,26 @@ cdef class RowReader:
                     elif step.target >= 0:
                         expression.value(batch, row, NULL, &result)
                     else:
-                        result = expression.truth(batch, row, NULL) == 1
+                        truth = expression.truth(batch, row, NULL)
+                        result = <term_t>truth if truth >= 0 else ERRED
                     if memo != NULL and not known:
                         self._remember(step, memo, row, result)
                     if step.target >= 0:
                         row[step.target] = result
-                    else:
-                        self.dropped[i] = not result
+                        if result == 0:
+                            self._count_error(number, row, start + <int64_t>i)
+                    elif result != TRUE:
+                        self.dropped[i] = True
+                        if result == ERRED:
+                            self._count_error(number, row, start + <int64_t>i)
                 row += self.width
         return 0
 
-    cdef int _run_in_python(self, StepPlan* step, object evaluate, size_t count) except -1:
+    cdef int _run_in_python(
+        self, uint32_t number, object evaluate, int64_t start, size_t count
+    ) except -1:
         """Evaluate an expression without a native form for each row; see `_run`."""
+        cdef StepPlan* step = &self.steps[number]
         cdef EventBatch batch = self.events.batch
         cdef term_t* row = self.matrix
         cdef Memo* memo = NULL
@@ -596,6 +682,7 @@ cdef class RowReader:
         cdef list terms = [None] * self.width
         for i in range(count):
             if not self.dropped[i]:
+                step.rows += 1
                 if step.memos != NULL:
                     memo = self._memo(step, row, &known)
                 if known:
@@ -606,15 +693,19 @@ cdef class RowReader:
                         terms[slot] = batch.term(row[slot]) if row[slot] else None
                     value = evaluate(terms, self.scope)
                     if step.target < 0:
-                        result = value == _TRUE
+                        result = ERRED if value is None else TRUE if value == _TRUE else UNTRUE
                     else:
                         result = 0 if value is None else batch.encode(value)
                     if memo != NULL:
                         self._remember(step, memo, row, result)
                 if step.target >= 0:
                     row[step.target] = result
-                else:
-                    self.dropped[i] = not result
+                    if result == 0:
+                        self._count_error(number, row, start + <int64_t>i)
+                elif result != TRUE:
+                    self.dropped[i] = True
+                    if result == ERRED:
+                        self._count_error(number, row, start + <int64_t>i)
             row += self.width
         return 0
 
@@ -622,8 +713,9 @@ cdef class RowReader:
 
     cdef int _emit(self, const term_t* row, int64_t place) except -1 nogil:
         """Add the event of a row of the Arrow batch."""
-        cdef uint64_t number = self.first + <uint64_t>place
+        cdef uint64_t number = self._position(place)
         cdef uint32_t i
+        cdef int added = 0
         cdef term_t stamp = 0, name = 0
         cdef int64_t micros = 0
         cdef bint direct = False
@@ -652,7 +744,11 @@ cdef class RowReader:
                 return 0
         self.events.open(number, name)
         for i in range(self.triple_count):
-            self._add(&self.triples[i], row, number)
+            added += self._add(i, row, number)
+        if added == 0 and self.triple_count:
+            if self.empty == 0:
+                self.empty_position = number
+            self.empty += 1
         self.events.is_open = False
         if direct:
             return self.events.emit_at(micros, 1, 0, True)
@@ -660,6 +756,10 @@ cdef class RowReader:
         time.rank = 0
         time.line = number
         return self.events.emit(&time, 1)
+
+    cdef inline uint64_t _position(self, int64_t place) noexcept nogil:
+        """The position of a row in the file: its number, or its line."""
+        return self.first + <uint64_t>place if self.lines == NULL else self.lines[place]
 
     cdef bint _has_time(self, int slot, const term_t* row, int64_t place) noexcept nogil:
         """Whether a slot has a value, even if the term of its column is not computed."""
@@ -687,8 +787,19 @@ cdef class RowReader:
         micros[0] = ticks * factor
         return True
 
-    cdef int _add(self, const Template* triple, const term_t* row, uint64_t number) except -1 nogil:
-        """Add a triple of the template, unless a term is unbound or out of place."""
+    cdef int _misplace(self, uint32_t number, term_t term, uint64_t position) except -1 nogil:
+        """Count a triple that is omitted since a term cannot be where it is."""
+        cdef Template* triple = &self.triples[number]
+        triple.misplaced += 1
+        if triple.misplaced == 1:
+            triple.position = position
+            with gil:
+                self.misplaced[number] = self.events.batch.term(term)
+        return 0
+
+    cdef int _add(self, uint32_t place, const term_t* row, uint64_t number) except -1 nogil:
+        """Add a triple of the template, unless a term is unbound or out of place: 1 or 0."""
+        cdef const Template* triple = &self.triples[place]
         cdef Quad quad
         cdef char initial
         quad.subject = _at(&triple.subject, row)
@@ -700,10 +811,10 @@ cdef class RowReader:
         if triple.subject.slot >= 0:
             initial = _initial(self.events.batch, quad.subject)
             if initial == c'"' or initial == c"(":
-                return 0
+                return self._misplace(place, quad.subject, number)
             quad.blank_subject = initial == c"_"
         if triple.predicate.slot >= 0 and _initial(self.events.batch, quad.predicate) != c"<":
-            return 0
+            return self._misplace(place, quad.predicate, number)
         if triple.object.slot >= 0:
             quad.blank_object = is_blank(self.events.batch, quad.object)
         quad.graph = 0
@@ -713,7 +824,8 @@ cdef class RowReader:
             keep_of(self.relevance, quad.predicate) == Keep.SOME
             and keeps_object(self.relevance, quad.predicate, quad.object)
         )
-        return self.events.add(&quad)
+        self.events.add(&quad)
+        return 1
 
     cdef term_t _stamp(self, term_t term) except 0 nogil:
         """A time as a typed literal, even if it is a text with the lexical form of one."""
@@ -749,9 +861,15 @@ cdef object _TRUE = ox.Literal(True)
 
 cdef inline bint _is_valid(const Values* column, int64_t at) noexcept nogil:
     """Whether a value is not null."""
+    if column.kind == Kind.TERM:
+        return _cell(column, at).text != NULL
     return column.kind != Kind.NOTHING and (
         column.validity == NULL or column.validity[at >> 3] >> (at & 7) & 1
     )
+
+
+cdef inline const Cell* _cell(const Values* column, int64_t at) noexcept nogil:
+    return <const Cell*>column.values + at * column.scale
 
 
 cdef inline term_t _at(const Term* term, const term_t* row) noexcept nogil:

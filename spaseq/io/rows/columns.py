@@ -51,6 +51,7 @@ class Kind(IntEnum):
     DURATION = 10
     HEX = 11
     UNSIGNED = 12
+    TERM = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ class Column:
         return ".".join(self.path)
 
 
+def variable_of(path: tuple[str, ...]) -> str:
+    """The name of the variable of a column."""
+    return _NO_NAME.sub("_", "_".join(path)) or "_"
+
+
 def columns_of(schema: Sequence[pa.Field]) -> list[Column]:
     """The columns of a schema, with each struct replaced by its fields."""
     return list(_columns((), schema))
@@ -82,8 +88,7 @@ def _columns(path: tuple[str, ...], fields: Sequence[pa.Field]) -> Iterator[Colu
         if pa.types.is_struct(held):
             yield from _columns(here, [held.field(i) for i in range(held.num_fields)])
             continue
-        variable = _NO_NAME.sub("_", "_".join(here)) or "_"
-        yield Column(here, variable, held, _unsupported(held))
+        yield Column(here, variable_of(here), held, _unsupported(held))
 
 
 def _storage(type_: pa.DataType) -> pa.DataType:
@@ -116,7 +121,8 @@ def _unsupported(type_: pa.DataType) -> str:
 class Buffers:
     """The values of one array, as addresses of its buffers, which `owner` keeps alive.
 
-    `scale` is the number of fractional digits of a decimal, or of ticks per second of a time.
+    `scale` is the number of fractional digits of a decimal, or of ticks per second of a time, or
+    of cells from one term to the next.
     """
 
     owner: Any
@@ -143,7 +149,7 @@ def buffers_of(array: pa.Array) -> Buffers:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         elif is_.is_dictionary(array.type):
-            array = array.dictionary_decode()
+            array = _decoded(array)
         elif is_.is_run_end_encoded(array.type):
             array = pc.run_end_decode(array)
         else:
@@ -193,6 +199,17 @@ def buffers_of(array: pa.Array) -> Buffers:
         scale,
         zoned,
     )
+
+
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    """The values of a dictionary array; pyarrow decodes no dictionary of views."""
+    import pyarrow as pa
+
+    values = array.dictionary
+    plain = {"string_view": pa.string(), "binary_view": pa.binary()}.get(str(values.type))
+    if plain is not None:
+        array = pa.DictionaryArray.from_arrays(array.indices, values.cast(plain))
+    return array.dictionary_decode()
 
 
 def is_string_view(type_: pa.DataType) -> bool:

@@ -180,6 +180,14 @@ def variables(node: ast.Node) -> Iterator[ast.Var]:
     return (part for part in ast.walk(node) if isinstance(part, ast.Var))
 
 
+def column_variables(tree: ast.Mapping) -> tuple[frozenset[str], frozenset[str]]:
+    """The variables that are columns: those that a table must have, and those it may lack."""
+    assigned = {each.variable.name for each in tree.where.elements if isinstance(each, ast.Bind)}
+    read = {part.name for part in variables(tree)} - assigned - {ROW}
+    may_be_absent = ({TIME, GRAPH} - assigned) | (read & optional_variables(tree))
+    return frozenset(read - may_be_absent), frozenset(may_be_absent)
+
+
 def optional_variables(tree: ast.Mapping) -> frozenset[str]:
     """The variables that the mapping tests by BOUND or COALESCE: their columns may be absent."""
     return frozenset(

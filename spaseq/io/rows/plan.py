@@ -39,13 +39,16 @@ _SHOWN_COLUMNS = 12
 class Step:
     """A BIND, which writes `target`, or a FILTER, whose `target` is -1.
 
-    `code` or `evaluate` computes the expression. `inputs` are the slots that it reads; `cached`
-    says whether equal inputs have equal results.
+    `code` or `evaluate` computes the expression. `inputs` are the slots that it reads, `names`
+    their variables; `cached` says whether equal inputs have equal results.
     """
+
+    element: ast.Bind | ast.Filter
 
     code: ExpressionCode | None
     evaluate: Evaluate | None
     inputs: tuple[int, ...]
+    names: tuple[str, ...]
     target: int
     cached: bool
 
@@ -66,6 +69,8 @@ class RowPlan:
     graph_slot: int
     steps: tuple[Step, ...]
     triples: tuple[tuple[Place, Place, Place], ...]
+    template: tuple[ast.Triple, ...]
+    """The same triples, as the mapping has them."""
 
 
 def bind_mapping(
@@ -210,6 +215,7 @@ class _Binder:
             slots.get(GRAPH, -1),
             steps,
             placed,
+            tuple(triples),
         )
 
     def _slots(self, read: list[Column], needed: set[str]) -> tuple[dict[str, int], int]:
@@ -287,13 +293,16 @@ class _Binder:
                 names = expression_variables(each.condition) & slots.keys()
                 if unbound.isdisjoint(slots[name] for name in names):
                     filters.remove(each)
-                    yield _step(each.condition, slots, -1)
+                    yield _step(each, each.condition, slots, -1)
             if waiting:
                 name = waiting.pop(0)
-                yield _step(self._binds[name].expression, slots, slots[name])
+                bind = self._binds[name]
+                yield _step(bind, bind.expression, slots, slots[name])
 
 
-def _step(expression: ast.Expr, slots: dict[str, int], target: int) -> Step:
+def _step(
+    element: ast.Bind | ast.Filter, expression: ast.Expr, slots: dict[str, int], target: int
+) -> Step:
     code, evaluate = None, None
     try:
         code = compile_code(expression, slots).code
@@ -303,7 +312,8 @@ def _step(expression: ast.Expr, slots: dict[str, int], target: int) -> Step:
         isinstance(part, ast.Call) and BUILTINS[part.name].volatile for part in ast.walk(expression)
     )
     names = sorted({part.name for part in variables(expression)} & slots.keys())
-    return Step(code, evaluate, tuple(slots[name] for name in names), target, not volatile)
+    inputs = tuple(slots[name] for name in names)
+    return Step(element, code, evaluate, inputs, tuple(names), target, not volatile)
 
 
 def _as_value(expression: ast.Expr, target: int) -> ast.Expr:

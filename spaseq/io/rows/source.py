@@ -11,19 +11,22 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from spaseq.errors import InputError
 from spaseq.io.framing_errors import Questions
 from spaseq.io.lines import STDIN
+from spaseq.io.losses import Loss, merged_losses
+from spaseq.io.native._json_rows import JsonBlock
 from spaseq.io.native._row_events import RowReader, is_of_use
 from spaseq.io.read_options import Troubles
-from spaseq.io.rows.columns import array_at, buffers_of, columns_of
+from spaseq.io.rows.columns import variable_of
 from spaseq.io.rows.formats import ROW_FORMATS
-from spaseq.io.rows.mapping import TIME, RowMapping
+from spaseq.io.rows.losses import TableLosses
+from spaseq.io.rows.mapping import TIME, RowMapping, column_variables
 from spaseq.io.rows.plan import RowPlan, bind_mapping
-from spaseq.io.rows.tables import Table, open_table
+from spaseq.io.rows.tables import Rows, Table, buffers_at, open_table
 from spaseq.io.source import Source
 from spaseq.rdf import time
 from spaseq.rdf._batch import EventBatch
@@ -33,11 +36,8 @@ from spaseq.rdf.event import Term
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._minting import Minter
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _LONG_BYTES = 1 << 20
-_Rows: TypeAlias = "tuple[int, pa.RecordBatch | str]"
+_Rows: TypeAlias = "tuple[int, Rows | str]"
 """A row number with the rows from there on, or with the error in that row."""
 EVENTS_AT_ONCE = 1024
 """The most events in a batch: as many as fit in the processor's cache."""
@@ -52,18 +52,28 @@ class RowSource(Source):
 
     files: Sequence[Any]
     mapping: RowMapping | None = None
+    _table: TableLosses | None = field(init=False, default=None)
+    """The losses of the table that is being read."""
+    _lost: list[Loss] = field(init=False, default_factory=list)
+    """Those of the tables that have been read."""
+
+    def _losses(self) -> list[Loss]:
+        """What the rows so far have lost."""
+        current = () if self._table is None else self._table.losses()
+        return merged_losses([*self._lost, *current])
 
     def _read(
         self, relevance: Relevance, troubles: Troubles, minter: Minter | None
     ) -> Iterator[EventBatch]:
         questions = _RowQuestions(self.options, self.domain, troubles)
-        troubles.unit = "row"
+        self.counters.losses = self._losses
         factor = time.MICROS_PER_UNIT[self.options.unit]
         events = EventReader(relevance, questions, self.stream, minter, factor)
         named = self.options.syntax if self.options.syntax in ROW_FORMATS else None
         for content in self.files:
             table = open_table(content, named, questions.malformed_row)
             self.lines = table
+            troubles.unit = table.unit
             ahead = self.options.workers > 1 and not self.live and _is_long_file(content)
             try:
                 yield from self._table_batches(table, events, relevance, questions, ahead)
@@ -93,15 +103,18 @@ class RowSource(Source):
 
         With `ahead`, another thread reads its rows ahead.
         """
-        if table.schema is None:
-            return
         plan = self._plan(table, relevance)
+        if plan is None:
+            return
+        assert self.mapping is not None
         rows = RowReader(events, relevance, plan, questions)
+        losses = TableLosses(self.mapping, plan, rows, table.name, table.unit)
+        self._table = losses
         questions.file = table.name
         events.start_file(table.name, "message", 0, (), not self.options.arrival_time, False)
         events.refresh()
         steps = _read_rows_ahead if ahead else _read_rows
-        reading = steps(table, plan, rows, questions)
+        reading = steps(table, plan, rows, losses, questions)
         more = True
         try:
             while more:
@@ -117,10 +130,17 @@ class RowSource(Source):
                 events.refresh()
         finally:
             reading.close()
+            self._lost, self._table = self._losses(), None
 
-    def _plan(self, table: Table, relevance: Relevance) -> RowPlan:
+    def _plan(self, table: Table, relevance: Relevance) -> RowPlan | None:
+        """The mapping for the columns of a table; None: the table is empty."""
         assert self.mapping is not None
-        columns = columns_of(table.schema or ())
+        required, optional = column_variables(self.mapping.tree)
+        if self.options.time_column is not None:
+            required |= {variable_of((self.options.time_column,))}
+        columns = table.columns(required, optional)
+        if columns is None:
+            return None
         try:
             plan = bind_mapping(
                 self.mapping,
@@ -150,21 +170,21 @@ def _is_long_file(content: Any) -> bool:
 
 
 def _read_rows(
-    table: Table, plan: RowPlan, rows: RowReader, questions: _RowQuestions
+    table: Table, plan: RowPlan, rows: RowReader, losses: TableLosses, questions: _RowQuestions
 ) -> Generator[bool, None, None]:
     """Read a table into events; True each time that a batch of events may be yielded."""
-    for first, batch in table.batches(_names(plan)):
-        yield from _batch_rows(table, plan, rows, first, batch)
+    for first, batch in table.batches(plan.columns):
+        yield from _batch_rows(table, plan, rows, losses, first, batch)
 
 
 def _read_rows_ahead(
-    table: Table, plan: RowPlan, rows: RowReader, questions: _RowQuestions
+    table: Table, plan: RowPlan, rows: RowReader, losses: TableLosses, questions: _RowQuestions
 ) -> Generator[bool, None, None]:
     """The same as `_read`, with a thread that reads the rows ahead."""
 
     def batches(lane: Lane[_Rows]) -> Iterator[_Rows]:
         questions.lane = lane
-        return table.batches(_names(plan))
+        return table.batches(plan.columns)
 
     ahead = Ahead(batches)
     try:
@@ -172,33 +192,30 @@ def _read_rows_ahead(
             if isinstance(found, str):
                 questions.malformed_row(found, first)
             else:
-                yield from _batch_rows(table, plan, rows, first, found)
+                yield from _batch_rows(table, plan, rows, losses, first, found)
     finally:
         ahead.stop()
         questions.lane = None
 
 
-def _names(plan: RowPlan) -> list[str]:
-    """The columns that a plan reads, each once."""
-    return list(dict.fromkeys(column.path[0] for column in plan.columns))
-
-
 def _batch_rows(
-    table: Table, plan: RowPlan, rows: RowReader, first: int, batch: pa.RecordBatch
+    table: Table, plan: RowPlan, rows: RowReader, losses: TableLosses, first: int, batch: Rows
 ) -> Iterator[bool]:
-    rows.start([_buffers(batch, column.path, table, first) for column in plan.columns], first)
+    lines = 0
+    if isinstance(batch, JsonBlock):
+        lines = batch.lines
+        losses.add_misfits(batch.misfits)
+    rows.start(
+        [
+            buffers_at(batch, i, plan.columns[i], table.name, first)
+            for i in range(len(plan.columns))
+        ],
+        first,
+        lines,
+    )
     for start in range(0, batch.num_rows, EVENTS_AT_ONCE):
         rows.read(start, min(start + EVENTS_AT_ONCE, batch.num_rows))
         yield True
-
-
-def _buffers(batch: pa.RecordBatch, path: tuple[str, ...], table: Table, first: int) -> Any:
-    try:
-        return buffers_of(array_at(batch, path))
-    except (ValueError, NotImplementedError) as error:
-        raise InputError(
-            f"the column {'.'.join(path)} cannot be read: {error}", table.name, first, "row"
-        ) from error
 
 
 class _RowQuestions(Questions):

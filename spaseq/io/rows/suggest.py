@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
+from datetime import date
 from pathlib import PurePath
 from typing import Any
 
-from spaseq.io.rows.columns import Column, array_at, columns_of, is_string_view
+from spaseq.io.rows.columns import Column
 from spaseq.io.rows.mapping import GRAPH, ROW, TIME
-from spaseq.io.rows.tables import open_table
+from spaseq.io.rows.tables import open_table, values_at
 
 SAMPLE = 10_000
 """Rows that are examined."""
@@ -105,23 +106,22 @@ def suggest(path: str, format_: str | None = None) -> str:
     """
     table = open_table(path, format_, lambda message, row: None)
     try:
-        columns = columns_of(table.schema or ())
-        names = list(dict.fromkeys(column.path[0] for column in columns))
+        columns = table.columns() or ()
         sample = None
-        if names:
-            _, sample = next(table.batches(names), (1, None))
+        if columns:
+            _, sample = next(iter(table.batches(columns)), (1, None))
         values = {
             column: []
             if sample is None or column.unsupported
-            else array_at(sample, column.path).slice(0, SAMPLE).to_pylist()
-            for column in columns
+            else values_at(sample, index, column, SAMPLE)
+            for index, column in enumerate(columns)
         }
     finally:
         table.close()
     comma = getattr(table, "delimiter", "") == ";"
     counts = Counter(column.variable for column in columns)
     shared = {variable for variable, count in counts.items() if count > 1}
-    header = list(names) if hasattr(table, "delimiter") else []
+    header = [column.name for column in columns] if hasattr(table, "delimiter") else []
     return "\n".join(_Suggestion(path, values, shared, comma, header).lines()) + "\n"
 
 
@@ -248,16 +248,9 @@ class _Suggestion:
 
     def _cast(self, column: Column) -> str:
         """The cast of all strings of a column, with `{}` for its variable; empty: none."""
-        import pyarrow as pa
-
-        is_ = pa.types
-        if not (
-            is_.is_string(column.type)
-            or is_.is_large_string(column.type)
-            or is_string_view(column.type)
-        ):
-            return ""
         found = self._known[column]
+        if not all(isinstance(value, str) for value in found):
+            return ""
         if self._has_commas and self._is_grouped(column):
             return _DECIMAL_COMMAS[-1][1]
         for name, form in _CASTS:
@@ -308,11 +301,9 @@ class _Suggestion:
 
     def _time_form(self, column: Column) -> str | None:
         """The timestamp of a column of times, with `{}` for its variable; None: no such column."""
-        import pyarrow as pa
-
-        if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-            return "{}"
         found = self._known[column]
+        if found and all(isinstance(value, date) for value in found):
+            return "{}"
         if not found or not all(isinstance(value, str) for value in found):
             return None
         for form, expression in _TIMES:

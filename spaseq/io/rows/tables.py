@@ -2,9 +2,10 @@
 
 CSV and TSV have a header; their columns are strings, and an empty cell is null unless it is quoted.
 The cells of CSV are separated by semicolons if the header has semicolons and no comma.
-The columns of JSON lines have the types of the first `JSON_HEAD` bytes of the file. Texts are read
-in blocks, other files in their own batches. Invariant: a row's number counts the rows of its file
-from 1, including malformed ones. Memory: some blocks, or one batch.
+The fields of JSON lines are columns, whenever they first occur; the first `JSON_HEAD` bytes only
+show which names of a mapping are no fields. Texts are read in blocks, other files in their own
+batches. Invariant: a row's number counts the rows of its file from 1, including malformed ones.
+Memory: some blocks, or one batch.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ import sys
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+from decimal import Decimal
+from itertools import chain
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from spaseq.errors import InputError
+from spaseq.errors import InputError, InputUnit
 from spaseq.io.lines import STDIN, shown_name
+from spaseq.io.native._json_rows import JsonBlock, JsonRows
+from spaseq.io.rows.columns import Buffers, Column, array_at, buffers_of, columns_of, variable_of
 from spaseq.io.rows.formats import row_format_of
 
 if TYPE_CHECKING:
@@ -30,32 +35,89 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 """Bytes of a text that are parsed at once."""
 JSON_HEAD = 1 << 22
-"""Bytes of JSON lines that decide the types of the columns."""
+"""Bytes of JSON lines that are searched for the fields that a mapping names."""
+JSON_PIECE = 1 << 16
+"""Bytes of JSON lines that are searched at once."""
+MAX_LINE_BYTES = 1 << 26
+"""The most bytes of a line of JSON."""
 RELEASE_SECONDS = 0.2
 """How long the end of a file waits for the threads of pyarrow, in seconds."""
 ROWS_AT_ONCE = 1 << 16
 """The most rows in a batch of a binary format."""
 
 InvalidRow = Callable[[str, int], None]
-"""Reports a malformed row: the message, and the number of the row."""
+"""Reports a malformed row: the message, and its number, or its line in a file of lines."""
+Rows: TypeAlias = "pa.RecordBatch | JsonBlock"
+"""Rows that are read together, with some columns."""
 
 
 class Table(Protocol):
-    """Rows in one place. `batches` may be iterated once."""
+    """Rows in one place. `columns` is called before `batches`, and each of them once."""
 
     name: str
+    unit: InputUnit
+    """What messages about a row name: its number, or its line."""
 
-    @property
-    def schema(self) -> Sequence[pa.Field] | None:
-        """The columns; None: the table is empty, and its columns are not known."""
+    def columns(
+        self, required: Set[str] | None = None, optional: Set[str] = frozenset()
+    ) -> Sequence[Column] | None:
+        """The columns; None: the table is empty, and its columns are not known.
 
-    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        A table whose rows say which columns it has looks for the `required` variables only. Those
+        that later rows may have are columns as well, as are the `optional` ones.
+        """
+
+    def batches(self, columns: Sequence[Column]) -> Iterator[tuple[int, Rows]]:
         """Batches with at least these columns, each with the number of its first row."""
 
     def position(self) -> int:
         """How many bytes of the file have been read."""
 
     def close(self) -> None: ...
+
+
+def buffers_at(batch: Rows, index: int, column: Column, file: str, first: int) -> Buffers:
+    """The values of the column `index` of a batch whose first row is `first`.
+
+    Raises:
+        InputError: if they cannot be read.
+    """
+    if isinstance(batch, JsonBlock):
+        return batch.buffers(index)
+    try:
+        return buffers_of(array_at(batch, column.path))
+    except (ValueError, NotImplementedError) as error:
+        raise InputError(
+            f"the column {column.name} cannot be read: {error}", file, first, "row"
+        ) from error
+
+
+def values_at(batch: Rows, index: int, column: Column, count: int) -> list[Any]:
+    """The same for the first rows, as Python values."""
+    if isinstance(batch, JsonBlock):
+        return [None if text is None else _value(text) for text in batch.values(index)[:count]]
+    return list(array_at(batch, column.path).slice(0, count).to_pylist())
+
+
+def _value(text: str) -> str | int | float | Decimal | bool:
+    """The value of a term of JSON."""
+    lexical, _, datatype = text[1:].rpartition('"')
+    match datatype.rpartition("#")[2]:
+        case "integer>" if len(lexical) < sys.int_info.default_max_str_digits:
+            return int(lexical)
+        case "double>":
+            return float(lexical)
+        case "boolean>":
+            return lexical == "true"
+        case "":
+            return lexical
+        case _:
+            return Decimal(lexical)
+
+
+def _names(columns: Sequence[Column]) -> list[str]:
+    """The columns of the table that have some columns or fields, each once."""
+    return list(dict.fromkeys(column.path[0] for column in columns))
 
 
 def require_pyarrow() -> None:
@@ -83,8 +145,8 @@ def open_table(content: Any, format_: str | None, invalid: InvalidRow) -> Table:
     Raises:
         InputError: if it cannot be opened.
     """
-    require_pyarrow()
     if not isinstance(content, str | os.PathLike):
+        require_pyarrow()
         return _Frame(content)
     path = os.fspath(content)
     name = shown_name(path)
@@ -99,6 +161,8 @@ def open_table(content: Any, format_: str | None, invalid: InvalidRow) -> Table:
                 file = _Packed(packed, file)
                 head = _peeked(file)
             found = format_ or row_format_of(path) or _format_of(head)
+            if found != "jsonl":
+                require_pyarrow()
             return _TABLES[found](name, path, file, invalid)
         except BaseException:
             if path != STDIN:
@@ -107,7 +171,7 @@ def open_table(content: Any, format_: str | None, invalid: InvalidRow) -> Table:
 
 
 @contextmanager
-def _failures(name: str, row: Callable[[], int] | None = None, hint: str = "") -> Iterator[None]:
+def _failures(name: str, row: Callable[[], int] | None = None) -> Iterator[None]:
     """Turn the failures of pyarrow and of the system into an `InputError`."""
     try:
         yield
@@ -117,7 +181,7 @@ def _failures(name: str, row: Callable[[], int] | None = None, hint: str = "") -
         reason = getattr(error, "strerror", None) or str(error).strip()
         begun = row() if row is not None else 0
         where = f"cannot be read after row {begun - 1:,}: " if begun > 1 else "cannot be read: "
-        raise InputError(where + reason + hint, name) from error
+        raise InputError(where + reason, name) from error
 
 
 def _opened(path: str) -> io.BufferedReader:
@@ -151,7 +215,7 @@ def _format_of(head: bytes) -> str:
         return "parquet"
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow"
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
         return "jsonl"
     header = head.partition(b"\n")[0]
     return "tsv" if header.count(b"\t") > header.count(b",") else "csv"
@@ -190,8 +254,7 @@ class _Joined(io.RawIOBase):
 class _Text:
     """A table in a text file."""
 
-    hint = ""
-    """The end of the message about an error in the middle of the file."""
+    unit: InputUnit = "row"
 
     def __init__(self, name: str, path: str, file: IO[bytes]):
         self.name = name
@@ -216,7 +279,7 @@ class _Text:
 
     def _read(self, reader: Any) -> Iterator[pa.RecordBatch]:
         while True:
-            with _failures(self.name, lambda: self._row, self.hint):
+            with _failures(self.name, lambda: self._row):
                 try:
                     batch = reader.read_next_batch()
                 except StopIteration:
@@ -274,7 +337,12 @@ class _Csv(_Text):
         """The separator of cells: a tab or a comma; if the header of a CSV file has no comma, the
         first of `;`, a tab and `|` that it has."""
         names = self._header()
-        self.schema = None if names is None else [pa.field(each, pa.string()) for each in names]
+        self._schema = None if names is None else [pa.field(each, pa.string()) for each in names]
+
+    def columns(
+        self, required: Set[str] | None = None, optional: Set[str] = frozenset()
+    ) -> Sequence[Column] | None:
+        return None if self._schema is None else columns_of(self._schema)
 
     def _header(self) -> list[str] | None:
         text = self._ahead.decode("utf-8-sig", "surrogateescape")
@@ -289,13 +357,13 @@ class _Csv(_Text):
                 return cells
         return None
 
-    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self, columns: Sequence[Column]) -> Iterator[tuple[int, Rows]]:
         import pyarrow as pa
         import pyarrow.csv as pc
 
         malformed: list[tuple[int, str]] = []
 
-        names = {field.name: pa.string() for field in self.schema or ()}
+        names = {field.name: pa.string() for field in self._schema or ()}
 
         def opened(file: Any) -> tuple[Any, Sequence[Any]]:
             def skip(row: Any) -> str:
@@ -314,7 +382,7 @@ class _Csv(_Text):
                     null_values=[""],
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,
-                    include_columns=list(columns) or list(names)[:1],
+                    include_columns=_names(columns) or list(names)[:1],
                 ),
             )
             return reader, (skip,)
@@ -352,60 +420,114 @@ def _tsv(name: str, path: str, file: IO[bytes], invalid: InvalidRow) -> _Csv:
 class _JsonLines(_Text):
     """One JSON object per line."""
 
-    hint = f" (the types of the columns are those of the first {JSON_HEAD >> 20} MiB)"
+    unit: InputUnit = "line"
 
     def __init__(self, name: str, path: str, file: IO[bytes], invalid: InvalidRow):
-        import pyarrow.json as pj
-
         super().__init__(name, path, file)
-        self._ahead = self._head(JSON_HEAD)
-        whole = self._ahead
-        if len(whole) == JSON_HEAD:
-            whole = whole[: whole.rfind(b"\n") + 1]
-        self.schema = None
-        if whole.strip():
-            options = pj.ReadOptions(use_threads=False, block_size=JSON_HEAD)
-            self.schema = [
-                _without_times(f) for f in pj.read_json(io.BytesIO(whole), options).schema
-            ]
+        self._invalid = invalid
+        self._head_parts: list[bytes] = []
+        """What has been read before the rows are."""
 
-    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        import pyarrow as pa
-        import pyarrow.json as pj
+    def columns(
+        self, required: Set[str] | None = None, optional: Set[str] = frozenset()
+    ) -> Sequence[Column] | None:
+        listing, looked, rows = JsonRows(None), 0, 0
+        columns: list[Column] = []
+        missing = required
+        for data in self._looked_at():
+            looked += 1
+            at = 0
+            while at < len(data):
+                block = listing.read(data, at, len(data))
+                at = block.taken
+                rows += block.num_rows
+                if required is None and block.problem and not rows:
+                    raise InputError(block.problem, self.name, block.line)
+            columns = list(_columns_of_fields(listing.fields(), required or frozenset()))
+            if required is not None:
+                missing = required - {c.variable for c in columns if not c.unsupported}
+                if rows and not missing:
+                    break
+        head = sum(map(len, self._head_parts))
+        if not looked and head < JSON_HEAD:
+            return None
+        known = {column.variable for column in columns}
+        # Without a row there is no telling which fields there are.
+        later = optional if rows or missing is None else optional | missing
+        return columns + [Column((each,), each, None) for each in sorted(later - known)]
 
-        fields = [field for field in self.schema or () if field.name in set(columns)]
+    def batches(self, columns: Sequence[Column]) -> Iterator[tuple[int, Rows]]:
+        rows = JsonRows([column.variable for column in columns])
+        for data in self._lines():
+            at = 0
+            while at < len(data):
+                block = rows.read(data, at, len(data))
+                at = block.taken
+                if block.num_rows or block.misfits:
+                    yield block.first, block
+                if block.problem:
+                    self._invalid(block.problem, block.line)
 
-        def opened(file: Any) -> tuple[Any, Sequence[Any]]:
-            reader = pj.open_json(
-                file,
-                pj.ReadOptions(use_threads=False, block_size=JSON_HEAD),
-                pj.ParseOptions(
-                    explicit_schema=pa.schema(fields or list(self.schema or ())[:1]),
-                    unexpected_field_behavior="ignore",
-                ),
-            )
-            return reader, ()
+    def _piece(self, size: int) -> bytes:
+        """The next bytes, as soon as there are some; none at the end."""
+        with _failures(self.name):
+            return cast(io.BufferedReader, self._file).read1(size)
 
-        head, self._ahead = self._ahead, b""
-        for batch in self._batches(head, opened):
-            yield self._row, batch
-            self._row += batch.num_rows
+    def _looked_at(self) -> Iterator[bytes]:
+        """Whole lines of the first bytes of the file, the last one perhaps without a line feed."""
+        rest, size = list[bytes](), 0
+        while size < JSON_HEAD and (piece := self._piece(JSON_PIECE)):
+            self._head_parts.append(piece)
+            size += len(piece)
+            whole = piece.rfind(b"\n") + 1
+            if whole:
+                yield b"".join((*rest, piece[:whole]))
+                rest = []
+            rest.append(piece[whole:])
+        if size < JSON_HEAD and any(map(bytes.strip, rest)):
+            yield b"".join(rest)
+
+    def _lines(self) -> Iterator[bytes]:
+        """The lines of the file, in blocks; the last one may lack its line feed."""
+        parts, size, count = list[bytes](), 0, 0
+        head, self._head_parts = b"".join(self._head_parts), []
+        pieces = chain([head], iter(lambda: self._piece(BLOCK), b""))
+        for piece in pieces:
+            whole = piece.rfind(b"\n") + 1
+            if whole:
+                data = b"".join((*parts, piece[:whole]))
+                yield data
+                count += data.count(b"\n")
+                parts, size = [], 0
+            parts.append(piece[whole:])
+            size += len(piece) - whole
+            if size > MAX_LINE_BYTES:
+                raise InputError(
+                    f"a line of more than {MAX_LINE_BYTES >> 20} MiB", self.name, count + 1
+                )
+        if size:
+            yield b"".join(parts)
 
 
-def _without_times(field: pa.Field) -> pa.Field:
-    """A field of JSON, whose strings remain strings even if they look like times."""
-    import pyarrow as pa
+def _columns_of_fields(
+    fields: Sequence[tuple[tuple[str, ...], Set[str]]], required: Set[str]
+) -> Iterator[Column]:
+    """The columns of some fields with the shapes of their values.
 
-    def changed(held: pa.DataType) -> pa.DataType:
-        if pa.types.is_timestamp(held):
-            return pa.string()
-        if pa.types.is_struct(held):
-            return pa.struct([_without_times(held.field(i)) for i in range(held.num_fields)])
-        if pa.types.is_list(held):
-            return pa.list_(changed(held.value_type))
-        return held
-
-    return field.with_type(changed(field.type))
+    A field without a value so far may later have one of any shape, with the required fields.
+    """
+    for path, shapes in fields:
+        variable = variable_of(path)
+        found = shapes - {"null"}
+        if not found:
+            yield Column(path, variable, None)
+            for name in sorted(required):
+                if name.startswith(variable + "_"):
+                    yield Column((*path, name.removeprefix(variable + "_")), name, None)
+        elif found - {"object", "list"}:
+            yield Column(path, variable, None)
+        elif found == {"list"}:
+            yield Column(path, variable, None, "lists")
 
 
 # ------------------------------------------------------------------ binary formats
@@ -414,10 +536,18 @@ def _without_times(field: pa.Field) -> pa.Field:
 class _Binary:
     """A table in a file of a binary format, or in memory."""
 
+    unit: InputUnit = "row"
+    _schema: Sequence[pa.Field]
+
     def __init__(self, name: str, file: IO[bytes] | None = None):
         self.name = name
         self._file = file
         self._row = 1
+
+    def columns(
+        self, required: Set[str] | None = None, optional: Set[str] = frozenset()
+    ) -> Sequence[Column] | None:
+        return columns_of(self._schema)
 
     def position(self) -> int:
         return 0 if self._file is None else _place(self._file)
@@ -449,10 +579,10 @@ class _Parquet(_Binary):
 
         super().__init__(name, file)
         self._parquet = pq.ParquetFile(_seekable(path, file))
-        self.schema = list(self._parquet.schema_arrow)
+        self._schema = list(self._parquet.schema_arrow)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        read = self._parquet.iter_batches(ROWS_AT_ONCE, columns=list(columns), use_threads=False)
+    def batches(self, columns: Sequence[Column]) -> Iterator[tuple[int, Rows]]:
+        read = self._parquet.iter_batches(ROWS_AT_ONCE, columns=_names(columns), use_threads=False)
         return self._numbered(read)
 
 
@@ -468,14 +598,14 @@ class _Arrow(_Binary):
         self._open = pa.ipc.open_file if self._is_file else pa.ipc.open_stream
         self._source: Any = source
         self._reader = self._open(source)
-        self.schema = list(self._reader.schema)
+        self._schema = list(self._reader.schema)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self, columns: Sequence[Column]) -> Iterator[tuple[int, Rows]]:
         import pyarrow as pa
 
         if not self._is_file:
             return self._numbered(iter(self._reader))
-        wanted = [i for i, field in enumerate(self.schema) if field.name in set(columns)]
+        wanted = [i for i, field in enumerate(self._schema) if field.name in set(_names(columns))]
         if wanted:
             options = pa.ipc.IpcReadOptions(included_fields=wanted, use_threads=False)
             self._reader = self._open(self._source, options=options)
@@ -500,9 +630,9 @@ class _Frame(_Binary):
             else:
                 batch = pa.record_batch(content)
                 self._reader = pa.RecordBatchReader.from_batches(batch.schema, [batch])
-        self.schema = list(self._reader.schema)
+        self._schema = list(self._reader.schema)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self, columns: Sequence[Column]) -> Iterator[tuple[int, Rows]]:
         return self._numbered(iter(self._reader))
 
 

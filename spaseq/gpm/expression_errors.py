@@ -41,12 +41,15 @@ _KINDS = {
 }
 LONGEST_TERM = 60
 """The maximum number of characters of a term in a message."""
+_MAKES_IRIS = ("IRI", "URI")
+_NOT_IN_IRIS = re.compile(r"[\x00-\x20<>\"{}|\\^`]")
+"""The characters that RFC 3987 excludes."""
 _IRI = re.compile(r'"(?:[^"\\]|\\.)*"|<([^\s<>"]*)>')
 """A string, or an IRI."""
 
 
-def prefixes_of(query: ast.Query) -> dict[str, str]:
-    """The prefixes that a query can use: the predeclared ones, and its own."""
+def prefixes_of(query: ast.Query | ast.Mapping) -> dict[str, str]:
+    """The prefixes that a query or a mapping can use: the predeclared ones, and its own."""
     return {**PREDECLARED, **dict(query.prologue.prefixes)}
 
 
@@ -173,8 +176,29 @@ class _Search:
                 if found is not None:
                     return found
         terms = [self._value(operand) for operand in operands]
+        if isinstance(expression, ast.Call) and expression.name in _MAKES_IRIS:
+            found = self._no_iri(expression, terms)
+            if found:
+                return found
         kinds = listing(kind_of(term) for term in terms if term is not None)
         return f"{self._shown(expression, terms)}: {kinds}" if kinds else self._text(expression)
+
+    def _no_iri(self, call: ast.Call, terms: list[Term | None]) -> str:
+        """Why a string is no IRI; empty if the reason is another one."""
+        if len(terms) != 1 or not isinstance(terms[0], ox.Literal):
+            return ""
+        found = _NOT_IN_IRIS.search(terms[0].value)
+        shown = shown_term(terms[0], self._prefixes)
+        if found is None:
+            return "" if ":" in terms[0].value else f"{shown} is no absolute IRI"
+        named = {" ": "a space", '"': "a quote"}.get(found[0], ascii(found[0]).replace("'", '"'))
+        reason = f"{shown}: {named} is not allowed in an IRI"
+        for variable in ast.walk(call):
+            if isinstance(variable, ast.Var):
+                value = self._row.get(variable.name)
+                if isinstance(value, ox.Literal) and found[0] in value.value:
+                    return f"{reason}; ENCODE_FOR_URI(?{variable.name}) encodes it"
+        return reason
 
     def _shown(self, expression: ast.Expr, terms: list[Term | None]) -> str:
         """The operation, with its operands replaced by their values."""
