@@ -2,7 +2,6 @@ from collections.abc import Sequence
 
 from spaseq.io.rows.columns import Buffers
 
-MAX_DEPTH: int
 MAX_FIELDS: int
 
 class JsonBlock:

@@ -21,8 +21,8 @@ reads fields, and a string with half of a surrogate pair.
 
 Invariant: every line is checked as a whole, whatever fields are read, so it does not depend on the
 queries whether a line is malformed. A block ends before a malformed line; the line after it begins
-the next block. Cost: linear in the bytes, whatever they are. Nesting costs a few bytes per level,
-to a depth of `MAX_DEPTH`. The names of fields are looked up in a table of at most `MAX_FIELDS`
+the next block. Cost: linear in the bytes, whatever they are. Nesting costs a few bytes per level, to
+a depth of `MAX_NESTED_JSON`. The names of fields are looked up in a table of at most `MAX_FIELDS`
 entries; names beyond it are compared with those of the mapping each time.
 
 Source: RFC 8259.
@@ -47,6 +47,7 @@ from spaseq.rdf._terms cimport hash_of
 from spaseq.rdf.native._nquads_terms cimport not_utf8
 
 from spaseq.io.rows.columns import Buffers, Kind, variable_of
+from spaseq.rdf.bounded import MAX_NESTED_JSON
 
 cdef extern from *:
     """
@@ -75,7 +76,6 @@ cdef extern from *:
     const char* plain "spaseq_json_plain"(const char* at, const char* end) noexcept nogil
 
 cdef enum:
-    DEPTH = 1000            # levels of objects and lists
     FIELDS = 4096           # names of fields in the table, and fields that are read or listed
     SLOTS = 4 * FIELDS      # of the table, a power of two
     SHOWN = 40              # bytes of a line or a value in a message
@@ -83,8 +83,8 @@ cdef enum:
     UNKNOWN = -2            # a name that is not in the table
     OTHER = -1              # a field that is not read
 
-MAX_DEPTH = DEPTH
 MAX_FIELDS = FIELDS
+cdef int DEPTH = MAX_NESTED_JSON     # levels of objects and lists
 
 # What a line lacks.
 cdef enum Problem:
@@ -877,7 +877,7 @@ cdef class JsonRows:
                 hint = "; a row is an object of its own line: jq -c '.[]' FILE writes a list so"
             return f"not a JSON object: {_shown(place, end - place)}{hint}"
         if problem == Problem.TOO_DEEP:
-            return f"JSON that is nested more than {DEPTH:,} deep{self._beginning()}"
+            return f"its JSON is nested more than {DEPTH} deep{self._beginning()}"
         if problem == Problem.TWICE:
             return f"the field {where} occurs twice"
         if problem == Problem.TOO_MANY:

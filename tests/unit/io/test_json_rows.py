@@ -16,12 +16,13 @@ import pytest
 
 from spaseq.errors import InputError, QuerySemanticError
 from spaseq.io.losses import Loss
-from spaseq.io.native._json_rows import MAX_DEPTH, MAX_FIELDS, JsonBlock, JsonRows
+from spaseq.io.native._json_rows import MAX_FIELDS, JsonBlock, JsonRows
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.rows import tables
 from spaseq.io.rows.mapping import parsed
 from spaseq.io.rows.source import RowSource
 from spaseq.io.rows.suggest import suggest
+from spaseq.rdf.bounded import MAX_NESTED_JSON
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
@@ -164,9 +165,9 @@ def test_depth_is_bounded() -> None:
         data = ('{"a": ' + begin * (depth - 1) + end * (depth - 1) + "}").encode()
         return JsonRows(["b"]).read(data, 0, len(data)).problem
 
-    assert problem(MAX_DEPTH, "[", "]") == ""
-    assert problem(MAX_DEPTH + 1, "[", "]") == (
-        "JSON that is nested more than 1,000 deep, in the field a"
+    assert problem(MAX_NESTED_JSON, "[", "]") == ""
+    assert problem(MAX_NESTED_JSON + 1, "[", "]") == (
+        "its JSON is nested more than 500 deep, in the field a"
     )
     assert "nested more than" in problem(200_000, '{"a":', "}")
 
