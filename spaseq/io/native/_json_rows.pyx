@@ -21,9 +21,9 @@ reads fields, and a string with half of a surrogate pair.
 
 Invariant: every line is checked as a whole, whatever fields are read, so it does not depend on the
 queries whether a line is malformed. A block ends before a malformed line; the line after it begins
-the next block. Cost: linear in the bytes, whatever they are. Nesting costs a few bytes per level, to
-a depth of `MAX_NESTED_JSON`. The names of fields are looked up in a table of at most `MAX_FIELDS`
-entries; names beyond it are compared with those of the mapping each time.
+the next block. Cost: linear in the bytes, whatever they are. Nesting costs a few bytes per level,
+to a depth of `MAX_NESTED_JSON`. The names of fields are looked up in a table of at most
+`MAX_FIELDS` entries; names beyond it are compared with those of the mapping each time.
 
 Source: RFC 8259.
 """
