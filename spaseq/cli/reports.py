@@ -9,13 +9,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from spaseq.cli.status_line import hide_line, shown_line
 from spaseq.io.losses import Loss, worth_reporting
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _as_json = False
+BAR_WIDTH = 20
+"""The characters of a bar of progress."""
 
 MEANINGS = {
     "matches written": "matches in the output",
@@ -74,6 +76,7 @@ def log(message: str, prefix: str = "spaseq: ", **fields: Any) -> None:
     """Print a message to standard error; `fields` are further keys of its JSON object."""
     if sys.stderr is None:
         return
+    hide_line()
     if not _as_json:
         print(f"{prefix}{message}", file=sys.stderr, flush=True)
         return
@@ -104,42 +107,33 @@ def discard_output() -> None:
         os.close(nowhere)
 
 
-@contextmanager
-def progress_bar(
-    wanted: bool, sources: Sequence[Source]
-) -> Iterator[Callable[[Progress], None] | None]:
-    """A progress bar on standard error if that is a terminal; yields the bar's observer."""
-    if not wanted or sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
+def progress_observer(sources: Sequence[Source]) -> Callable[[Progress], None] | None:
+    """What shows the progress of a run on the status line, if there is one."""
+    line = shown_line()
+    if line is None:
+        return None
     total = _size([path for source in sources for path in source.files])
-    bar = Bar(
-        BarColumn(),
-        TextColumn("{task.fields[events]:,} events"),
-        TextColumn("{task.fields[matches]:,} matches"),
-        TextColumn("at {task.fields[at]}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task("", total=total, events=0, matches=0, at="-")
     read: dict[int, tuple[object, int]] = {}
+    elapsed = stopwatch()
 
     def observe(progress: Progress) -> None:
-        bar.update(
-            task,
-            completed=_bytes_read(sources, read) if total else None,
-            events=progress.events,
-            matches=progress.matches,
-            at=progress.last.time.term.value,
-        )
+        parts = [
+            f"{progress.events:,} event{'s' if progress.events != 1 else ''}",
+            f"{progress.matches:,} match{'es' if progress.matches != 1 else ''}",
+            f"at {progress.last.time.term.value}",
+            f"{elapsed():.0f} s",
+        ]
+        if total:
+            parts.insert(0, _bar(_bytes_read(sources, read) / total))
+        line.show(" · ".join(parts))
 
-    with bar:
-        yield observe
+    return observe
+
+
+def _bar(part: float) -> str:
+    """A part of the whole as a bar."""
+    done = round(min(part, 1) * BAR_WIDTH)
+    return "━" * done + "─" * (BAR_WIDTH - done)
 
 
 def _size(files: Sequence[str]) -> int | None:

@@ -15,6 +15,7 @@ from spaseq.cli.config import config_options, config_queries, printed, settings_
 from spaseq.cli.groups import CommandWithExamples
 from spaseq.cli.inputs import REGIMES, compiled, needs_schema, query_arguments, read_options
 from spaseq.cli.live_command import RunOptions, check_paths, live_options, run_live, taken
+from spaseq.cli.status_line import status_line
 from spaseq.io.formats import AUTO, SINKS, STREAM_SYNTAXES, fitting_format
 from spaseq.io.rows.formats import ROW_FORMATS
 
@@ -287,6 +288,7 @@ def run(
     program = compiled(read, arguments.bound_values(bound, read))
     files = arguments.stream_files(streams, program, queries)
     is_live = wanted.is_live(files, output)
+    click.get_current_context().with_resource(status_line(progress))
     if check_config:
         pass  # `check_all` reports what is missing
     elif is_live:
@@ -384,10 +386,9 @@ def _run(
     try:
         with (
             sink,
-            reports.progress_bar(options.progress, sources) as observe,
             reasons.shown_on_signal(started if several is None else None) as asked,
         ):
-            watch = reasons.both(observe, asked)
+            watch = reasons.both(reports.progress_observer(sources), asked)
             streams = [source.stream for source in sources]
             events = merged(started, streams, sources, options.at_end)
             close = options.at_end == "close"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spaseq.cli import reports
+from spaseq.cli.status_line import shown_line
 
 if TYPE_CHECKING:
     from spaseq.live.monitoring import Monitor
@@ -52,7 +53,8 @@ def shown_progress(wanted: bool) -> Iterator[Callable[[Status], None] | None]:
         yield None
         return
     rates = Rates()
-    if reports.is_json() or not sys.stderr.isatty():
+    line = shown_line()
+    if reports.is_json() or line is None:
         due = time.monotonic() + LINE_SECONDS
 
         def report(status: Status) -> None:
@@ -63,12 +65,7 @@ def shown_progress(wanted: bool) -> Iterator[Callable[[Status], None] | None]:
 
         yield report
         return
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
-        yield lambda status: live.update(Text(rates.line(status)), refresh=True)
+    yield lambda status: line.show(rates.line(status))
 
 
 def several(*parts: Callable[[Status], None] | None) -> Callable[[Status], None] | None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -576,7 +577,34 @@ def test_the_progress_bar_is_for_terminals(shell: Shell) -> None:
     shown = os.read(leader, 100_000).decode()
     os.close(leader)
     assert done.stdout == FIRST
-    assert "3 events" in shown
+    assert " events · 1 match · at " in shown
+
+
+def test_rows_and_progress_share_one_terminal(shell: Shell) -> None:
+    """The line of progress is erased before rows, and drawn only where a row has ended."""
+    shell.file("s.nq", "".join(one(str(n), n, "ab"[n % 2], str(n)) for n in range(4_000)))
+    leader, terminal = os.openpty()
+    process = subprocess.Popen(
+        command("run", "q.rq", "--stream", "s=s.nq", "--progress", "--format", "tsv"),
+        stdout=terminal, stderr=terminal, env=environment(),
+    )  # fmt: skip
+    os.close(terminal)
+    shown = bytearray()
+    with suppress(OSError):  # the terminal is closed at the end
+        while part := os.read(leader, 65_536):
+            shown += part
+    os.close(leader)
+    assert process.wait() == 0
+    lines = screen(shown.decode())
+    alone = in_shell(f"{RUN}s.nq --format tsv").stdout.splitlines()
+    assert lines == alone
+    assert b"events" in shown
+
+
+def screen(text: str) -> list[str]:
+    """The lines that a terminal shows in the end: `\\r\\x1b[K` erases the line."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return [line.rpartition("\r\x1b[K")[2] for line in lines][:-1]
 
 
 def test_bounds_stop_a_run_or_shed(shell: Shell) -> None:
