@@ -24,6 +24,7 @@ from spaseq.rdf.event import Term
 from spaseq.rdf.formats import RdfSyntax
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._turtle import DocumentReader
+from spaseq.rdf.syntax import LimitError
 from spaseq.rdf.turtle_strings import statement_end
 
 _MAX_BLOCK_BYTES = 1 << 18
@@ -119,7 +120,10 @@ class DocumentFile:
         reader = self._reader
         while True:
             if not self._sought:
-                is_read = reader.read(block, at, end)
+                try:
+                    is_read = reader.read(block, at, end)
+                except LimitError as error:
+                    raise InputError(str(error), self._file.name, reader.begin_line) from None
                 start = reader.statement_start(block)
                 if start >= 0:
                     self._held.clear()
@@ -161,9 +165,12 @@ class DocumentFile:
 
     # ------------------------------------------------------------ pyoxigraph
 
-    def _preamble(self, graph: Term | bool | None) -> bytes:
-        """What pyoxigraph reads before a statement in the block of a graph, on one line."""
-        preamble = directives(self._reader.prefixes())
+    def _preamble(self, graph: Term | bool | None, text: bytes | None = None) -> bytes:
+        """What pyoxigraph reads before a statement in the block of a graph, on one line.
+
+        text: The statement, if nothing follows it: only prefixes that it may use are declared.
+        """
+        preamble = directives(self._reader.prefixes(text))
         if graph is False:
             return preamble
         opening = "{" if graph is None else f"{graph} {{"
@@ -182,7 +189,7 @@ class DocumentFile:
             self._syntax,
             reader.base_iri,
             Troubles("stop", Counters()),
-            self._preamble(graph),
+            self._preamble(graph, text),
         )
         try:
             statements = list(document.statements())

@@ -235,6 +235,8 @@ class Troubles:
     """The last malformed line of a line-based file."""
     unit: InputUnit = "line"
     """The unit of positions in the file that is being read."""
+    repeated_bytes: int = 0
+    """Bytes of directives that were read again after errors, and for messages."""
     note: str = ""
     """How the syntax of the file was recognised, for messages about the syntax."""
 

@@ -19,17 +19,26 @@ from typing import IO, TypeAlias, cast
 
 import pyoxigraph as ox
 
+from spaseq.errors import InputError
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Malformed, Troubles
 from spaseq.rdf.formats import RdfSyntax, parser_format
 from spaseq.rdf.line_feed import LineFeed, Numbered
-from spaseq.rdf.syntax import LimitError, nesting, parser_failure, parser_message
+from spaseq.rdf.syntax import (
+    REPEATED_MAX_BYTES,
+    LimitError,
+    nesting,
+    parser_failure,
+    parser_message,
+)
 
 Statement: TypeAlias = tuple[ox.Quad | None, int]
 RawTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 RawFact: TypeAlias = tuple[RawTerm, ox.NamedNode, RawTerm]
 """A triple of the parser: with the blank nodes of the file, and possibly triple terms."""
 
+_FEW_BYTES = 1 << 12
+"""Directives that may be read again any number of times."""
 _DEFAULT_GRAPH = ox.DefaultGraph()
 _VERSION = re.compile(rb"[ \t]*VERSION[ \t]*(?:\"[^\"]*\"|'[^']*')[ \t]*(?:#.*)?")
 _MESSAGE = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#.*)?")
@@ -185,6 +194,10 @@ class Document:
     def statements(self) -> Iterator[Statement]:
         """The statements. After an error, which is reported, reading resumes after it."""
         while True:
+            self._troubles.repeated_bytes += max(len(self.preamble) - _FEW_BYTES, 0)
+            if self._troubles.repeated_bytes > REPEATED_MAX_BYTES:
+                said = "its prefixes are too many for the number of errors and messages after them"
+                raise InputError(said, self._file, self._lines.number + 1)
             self._feed = LineFeed(self._lines, remembers=self._troubles.on_error == "skip")
             parser = ox.parse(
                 cast(IO[bytes], self._feed), format=parser_format(self._syntax), base_iri=self.base
@@ -229,6 +242,7 @@ class Document:
         while True:
             try:
                 for quad in parser:
+                    feed.expansion.count(quad)
                     # The last line read completed the statement.
                     feed.statement_ended()
                     in_graph = quad.graph_name != _DEFAULT_GRAPH

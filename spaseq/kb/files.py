@@ -82,9 +82,12 @@ def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
             if line_by_line or syntax.line_feeding == "always":
                 lines = NumberedLines(file)
                 feed = LineFeed(lines, syntax.line_based)
-            opened = cast(IO[bytes], Bounded(cast(IO[bytes], feed or file), syntax))
+            opened = Bounded(cast(IO[bytes], feed or file), syntax)
             base = path.resolve().as_uri()
-            for quad in ox.parse(opened, format=parser_format(syntax), base_iri=base):
+            for quad in ox.parse(
+                cast(IO[bytes], opened), format=parser_format(syntax), base_iri=base
+            ):
+                opened.expansion.count(quad)
                 if feed is None:
                     yield quad
                 else:

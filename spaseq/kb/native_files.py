@@ -17,6 +17,7 @@ from typing import IO, cast
 
 import pyoxigraph as ox
 
+from spaseq.errors import KbError
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._triple_table import TripleTable
@@ -66,7 +67,7 @@ def read_table(path: Path, syntax: RdfSyntax, packed: bool, prefix: str) -> Trip
             if syntax.line_based:
                 steps = _lines(events, syntax, blocks)
             else:
-                steps = _Document(events, syntax, path.resolve().as_uri()).steps(blocks)
+                steps = _Document(events, syntax, path).steps(blocks)
             for _ in steps:
                 table.add(events.drain(), f"{prefix}.")
     except (NotSureError, OSError, EOFError, SyntaxError, ValueError, RecursionError):
@@ -138,8 +139,10 @@ def _lines(events: EventReader, syntax: RdfSyntax, blocks: Iterable[bytes]) -> I
 class _Document:
     """Reads Turtle or TriG; graph names are ignored."""
 
-    def __init__(self, events: EventReader, syntax: RdfSyntax, base: str):
+    def __init__(self, events: EventReader, syntax: RdfSyntax, path: Path):
         self._events = events
+        self._path = path
+        base = path.resolve().as_uri()
         self._syntax = syntax
         self._reader = DocumentReader(events, syntax.named_graphs, False, 1, base)
         self._held: list[bytes] = []
@@ -167,7 +170,10 @@ class _Document:
         at, end = 0, len(block)
         while True:
             if not self._sought:
-                is_read = reader.read(block, at, end)
+                try:
+                    is_read = reader.read(block, at, end)
+                except LimitError as error:
+                    raise KbError(f"{self._path}:{reader.begin_line}: {error}") from None
                 start = reader.statement_start(block)
                 if start >= 0:
                     self._forget()
@@ -207,7 +213,9 @@ class _Document:
     def _parse(self, text: bytes, in_block: bool) -> None:
         """Read a statement with pyoxigraph, after the prefixes declared so far."""
         reader = self._reader
-        front = b"".join(f"@prefix {name}: <{iri}> .\n".encode() for name, iri in reader.prefixes())
+        front = b"".join(
+            f"@prefix {name}: <{iri}> .\n".encode() for name, iri in reader.prefixes(text)
+        )
         # The parser reads some tokens differently at the end of its input.
         whole = front + (b"{" + text + b" }\n" if in_block else text + b"\n")
         parser = _parsed(self._events, whole, self._syntax, reader.base_iri)

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 import pyoxigraph as ox
 
 from spaseq.rdf.formats import JSON_LD, RDF_XML, RdfSyntax, parser_format
 from spaseq.rdf.native._bounds import JsonScanner, XmlScanner
-from spaseq.rdf.syntax import LimitError, nesting
+from spaseq.rdf.syntax import Expansion, LimitError, nesting
 
 MAX_NESTED_JSON = 500
 """Nesting depth of arrays and objects. Python's reader allows about 1,000 levels, pyarrow's a few
@@ -89,22 +89,28 @@ class Bounded:
     def __init__(self, file: IO[bytes], syntax: RdfSyntax):
         self._file = file
         self._scanner = Scanner(syntax)
+        self.expansion = Expansion()
+        """What `count` compares the statements with."""
 
     def read(self, size: int = -1) -> bytes:
         """Read up to `size` bytes."""
         data = self._file.read(size)
+        self.expansion.size += len(data)
         self._scanner.read(data)
         return data
 
 
-def parse_document(data: bytes, syntax: RdfSyntax, base: str | None = None) -> ox.QuadParser:
-    """pyoxigraph's parser for a whole document.
+def parse_document(data: bytes, syntax: RdfSyntax, base: str | None = None) -> Iterator[ox.Quad]:
+    """The statements of a whole document, by pyoxigraph.
 
     Raises:
         LimitError: if it exceeds a bound.
     """
     Scanner(syntax).read(data)
-    return ox.parse(data, format=parser_format(syntax), base_iri=base)
+    expansion = Expansion(len(data))
+    for quad in ox.parse(data, format=parser_format(syntax), base_iri=base):
+        expansion.count(quad)
+        yield quad
 
 
 # ------------------------------------------------------------------ entities

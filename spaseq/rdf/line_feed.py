@@ -16,7 +16,7 @@ from typing import Protocol
 
 import pyoxigraph as ox
 
-from spaseq.rdf.syntax import LimitError, nesting, parser_failure
+from spaseq.rdf.syntax import Expansion, LimitError, nesting, parser_failure
 from spaseq.rdf.turtle_strings import COMMENT, WORD, LongStrings, is_torn, tokens_of, unescaped
 
 PARSER_TOKEN_BYTES = 1 << 24
@@ -55,6 +55,7 @@ class LineFeed:
         self._open_triples = 0
         self._contents: dict[str, str] = {}
         self.began = lines.number + 1
+        self.expansion = Expansion()
 
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes, up to the end of a line or long string; empty at the end."""
@@ -106,6 +107,7 @@ class LineFeed:
 
     def _next(self) -> bytes:
         line = self._read()
+        self.expansion.size += len(line)
         self.began = self._lines.number
         if b"<<(" in line or self._open_triples:
             self._open_triples = nesting(line, self._open_triples)
@@ -120,6 +122,7 @@ class LineFeed:
         parts, size = [first], len(first)
         while self._strings.inside is not None:
             line = self._read()
+            self.expansion.size += len(line)
             if not line:
                 text = b"".join(parts)
                 # For its error message the parser needs the open quotes, not the whole rest.

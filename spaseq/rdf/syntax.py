@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyoxigraph as ox
 
 MAX_NESTED_TRIPLES = 100
 """Nesting depth of triple terms. The parser recurses: 30,000 overflow its stack. So do readers of
 JSON: Python's allows about 1,000 levels, and a triple term has two."""
+
+FREE_BYTES = 1 << 24
+"""Bytes that a parser may write in place of prefixes, terms of contexts and entities, and"""
+EXPANSION = 32
+"""how many times the document it may write beyond them."""
+BASE_MAX_CHARACTERS = 8192
+"""The longest base IRI: relative base IRIs can make it longer and longer."""
+TOO_LONG_PREFIXES = "its prefixes or base IRI are too long for the number of its names"
+REPEATED_MAX_BYTES = 1 << 23
+"""Directives that may be read again after errors, and for the messages of a log."""
 
 _BRACKETS = re.compile(rb"<<\(|\)>>")
 _WHERE = re.compile(
@@ -38,6 +52,24 @@ def parser_failure(error: BaseException) -> str | None:
 
 class LimitError(Exception):
     """The text exceeds a limit; the message names it."""
+
+
+class Expansion:
+    """Compares the statements of a document with its bytes; `size` is the number of these."""
+
+    def __init__(self, size: int = 0):
+        self.size = size
+        self._written = 0
+
+    def count(self, quad: ox.Quad) -> None:
+        """Count a statement.
+
+        Raises:
+            LimitError: if prefixes or a base make the statements much longer than the document.
+        """
+        self._written += len(str(quad))
+        if self._written > FREE_BYTES + EXPANSION * self.size:
+            raise LimitError(TOO_LONG_PREFIXES)
 
 
 def nesting(text: bytes, opened: int = 0) -> int:

@@ -15,15 +15,15 @@ import json
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memchr
 
-from spaseq.rdf.syntax import LimitError
+from spaseq.rdf.syntax import EXPANSION as _EXPANSION, FREE_BYTES as _FREE_BYTES, LimitError
 
 cdef enum:
     LEVELS = 1024               # of nesting that are stored; the bounds are lower
     STRING_MAX_BYTES = 256      # of a string, or the name of an entity, that is looked up
     COPIED_PART = 16            # copying a context takes this part of the time of reading it
 
-cdef int64_t FREE_BYTES = 1 << 24       # that a parser may write in place of names
-cdef int64_t EXPANSION = 32             # and how many times the document it may write
+cdef int64_t FREE_BYTES = _FREE_BYTES
+cdef int64_t EXPANSION = _EXPANSION
 cdef int64_t CONTEXT_EXPANSION = 8      # the same for the contexts that it reads again
 cdef int64_t OPEN_CONTEXTS_MAX_BYTES = 1 << 23      # copied for the open objects
 cdef int64_t CONTEXT_MAX_BYTES = 1 << 20

@@ -139,6 +139,7 @@ cdef class DocumentReader(NameReader):
         cdef const char* at = <const char*>block + start
         self.attach(block)
         self.block_text = block
+        self.bytes_read += end - start
         self.begin = NULL
         if self.state == State.START:
             self.begin = at

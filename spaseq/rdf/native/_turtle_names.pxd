@@ -25,12 +25,16 @@ cdef enum:
     MOST_TOKEN = 1 << 23    # bytes of an IRI, a name or a label; pyoxigraph judges longer ones
     SPELLINGS = 1024
     PREFIX_CHAINS = 64
+    FEW_PREFIXES = 256      # up to which the chains are short
 
 
 cdef class NameReader(TermReader):
     cdef Prefix* declared
     cdef uint32_t prefix_count, prefix_room
     cdef int chains[PREFIX_CHAINS]
+    cdef int* many_chains       # of more than FEW_PREFIXES, by hash; NULL if there are fewer
+    cdef uint32_t many_count    # a power of two
+    cdef uint64_t bytes_read, bytes_written     # of the document, and of IRIs composed for it
     cdef str base
     cdef bytes folder, document     # what a simple path and a fragment are appended to, or None
     cdef const char* folder_text
@@ -40,6 +44,9 @@ cdef class NameReader(TermReader):
     cdef Spelling spellings[SPELLINGS]
 
     cdef int forget(self) except -1
+    cdef int chain_of(self, const char* text, size_t size) noexcept nogil
+    cdef int spread(self) except -1
+    cdef int compose(self, size_t size) except -1 nogil
     cdef int declare(self, bytes name, bytes iri) except -1
     cdef Prefix* prefix_of(self, const char* text, size_t size) noexcept nogil
     cdef term_t entered(self, const char* text, size_t size) except 0 nogil

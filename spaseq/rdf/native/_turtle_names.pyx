@@ -20,9 +20,15 @@ from spaseq.rdf.native._turtle_tokens cimport is_relative, is_simple_path
 from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc
 from spaseq.rdf._terms cimport hash_of
+from spaseq.rdf.syntax import BASE_MAX_CHARACTERS, TOO_LONG_PREFIXES, LimitError
+from spaseq.rdf.syntax import EXPANSION as _EXPANSION, FREE_BYTES as _FREE_BYTES
 
 cdef enum:
     MOST_REFERENCES = 10000     # unusual references whose IRIs are remembered
+
+cdef uint64_t FREE_BYTES = _FREE_BYTES
+cdef uint64_t EXPANSION = _EXPANSION
+cdef const char* _BEFORE_NAMES = b" \t\r\n:<>\"'()[]{},;^@|~"
 
 
 cdef inline int _chain(const char* name, size_t size) noexcept nogil:
@@ -58,6 +64,7 @@ cdef class NameReader(TermReader):
             mem_free(self.declared[i].name)
             mem_free(self.declared[i].iri)
         mem_free(self.declared)
+        mem_free(self.many_chains)
 
     cdef int forget(self) except -1:
         """Drop all spellings and what they mean."""
@@ -67,9 +74,11 @@ cdef class NameReader(TermReader):
 
     # ------------------------------------------------------------ prefixes and the base
 
-    def prefixes(self) -> list:
-        """The name and the IRI of each prefix."""
+    def prefixes(self, bytes text=None) -> list:
+        """The name and the IRI of each prefix; those that a text may use, if there is one."""
         cdef list found = []
+        if text is not None and self.prefix_count > 8:
+            return self._used_prefixes(text)
         cdef uint32_t i
         for i in range(self.prefix_count):
             found.append((
@@ -77,6 +86,26 @@ cdef class NameReader(TermReader):
                 self.declared[i].iri[:self.declared[i].iri_size].decode(),
             ))
         return found
+
+    def _used_prefixes(self, bytes text) -> list:
+        """The prefixes whose names are before a colon of a text."""
+        cdef const char* begin = text
+        cdef const char* end = begin + len(text)
+        cdef const char* at = begin
+        cdef const char* name
+        cdef Prefix* prefix
+        cdef dict found = {}
+        while True:
+            at = <const char*>memchr(at, c":", end - at)
+            if at == NULL:
+                return list(found.items())
+            name = at
+            while name > begin and memchr(_BEFORE_NAMES, name[-1], 21) == NULL:
+                name -= 1
+            prefix = self.prefix_of(name, at - name)
+            if prefix != NULL:
+                found[name[:at - name].decode()] = prefix.iri[:prefix.iri_size].decode()
+            at += 1
 
     def set_prefix(self, str name not None, str iri not None):
         """Declare a prefix."""
@@ -91,7 +120,12 @@ cdef class NameReader(TermReader):
         """Set the base IRI, or None.
 
         References without a path, and simple paths, are appended to a part of it.
+
+        Raises:
+            LimitError: if it is too long to be resolved again and again.
         """
+        if base is not None and len(base) > BASE_MAX_CHARACTERS:
+            raise LimitError(f"the base IRI has more than {BASE_MAX_CHARACTERS:,} characters")
         self.base = base
         self.resolved = {}
         self.folder = self.document = None
@@ -113,7 +147,7 @@ cdef class NameReader(TermReader):
         cdef Prefix* prefix = self.prefix_of(name, size)
         cdef Prefix* grown
         cdef char* copied
-        cdef int chain = _chain(name, size)
+        cdef int chain
         if prefix != NULL and (
             prefix.iri_size == <size_t>length and memcmp(prefix.iri, text, length) == 0
         ):
@@ -140,8 +174,13 @@ cdef class NameReader(TermReader):
                 raise MemoryError
             memcpy(prefix.name, <const char*>name, size)
             prefix.size = size
-            prefix.before = self.chains[chain]
-            self.chains[chain] = <int>self.prefix_count
+            chain = self.chain_of(name, size)
+            if self.many_chains != NULL:
+                prefix.before = self.many_chains[chain]
+                self.many_chains[chain] = <int>self.prefix_count
+            else:
+                prefix.before = self.chains[chain]
+                self.chains[chain] = <int>self.prefix_count
             self.prefix_count += 1
         else:
             mem_free(prefix.iri)
@@ -149,11 +188,43 @@ cdef class NameReader(TermReader):
         prefix.iri = copied
         prefix.iri_size = length
         prefix.root = _root_size(text, length)
+        if self.prefix_count > FEW_PREFIXES and self.prefix_count > self.many_count:
+            self.spread()
+        return 0
+
+    cdef int spread(self) except -1:
+        """Divide many prefixes among more chains."""
+        cdef uint32_t i, count = max(2 * self.many_count, 4 * <uint32_t>FEW_PREFIXES)
+        cdef int chain
+        cdef int* chains = <int*>mem_realloc(self.many_chains, count * sizeof(int))
+        if chains == NULL:
+            raise MemoryError
+        memset(chains, 0xFF, count * sizeof(int))
+        self.many_chains, self.many_count = chains, count
+        for i in range(self.prefix_count):
+            chain = self.chain_of(self.declared[i].name, self.declared[i].size)
+            self.declared[i].before = chains[chain]
+            chains[chain] = <int>i
+        return 0
+
+    cdef int chain_of(self, const char* text, size_t size) noexcept nogil:
+        """The chain of prefixes with such a name."""
+        if self.many_chains == NULL:
+            return _chain(text, size)
+        return <int>(hash_of(text, size) & (self.many_count - 1))
+
+    cdef int compose(self, size_t size) except -1 nogil:
+        """Count the bytes of a prefix or a base that an IRI begins with."""
+        self.bytes_written += size
+        if self.bytes_written > FREE_BYTES + EXPANSION * self.bytes_read:
+            with gil:
+                raise LimitError(TOO_LONG_PREFIXES)
         return 0
 
     cdef Prefix* prefix_of(self, const char* text, size_t size) noexcept nogil:
         """The prefix of a name; NULL: it has not been declared."""
-        cdef int at = self.chains[_chain(text, size)]
+        cdef int chain = self.chain_of(text, size)
+        cdef int at = self.chains[chain] if self.many_chains == NULL else self.many_chains[chain]
         cdef Prefix* prefix
         while at >= 0:
             prefix = &self.declared[at]
@@ -184,6 +255,7 @@ cdef class NameReader(TermReader):
         elif self.folder_text != NULL and is_simple_path(text + 1, size - 2):
             part, part_size = self.folder_text, self.folder_size
         if part != NULL:
+            self.compose(part_size)
             self.reserve(part_size + size)
             memcpy(self.scratch, part, part_size)
             memcpy(self.scratch + part_size, text + 1, size - 1)
@@ -200,6 +272,7 @@ cdef class NameReader(TermReader):
             known = self._resolved(text[1:size - 1])
             if known is None:
                 return False
+            self.compose(len(known))
             term[0] = self.entered(known, len(known))
             return True
 
@@ -243,6 +316,7 @@ cdef class NameReader(TermReader):
         ):
             term[0] = known.term
             return True
+        self.compose(prefix.iri_size)
         self.reserve(prefix.iri_size + size + 2)
         out = self.scratch
         out[0] = c"<"

@@ -17,7 +17,11 @@ from spaseq.io.source import Source
 from spaseq.kb import open_kb
 from spaseq.kb.files import read_quads
 from spaseq.rdf import line_feed
+from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.line_feed import LineFeed
+from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._turtle import DocumentReader
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure
 from spaseq.rdf.turtle_strings import LongStrings, long_string_end, tokens_of, unescaped
 
@@ -349,3 +353,80 @@ def test_the_command_line_refuses_it_in_one_line(
     stderr = capsys.readouterr().err
     assert stderr.count("\n") == 1
     assert f"{path}:1: {said}" in stderr
+
+
+# ------------------------------------------------------------------ prefixes and the base
+
+MANY = "".join(f"@prefix p{n}: <http://example.org/{n}/> .\n" for n in range(3000))
+LONG_PREFIX = "@prefix p: <http://example.org/" + "x" * 100_000 + "/> .\n"
+TOO_LONG = "its prefixes or base IRI are too long for the number of its names"
+
+
+def test_many_prefixes_are_found_by_name(tmp_path: Path) -> None:
+    """Also by pyoxigraph, which is passed only the prefixes that a statement may use."""
+    path = tmp_path / "s.trig"
+    uses = "".join(event(n, f"(p{n}:a p{2999 - n}:b)") for n in range(1, 300))
+    path.write_text(HEAD + MANY + uses + MANY.replace("org", "com") + event(300, "p7:x"))
+    found, _, error = values(path)
+    assert error == ""
+    assert found[-1] == "http://example.com/7/x"
+    assert "http://example.org/2998/b" in found
+    assert "http://example.org/255/a" in found
+
+
+def test_prefixes_that_a_statement_may_use() -> None:
+    reader = DocumentReader(
+        EventReader(Relevance(Dictionary()), None, "", None, 1), True, False, 1, None
+    )
+    for n in range(20):
+        reader.set_prefix(f"p{n}", f"http://example.org/{n}/")
+    reader.set_prefix("", "http://example.org/")
+    assert len(reader.prefixes()) == 21
+    text = b'[p1:a"x"^^p2:b,(p3:c),<p4:d>|p5:e:p6] :f q:g {p19:h} .'
+    names = [name for name, _ in reader.prefixes(text)]
+    assert names == ["p1", "p2", "p3", "p4", "p5", "", "p19"]
+
+
+@pytest.mark.parametrize("message", [False, True])
+def test_prefixes_are_not_read_again_for_every_error(tmp_path: Path, message: bool) -> None:
+    """Each torn line, and each message after an error, needs a parser that knows all prefixes."""
+    path = tmp_path / "s.trig"
+    head = 'VERSION "1.2-messages"\n' if message else ""
+    bad = ":a :b <<\n" + "MESSAGE\n:a :b :c .\n" if message else ":a :b <x\n"
+    path.write_text(head + HEAD + MANY + bad * 1000)
+    _, log, error = values(path, "skip")
+    assert "its prefixes are too many for the number of errors and messages after them" in error
+    assert 0 < len(log) < 1000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LONG_PREFIX + "".join(event(n, f"p:{n}") for n in range(2000)),
+        LONG_PREFIX + event(1, "(" + " ".join(f"p:{n}" for n in range(2000)) + ")"),
+        LONG_PREFIX + event(1, "<<\n") + "".join(event(n, f"p:{n}") for n in range(2000)),
+        f"@base <http://example.org/{'x' * 8000}/> .\n"
+        + "".join(event(n, f"<{n}>") for n in range(40_000)),
+        f"@base <http://example.org/{'x' * 8000}/> .\n"
+        + "".join(event(n, f"<?{n}>") for n in range(40_000)),
+    ],
+    ids=["names", "list", "after an error", "base", "unusual references"],
+)
+def test_long_prefixes_are_bounded_by_their_uses(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "s.trig"
+    path.write_text(HEAD + text)
+    error = values(path, "skip")[2] or "\n".join(values(path, "skip")[1])
+    assert TOO_LONG in error
+    assert f"{path}:" in error
+    path = tmp_path / "kb.trig"
+    path.write_text(HEAD + text)
+    with pytest.raises(KbError) as refused:
+        open_kb({"urn:kb": path})
+    assert TOO_LONG in str(refused.value) or "<<" in text
+
+
+def test_a_base_that_grows_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "s.trig"
+    path.write_text(HEAD + "@base <http://e.org/> .\n" + "@base <aaaaaaaa/> .\n" * 2000)
+    assert values(path)[2].startswith(f"{path}:")
+    assert "the base IRI has more than 8,192 characters" in values(path)[2]
