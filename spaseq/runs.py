@@ -312,6 +312,8 @@ class Run:
             if possible and self.kb.changes:
                 evaluation.adopt_kb()
                 ready = True
+            for batch in events.batches if evaluation.ended else ():
+                evaluation.go_on(batch.stream, batch.micros(len(batch) - 1))
             loop = evaluation.multi() if ready and not evaluation.delays_kb else None
             if loop is not None and all(map(loop.accepts, events.batches)):
                 for batch in events.batches:
@@ -417,15 +419,14 @@ class Run:
     def end_stream(self, stream: str, last: int | None) -> None:
         """One of several streams has ended.
 
-        The matches of windows that close after its last event are `closed_by_end`.
+        The matches of windows that close after its last event are `closed_by_end`, unless it has a
+        later event, such as in a resumed run.
 
         Args:
             stream: Its IRI.
             last: The time of its last event in microseconds; None if it had none.
         """
-        self.evaluation.ended[stream] = LEAST if last is None else last
-        for query in self.evaluation.inputs_of(stream):
-            query.end_stream(stream, self.evaluation.ended[stream])
+        self.evaluation.end_stream(stream, LEAST if last is None else last)
 
     @alone
     def finish(self, close: bool = True) -> list[Match]:

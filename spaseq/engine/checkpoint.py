@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 import pyoxigraph as ox
@@ -23,7 +24,7 @@ from spaseq.engine.envelope import MAGIC as MAGIC
 from spaseq.engine.envelope import VERSION as VERSION
 from spaseq.engine.envelope import seal, unseal
 from spaseq.engine.evaluation import Evaluation
-from spaseq.engine.instants import QueryRun
+from spaseq.engine.instants import QueryRun, QueryState
 from spaseq.engine.native.check import check
 from spaseq.engine.saved_groups import restore_groups, save_groups
 from spaseq.engine.saved_limit import restore_limit, save_limit
@@ -53,11 +54,11 @@ from spaseq.rdf.schema import REGIMES
 _OF_RUN = (
     "program", "entail", "bound", "time", "closed", "ordinals", "derived time", "derived ordinal",
     "domain", "finished", "events", "triples", "per stream", "delayed", "order", "queries",
-    "templates", "tables",
+    "templates", "tables", "ended",
 )  # fmt: skip
 _OF_QUERY = (
-    "time", "delivered", "ordinal", "opened", "domain", "matched", "shed", "queued", "shown",
-    "constructed", "groups", "limit", "automaton",
+    *(field.name for field in fields(QueryState)),
+    "shown", "constructed", "groups", "limit", "automaton",
 )  # fmt: skip
 
 
@@ -139,6 +140,7 @@ def _save(run: Evaluation) -> bytes:
         "events": clock.events,
         "triples": clock.triples,
         "per stream": _of_streams(streams, clock.per_stream),
+        "ended": _of_streams(streams, run.ended),
         "delayed": [[writer.event(event) for event in events] for events in run.delayed],
         "order": _order(run),
         "queries": [saved[query] for query in run.queries],
@@ -163,18 +165,13 @@ def _of_streams(streams: Iterable[str], counts: Mapping[str, int]) -> dict[str, 
 
 
 def _save_query(query: QueryRun, writer: Writer) -> dict[str, Any]:
-    shown = query.output.shown
+    shown, kept = query.output.shown, query.kept()
     return {
-        "time": None if query.time is None else writer.time(query.time),
-        "delivered": query.delivered,
-        "ordinal": query.ordinal,
-        "opened": query.opened,
-        "domain": query.domain,
-        "matched": query.matched,
-        "shed": query.shed,
+        **{field.name: getattr(kept, field.name) for field in fields(QueryState)},
+        "time": None if kept.time is None else writer.time(kept.time),
         "queued": [
             [ordinal, [writer.event(event) for event in events]]
-            for ordinal, events in query.queued.items()
+            for ordinal, events in kept.queued.items()
         ],
         "shown": [[[writer.value(v) for v in s], micros] for s, micros in shown.items()],
         "constructed": query.output.constructed,
@@ -315,6 +312,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     clock.triples = whole(data["triples"], "triples")
     clock.per_stream = counts(data["per stream"], "per stream", streams)
     _check_all(clock.per_stream, streams, "per stream")
+    run.ended = counts(data["ended"], "ended", streams, LEAST, GREATEST)
     run.delayed[:] = [
         [reader.event(number, "delayed") for number in listed(events, "delayed")]
         for events in listed(data["delayed"], "delayed", len(run.queries))
@@ -347,26 +345,34 @@ def _restore_query(
     run: Evaluation, query: QueryRun, direct: bool, data: dict[str, Any], reader: Reader
 ) -> None:
     plan, clock = query.plan, run.clock
-    query.domain = _domain(data["domain"], "domain", "")
-    if query.domain not in ("", clock.domain):
+    domain = _domain(data["domain"], "domain", "")
+    if domain not in ("", clock.domain):
         refuse("domain", "a query has another kind of time than the run")
-    query.time = _time(data["time"], "time", clock, reader)
+    time = _time(data["time"], "time", clock, reader)
     is_open = clock.time is not None and clock.time.micros == clock.closed and not clock.finished
     is_read = direct and not clock.ordinals.keys().isdisjoint(plan.streams)
-    if query.time != (clock.time if is_open and is_read else None):
+    if time != (clock.time if is_open and is_read else None):
         refuse("time", "the open timestamp of a query is not that of the run")
-    known = {} if query.time is None else clock.ordinals
-    query.delivered = {stream: known.get(stream, 0) for stream in plan.streams}
-    if data["delivered"] != query.delivered:
+    known = {} if time is None else clock.ordinals
+    delivered = {stream: known.get(stream, 0) for stream in plan.streams}
+    if data["delivered"] != delivered:
         refuse("delivered", "a query has had other events of the timestamp than the run")
-    query.ordinal = min(query.delivered.values())
-    if data["ordinal"] != query.ordinal:
+    ordinal = min(delivered.values())
+    if data["ordinal"] != ordinal:
         refuse("ordinal", "a query is at another instant than its events")
-    query.opened = flag(data["opened"], "opened")
-    query.emitted = whole(data["matched"], "matched")
-    query.shed_before = whole(data["shed"], "shed")
-    query.queued = _queued(query, data["queued"], reader)
-    if query.time is None and (query.opened or query.queued):
+    kept = QueryState(
+        time=time,
+        domain=domain,
+        ordinal=ordinal,
+        opened=flag(data["opened"], "opened"),
+        delivered=delivered,
+        queued=_queued(query, time, ordinal, delivered, data["queued"], reader),
+        ended=counts(data["ended"], "ended", run.ended, LEAST, GREATEST),
+        matched=whole(data["matched"], "matched"),
+        marked=whole(data["marked"], "marked"),
+        shed=whole(data["shed"], "shed"),
+    )
+    if time is None and (kept.opened or kept.queued):
         refuse("time", "an instant is open without a timestamp")
     query.output.shown = {
         _values(solution, reader, len(query.output.variables)): _micros(micros, "shown")
@@ -376,31 +382,36 @@ def _restore_query(
     restore_groups(plan, query.output.groups, data["groups"], clock, reader)
     restore_limit(query.output.limit, data["limit"], clock, reader)
     state = automata.read(data["automaton"], reader)
-    check(query.native, state, dated=clock.domain == DATE_TIME, opened=query.opened)
+    check(query.native, state, dated=clock.domain == DATE_TIME, opened=kept.opened)
     now, _, _, micros, *_ = state.clock
     if now >= 0 and (clock.closed is None or (micros > clock.closed and not clock.finished)):
         refuse("clock", "the automaton is ahead of the run")
-    if query.opened and (now < 0 or query.time is None or query.time.micros != micros):
+    if kept.opened and (now < 0 or time is None or time.micros != micros):
         refuse("opened", "the open instant is not that of the automaton")
     if clock.finished and (state.awaited or state.pending or state.begun or state.complete):
         refuse("awaited", "something waits after the end of the run")
-    query.adopt(state)
+    query.resume(kept, state)
 
 
-def _queued(query: QueryRun, data: Any, reader: Reader) -> dict[int, list[Event]]:
+def _queued(
+    query: QueryRun,
+    time: Timestamp | None,
+    opened: int,
+    delivered: Mapping[str, int],
+    data: Any,
+    reader: Reader,
+) -> dict[int, list[Event]]:
     """By ordinal: events of the open timestamp whose instants are not open yet."""
     found: dict[int, list[Event]] = {}
     for row in listed(data, "queued"):
         number, numbers = listed(row, "queued", 2)
-        ordinal = whole(number, "queued", query.ordinal + 1, MOST_ORDINAL)
+        ordinal = whole(number, "queued", opened + 1, MOST_ORDINAL)
         events = [reader.event(number, "queued") for number in listed(numbers, "queued")]
         streams = {event.stream for event in events}
         if ordinal in found or len(streams) < len(events) or not streams <= set(query.plan.streams):
             refuse("queued", "the streams of an instant are not those of the query, once each")
         if any(
-            event.ordinal != ordinal
-            or event.time != query.time
-            or ordinal >= query.delivered[event.stream]
+            event.ordinal != ordinal or event.time != time or ordinal >= delivered[event.stream]
             for event in events
         ):
             refuse("queued", "an event is not of the open timestamp, or has another ordinal")

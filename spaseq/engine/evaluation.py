@@ -559,6 +559,8 @@ class Evaluation:
 
     def process(self, event: Event, found: list[Match]) -> None:
         """Process an admitted and prepared event; adds the matches that are certain to `found`."""
+        if self.ended:
+            self.go_on(event.stream, event.time.micros)
         with self._in_order():
             try:
                 self._process(event, found)
@@ -593,6 +595,19 @@ class Evaluation:
                 self._push(number, query, event, found)
             else:
                 self.delayed[number].append(event)
+
+    def end_stream(self, stream: str, last: int) -> None:
+        """An input stream has ended before others, with an event at the time `last`."""
+        last = self.ended[stream] = max(last, self.ended.get(stream, last))
+        for query in self.inputs_of(stream):
+            query.end_stream(stream, last)
+
+    def go_on(self, stream: str, micros: int) -> None:
+        """An input stream has an event at a time, even if it has ended before."""
+        if micros > self.ended.get(stream, micros):
+            del self.ended[stream]
+            for query in self.inputs_of(stream):
+                query.go_on(stream)
 
     def inputs_of(self, stream: str) -> list[QueryRun]:
         """The queries whose results depend on an input stream, also by registered streams."""

@@ -9,7 +9,8 @@ the interleaving of streams.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -48,11 +49,12 @@ from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.state import AutomatonState, NodeState
 from spaseq.rdf._batch import EventBatch
-from spaseq.rdf.checked import LEAST
+from spaseq.rdf.checked import GREATEST, LEAST
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import DATE_TIME, Event, Timestamp
 from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
 from spaseq.rdf.time import from_micros
+from spaseq.records import dataclass
 from spaseq.results import Match
 
 if TYPE_CHECKING:
@@ -62,6 +64,27 @@ NO_ORDINAL = 2**32
 """Greater than the ordinal of any event."""
 BYTES_PER_RESULT = 1200
 """The approximate memory of a result remembered for de-duplication, in CPython."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryState:
+    """The state of a query but for its automaton and its output, for whatever continues it.
+
+    A saved query, one with another automaton and one that replaces another continue from it, so
+    they have the same fields. `QueryRun.state` is the automaton's part.
+    """
+
+    time: Timestamp | None
+    domain: str
+    ordinal: int
+    opened: bool
+    delivered: Mapping[str, int]
+    queued: Mapping[int, Sequence[Event]]
+    ended: Mapping[str, int]
+    matched: int
+    marked: int
+    """The number of matches so far that the end of input closed."""
+    shed: int
 
 
 class QueryRun:
@@ -152,10 +175,13 @@ class QueryRun:
         self.ended[stream] = last
         self._tell_ended()
 
+    def go_on(self, stream: str) -> None:
+        """An input stream that has ended has another event."""
+        if self.ended.pop(stream, None) is not None:
+            self._tell_ended()
+
     def _tell_ended(self) -> None:
-        if not self.ended:
-            return
-        last = min(self.ended.values())
+        last = min(self.ended.values(), default=GREATEST)
         if self.native.matches is not None:
             self.native.matches.ended_at = last
         if self.grouping is not None:
@@ -281,24 +307,44 @@ class QueryRun:
         """The number of groups and waiting matches that a limit dropped."""
         return self.shed_before + self.native.core.shed()
 
-    def adopt(self, state: AutomatonState) -> None:
-        """Continue from the state of an automaton; call it after all other fields are restored."""
+    def kept(self) -> QueryState:
+        """The state but for the automaton and the output."""
+        return QueryState(
+            time=self.time,
+            domain=self.domain,
+            ordinal=self.ordinal,
+            opened=self.opened,
+            delivered=dict(self.delivered),
+            queued={ordinal: list(some) for ordinal, some in self.queued.items()},
+            ended=dict(self.ended),
+            matched=self.matched,
+            marked=self.closed_by_end,
+            shed=self.shed,
+        )
+
+    def resume(self, kept: QueryState, state: AutomatonState) -> None:
+        """Continue from the state of a query and its automaton; the output has been restored."""
+        self.time, self.domain = kept.time, kept.domain
+        self.ordinal, self.opened = kept.ordinal, kept.opened
+        self.delivered = dict(kept.delivered)
+        self.queued = {ordinal: list(some) for ordinal, some in kept.queued.items()}
         self.behind = sum(map(len, self.queued.values()))
+        self.ended = dict(kept.ended)
+        self.emitted, self._marked_count = kept.matched, kept.marked
+        self.shed_before = kept.shed
         restore_automaton(self.native, state)
         self._read_results()
+        self._tell_ended()
 
     def renew(self, matchers: Matchers) -> None:
         """Rebuild the core after terms have become permanent and so changed their numbers."""
-        before, state, self.emitted = self.native, self.state(), self.matched
-        self._marked_count = self.closed_by_end
+        before, state, kept = self.native, self.state(), self.kept()
         self.grouping = self._new_grouping()
-        self.shed_before = self.shed
         self.native = self._on_the_core(matchers)
         self.constructs = construct_maker(self.native, self.compiled, self._registers)
         self._arrange()
         self._set_makers()
-        self._tell_ended()
-        self.adopt(state)
+        self.resume(kept, state)
         add_counters(self.native, before)
 
     def begin_at(self, clock: StreamClock, delayed: bool = False) -> None:
@@ -329,25 +375,19 @@ class QueryRun:
         state, matched = before.state(), before.matched
         is_part = not isinstance(before, QueryRun)
         before = before if isinstance(before, QueryRun) else before.whole
-        self.time, self.domain, self.ordinal = before.time, before.domain, before.ordinal
-        self.delivered = dict(before.delivered)
-        self.queued = {ordinal: list(some) for ordinal, some in before.queued.items()}
-        self.opened, self.ended = before.opened, dict(before.ended)
-        self._tell_ended()
-        self.emitted, self._marked_count = matched, before.closed_by_end
-        self.shed_before = before.shed
+        kept = replace(before.kept(), matched=matched)
         self.output.take_over(before.output, same_solutions(before.plan, self.plan))
         try:
             writer = Writer()
             groups = save_groups(before.output.groups, writer)
             reader = Reader(writer.tables())
             restore_groups(self.plan, self.output.groups, groups, clock, reader)
-            check(self.native, state, dated=self.domain == DATE_TIME, opened=self.opened)
+            check(self.native, state, dated=kept.domain == DATE_TIME, opened=kept.opened)
         except StateError as error:
             raise ChangeError(
                 f"the state of the query {self.plan.name} does not fit the new one: {error}"
             ) from error
-        self.adopt(state)
+        self.resume(kept, state)
         if not is_part:
             add_counters(self.native, before.native)
 
