@@ -42,7 +42,7 @@ def plot(file: str, output: str | None, limit: int) -> None:
         raise click.UsageError("standard input is closed")
     if output is not None:
         arguments.check_output(output, [file])
-    with click.open_file(file, encoding="utf-8") as lines:
+    with click.open_file(file, "rb") as lines:
         picture = drawn(read_matches(lines, "<stdin>" if file == "-" else file), limit)
     if output is None:
         reports.output(str(picture).rstrip("\n"))

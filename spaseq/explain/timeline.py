@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -31,6 +32,8 @@ _STEPS = (
     86400, 172800, 604800, 2592000, 7776000, 31536000,
 )  # fmt: skip
 """Distances between ticks, in seconds."""
+MAX_SECONDS = 2.0**63 / 1e6
+"""The last time of an event."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -80,11 +83,11 @@ def plot(matches: Iterable[Match | Mapping[str, Any]], most: int = MOST) -> Pict
         >>> spaseq.plot(spaseq.run(query, streams)).save("matches.svg")
     """
     found = iter(matches)
-    bars = [_bar(match) for match in islice(found, most)]
+    bars = [_bar(match) for match in islice(found, min(most, sys.maxsize))]
     return Picture(_drawn(bars, sum(1 for _ in found)))
 
 
-def read_matches(lines: Iterable[str], name: str) -> Iterator[Mapping[str, Any]]:
+def read_matches(lines: Iterable[bytes], name: str) -> Iterator[Mapping[str, Any]]:
     """The objects of a file in the `jsonl` format.
 
     Raises:
@@ -94,7 +97,11 @@ def read_matches(lines: Iterable[str], name: str) -> Iterator[Mapping[str, Any]]
         if not line.strip():
             continue
         try:
-            match = json.loads(line)
+            match = json.loads(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}, line {number}: not UTF-8: {error.reason}") from error
+        except RecursionError as error:
+            raise InputError(f"{name}, line {number}: nested too deeply") from error
         except ValueError as error:
             raise InputError(f"{name}, line {number}: not JSON: {error}") from error
         if not isinstance(match, dict) or "query" not in match or "end" not in match:
@@ -107,17 +114,15 @@ def _bar(match: Match | Mapping[str, Any]) -> _Bar:
     try:
         end, dated = _seconds(data["end"])
         start, _ = _seconds(data.get("start", data["end"]))
-        events = tuple(
-            (str(event["gpm"]), _seconds(event["time"])[0]) for event in data.get("events", ())
-        )
-        query = str(data["query"])
-    except (KeyError, TypeError, ValueError) as error:
+        query, events = str(data["query"]), data.get("events", ())
+        dots = tuple((str(event["gpm"]), _seconds(event["time"])[0]) for event in events)
+        bindings = dict(data.get("bindings") or {})
+        lines = [f"{query}: {data.get('start', data['end'])} to {data['end']}"]
+        lines += [f"?{name} = {_shown(term)}" for name, term in bindings.items()]
+        lines += [f"{event['gpm']} at {event['time']}" for event in events]
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"this is not a match: {str(data)[:80]}") from error
-    bindings = data.get("bindings") or {}
-    lines = [f"{query}: {data.get('start', data['end'])} to {data['end']}"]
-    lines += [f"?{name} = {_shown(term)}" for name, term in bindings.items()]
-    lines += [f"{event['gpm']} at {event['time']}" for event in data.get("events", ())]
-    return _Bar(query, start, end, events, "\n".join(lines), dated)
+    return _Bar(query, start, end, dots, "\n".join(lines), dated)
 
 
 def _shown(term: Any) -> str:
@@ -130,7 +135,10 @@ def _seconds(time: Any) -> tuple[float, bool]:
     if isinstance(time, str):
         moment = datetime.fromisoformat(time)
         return (moment - _EPOCH).total_seconds(), True
-    return float(time), False
+    seconds = float(time)
+    if not abs(seconds) <= MAX_SECONDS:  # nor is NaN
+        raise ValueError("no time of an event")
+    return seconds, False
 
 
 # ------------------------------------------------------------------ drawing

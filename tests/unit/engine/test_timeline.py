@@ -13,6 +13,7 @@ from engine_runs import program
 import spaseq
 from spaseq import cli
 from spaseq.errors import InputError
+from spaseq.explain.timeline import read_matches
 
 SVG = "{http://www.w3.org/2000/svg}"
 EX = "http://example.org/"
@@ -138,3 +139,27 @@ def test_the_command_writes_an_image(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli.main(["plot", str(path), "--limit", "4", "-o", str(tmp_path / "m.svg")]) == 0
     assert (tmp_path / "m.svg").read_text("utf-8") == shown
     assert cli.main(["plot", str(path), "-o", str(path)]) == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"query": 1, "end": NaN}',
+        b'{"query": 1, "end": 1e999}',
+        b'{"query": 1, "end": [1]}',
+        b'{"query": 1, "end": "x"}',
+        b'{"query": 1, "end": 1, "bindings": [1]}',
+        b'{"query": 1, "end": 1, "bindings": 5}',
+        b'{"query": 1, "end": 1, "events": 5}',
+        b'{"query": 1, "end": 1, "events": [5]}',
+        b'{"query": 1, "end": 1, "events": [{"gpm": 1, "time": null}]}',
+        b"[" * 100_000,
+        b"\xff",
+        b"5",
+    ],
+    ids=range(12),
+)
+def test_a_line_that_is_no_match_is_named(line: bytes, tmp_path: Path) -> None:
+    (tmp_path / "m.jsonl").write_bytes(line + b"\n")
+    with (tmp_path / "m.jsonl").open("rb") as lines, pytest.raises(InputError):
+        spaseq.plot(read_matches(lines, "m.jsonl"))
