@@ -8,7 +8,8 @@ that the option `contexts` names; a context is never fetched. NGSI-LD's own cont
 * Lines of JSON-LD: each line is a document and a message.
 * NGSI-LD: each entity of a notification is a message. The reader adds its time as
   prov:generatedAtTime: the latest `observedAt` of its attributes, else the notification's
-  `notifiedAt`.
+  `notifiedAt`. An entity in temporal representation is a message for each time, and the messages of
+  such a document are in the order of their times.
 
 Only a malformed line is skipped; a malformed document ends its file.
 
@@ -59,6 +60,13 @@ _NGSI_NAMES = {
     "DateTime": "DateTime", "Date": "Date", "Time": "Time",
 }  # fmt: skip
 _NGSI_TIMES = ("createdAt", "deletedAt", "modifiedAt", "notifiedAt", "observedAt")
+_OF_ENTITIES = ("id", "@id", "type", "@type", "@context")
+"""The members of an entity that are no attributes."""
+_TEMPORAL_VALUES = {
+    "values": "value", "objects": "object", "languageMaps": "languageMap", "vocabs": "vocab",
+    "jsons": "json", "valueLists": "valueList", "objectLists": "objectList",
+}  # fmt: skip
+"""The list of [value, time] of the simplified temporal representation → the member of one value."""
 _GEOJSON = "https://purl.org/geojson/vocab#"
 NGSI_LD_CONTEXT: dict[str, Any] = {
     "@version": 1.1,
@@ -241,7 +249,7 @@ def ngsi_ld_statements(lines: Lines, troubles: Troubles, marked: bool) -> Iterat
     """The statements of each entity; `marked`: `(None, line)` follows each."""
     contexts = _contexts(lines)
     for value in _values(lines, troubles):
-        for entity, notification in _entities(value):
+        for entity, notification in _states_in_order(value):
             try:
                 quads = _entity_quads(entity, notification, contexts, lines)
             except SyntaxError as error:
@@ -329,6 +337,83 @@ def _entities(value: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
             yield one, {}
 
 
+def _states_in_order(value: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The entities of a value, with each state of an entity in temporal representation."""
+    found, is_temporal = list[tuple[dict[str, Any], dict[str, Any]]](), False
+    for entity, notification in _entities(value):
+        try:
+            states = _states(entity)
+        except EventError:
+            states = [entity]  # its one message reports the malformed time
+        is_temporal |= len(states) > 1
+        found += [(state, notification) for state in states]
+    if is_temporal:
+        found.sort(key=lambda each: _sort_key(each[0]))
+    return found
+
+
+def _sort_key(entity: dict[str, Any]) -> float:
+    """The time of an entity in microseconds; entities without a time come first."""
+    try:
+        stamp = _latest(entity)
+        return float("-inf") if stamp is None else _moment(stamp)
+    except EventError:
+        return float("-inf")
+
+
+def _states(entity: dict[str, Any]) -> list[dict[str, Any]]:
+    """The states of an entity in temporal representation, one for each time; else the entity.
+
+    An attribute with instances of several times and of one dataset is a history. Attributes without
+    a time belong to the last state.
+
+    Raises:
+        EventError: for a time that is not one.
+    """
+    states: dict[int, dict[str, list[Any]]] = {}
+    untimed: dict[str, Any] = {}
+    is_temporal = False
+    for name, attribute in entity.items():
+        datasets: dict[str, int] = {}
+        for instance in _instances(attribute):
+            text = instance.get("observedAt") if isinstance(instance, dict) else None
+            if name in _OF_ENTITIES or not isinstance(text, str):
+                untimed.setdefault(name, []).append(instance)
+                continue
+            moment = _moment(text)
+            dataset = str(instance.get("datasetId", ""))
+            is_temporal |= datasets.setdefault(dataset, moment) != moment
+            states.setdefault(moment, {}).setdefault(name, []).append(instance)
+    if not is_temporal:
+        return [entity]
+    own = {name: entity[name] for name in _OF_ENTITIES if name in entity}
+    rest = {name: value for name, value in untimed.items() if name not in own}
+    last = states[max(states)]
+    for name, instances in rest.items():
+        last.setdefault(name, []).extend(instances)
+    return [
+        own | {name: found[0] if len(found) == 1 else found for name, found in states[at].items()}
+        for at in sorted(states)
+    ]
+
+
+def _instances(attribute: Any) -> list[Any]:
+    """The instances of an attribute, also in the simplified temporal representation."""
+    if isinstance(attribute, list):
+        return attribute
+    if isinstance(attribute, dict):
+        for several, one in _TEMPORAL_VALUES.items():
+            pairs = attribute.get(several)
+            if isinstance(pairs, list) and pairs and all(map(_is_timed_value, pairs)):
+                rest = {name: value for name, value in attribute.items() if name != several}
+                return [rest | {one: value, "observedAt": at} for value, at in pairs]
+    return [attribute]
+
+
+def _is_timed_value(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], str)
+
+
 def _entity_quads(
     entity: dict[str, Any], notification: dict[str, Any], contexts: Contexts, lines: Lines
 ) -> list[ox.Quad]:
@@ -354,6 +439,14 @@ def _latest(entity: dict[str, Any]) -> str | None:
         for instance in attribute if isinstance(attribute, list) else [attribute]:
             text = instance.get("observedAt") if isinstance(instance, dict) else None
             if isinstance(text, str) and text not in found:
-                literal = ox.Literal(text, datatype=_DATE_TIME)
-                found[text] = time.from_literal(literal, precision="truncate").micros
+                found[text] = _moment(text)
     return max(found, key=lambda text: found[text], default=None)
+
+
+def _moment(text: str) -> int:
+    """A time in microseconds.
+
+    Raises:
+        EventError: for a text that is not a time.
+    """
+    return time.from_literal(ox.Literal(text, datatype=_DATE_TIME), precision="truncate").micros

@@ -164,6 +164,60 @@ def test_lines_of_notifications_and_of_entities(tmp_path: Path) -> None:
     assert "s:1: not NGSI-LD: an entity without an id; by its content" in read.log[0]
 
 
+def instances(*values: tuple[int, str], **members: str) -> list[dict[str, object]]:
+    return [
+        {"type": "Property", "value": value, "observedAt": f"2026-01-05T{at}Z", **members}
+        for value, at in values
+    ]
+
+
+def states(tmp_path: Path, *entities: object) -> list[tuple[str, str, list[str]]]:
+    """The time, the entity and the values of each event."""
+    read = Reading(tmp_path, json.dumps(list(entities)), "s", syntax="ngsild")
+    assert read.error == ""
+    found = []
+    for event in read.events:
+        (entity,) = {str(s) for s, p, _ in event.facts if str(p) == GENERATED}
+        values = sorted(str(o).split('"')[1] for _, p, o in event.facts if "/hasValue>" in str(p))
+        found.append((event.time.term.value[11:16], entity.rpartition(":")[2][:-1], values))
+    return found
+
+
+def test_each_time_of_a_temporal_representation_is_an_event(tmp_path: Path) -> None:
+    one = {"id": "urn:ngsi-ld:Beach:B1", "type": "Beach",
+           "occupancy": instances((4, "09:00:00"), (9, "09:10:00"), (5, "09:05:00")),
+           "height": instances((1, "09:05:00"), (2, "09:06:00")),
+           "name": {"type": "Property", "value": "Playa"}}  # fmt: skip
+    two = {
+        "id": "urn:ngsi-ld:Beach:B2",
+        "type": "Beach",
+        "occupancy": {
+            "type": "Property",
+            "values": [[7, "2026-01-05T09:01:00Z"], [8, "2026-01-05T10:10:00+01:00"]],
+        },
+    }
+    assert states(tmp_path, one, two) == [
+        ("09:00", "B1", ["4"]),
+        ("09:01", "B2", ["7"]),
+        ("09:05", "B1", ["1", "5"]),
+        ("09:06", "B1", ["2"]),
+        ("09:10", "B1", ["9", "Playa"]),
+        ("09:10", "B2", ["8"]),
+    ]
+
+
+def test_instances_of_several_datasets_are_one_event(tmp_path: Path) -> None:
+    gps = instances((5, "09:00:00"), datasetId="urn:ngsi-ld:Dataset:gps")
+    wheel = instances((6, "09:00:00"), datasetId="urn:ngsi-ld:Dataset:wheel")
+    later = instances((7, "09:00:01"), datasetId="urn:ngsi-ld:Dataset:wheel")
+    car = {"id": "urn:ngsi-ld:Vehicle:A1", "type": "Vehicle"}
+    assert states(tmp_path, {**car, "speed": gps + wheel}) == [("09:00", "A1", ["5", "6"])]
+    # The last values of two datasets are one state; a history has several times of one dataset.
+    assert states(tmp_path, {**car, "speed": gps + later}) == [("09:00", "A1", ["5", "7"])]
+    found = states(tmp_path, {**car, "speed": gps + wheel + later})
+    assert [values for _, _, values in found] == [["5", "6"], ["7"]]
+
+
 def test_the_time_of_an_attribute_can_be_named(tmp_path: Path) -> None:
     one = {**ENTITY, "fuel": {"type": "Property", "value": 1}}
     read = Reading(

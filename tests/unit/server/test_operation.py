@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import socket
@@ -157,6 +158,24 @@ def test_lateness_puts_events_in_order(tmp_path: Path) -> None:
         assert server.http.get("/v1/streams/trades").json()["waiting"] == 1
         server.http.post("/v1/streams/trades/watermark", json={"time": 20})
         assert server.found() == [(10, 13), (10, 11)]
+
+
+def test_a_body_in_temporal_representation_is_an_event_for_each_time(server: Served) -> None:
+    server.put("rise")
+    body = {
+        "id": "http://example.org/eBay",
+        "@context": {"price": "http://example.org/cents"},
+        "price": {
+            "type": "Property",
+            "values": [[n, f"2026-01-05T09:00:0{n}Z"] for n in (1, 2, 3)],
+        },
+    }
+    answer = server.http.post(
+        "/v1/streams/trades/events",
+        content=json.dumps(body),
+        headers={"Content-Type": "application/ngsi-ld+json"},
+    )
+    assert (answer.status_code, answer.json()["accepted"]) == (202, 3)
 
 
 def test_bodies_in_several_syntaxes(server: Served) -> None:
