@@ -76,6 +76,7 @@ def run(
     contexts: Mapping[str, str] | None = None,
     reuse_graph_names: bool | None = None,
     event_metadata: bool | None = None,
+    max_matches: int | None = None,
 ) -> Result:
     """Run queries over streams. Returns the matches, one by one or as a table.
 
@@ -122,6 +123,7 @@ def run(
             other remote contexts.
         reuse_graph_names: Whether a graph name that occurs again with a time is another event.
         event_metadata: Whether statements about the name of an event belong to it.
+        max_matches: As for `Program.start`.
 
     Returns:
         A `Result`. Nothing is read before its first match is requested.
@@ -176,6 +178,7 @@ def run(
         max_steps=max_steps,
         max_memory=max_memory,
         on_limit=on_limit,
+        max_matches=max_matches,
     )
     if max_memory is not None and read.max_memory is None:
         read = replace(read, max_memory=max_memory)
@@ -187,7 +190,7 @@ def run(
         sources.append(source)
     live = any(not isinstance(s, Source) or s.live for s in sources)
     ordered = merged(started, list(contents), sources, at_end)
-    limited = any(limit is not None for limit in (max_groups, max_steps, max_memory))
+    limited = any(limit is not None for limit in (max_groups, max_steps, max_matches, max_memory))
 
     def several() -> KeyedRuns | None:
         return None if limited or entail is not None else divided(started, program, sources)

@@ -116,6 +116,7 @@ class Program(CompiledQueries):
         time_precision: TimePrecision = "error",
         prune: bool = True,
         share: bool = True,
+        max_matches: int | None = None,
     ) -> Run:
         """Start a run.
 
@@ -136,8 +137,10 @@ class Program(CompiledQueries):
                 that queries about any triples can be added to the run.
             share: Whether queries that differ in constants, in their last steps, or in what they
                 select, are evaluated as one (see `explain`) until one of them is replaced, removed
-                or bound. With limits or `entail`, which apply to each query, they are evaluated
+                or bound. With `entail` or limits other than `max_matches`, they are evaluated
                 separately.
+            max_matches: The maximum number of matches of each query that one event completes, or
+                that come out at one time because windows close.
 
         Raises:
             KbError: if the knowledge base cannot be read.
@@ -146,7 +149,7 @@ class Program(CompiledQueries):
         Example:
             >>> run = program.start(kb={"http://example.org/house": "house.ttl"})
         """
-        limits = limits_of(max_groups, max_steps, max_memory, on_limit)
+        limits = limits_of(max_groups, max_steps, max_matches, max_memory, on_limit)
         with without_collection():
             program, shared = self.bind(bind or {}), None
             if share and _can_share(limits) and entail is None:
@@ -182,6 +185,7 @@ class Program(CompiledQueries):
         time_precision: TimePrecision = "error",
         prune: bool = True,
         share: bool = True,
+        max_matches: int | None = None,
     ) -> Run:
         """Continue a run from a blob of `Run.save`.
 
@@ -200,6 +204,7 @@ class Program(CompiledQueries):
             time_precision: As for `start`.
             prune: As for `start`.
             share: As for `start`.
+            max_matches: As for `start`.
 
         Raises:
             StateError: if the blob is damaged, or of another version or program.
@@ -209,7 +214,7 @@ class Program(CompiledQueries):
         """
         saved = SavedState(blob)
         program = self if saved.fits(self) else self._as_bound(saved)
-        limits = limits_of(max_groups, max_steps, max_memory, on_limit)
+        limits = limits_of(max_groups, max_steps, max_matches, max_memory, on_limit)
         shared = program._shared(saved.templates(program))
         if len(shared.templates) < len(saved.shares):
             raise StateError("the saved state has queries as one that this program cannot share")
@@ -329,8 +334,11 @@ class Program(CompiledQueries):
 
 
 def _can_share(limits: Limits) -> bool:
-    """Whether a run can evaluate queries as one; limits and traces are separate for each query."""
-    return limits == NO_LIMITS and not traced() and enabled("templates")
+    """Whether a run can evaluate queries as one.
+
+    Traces and limits are separate for each query, but the matches of each are counted even so.
+    """
+    return replace(limits, matches=None) == NO_LIMITS and not traced() and enabled("templates")
 
 
 def compile_queries(

@@ -38,7 +38,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "state": {"folder": "state", "checkpoint-every": "checkpoint_every",
               "policy": "state_policy"},
     "limits": {name: name.replace("-", "_") for name in (
-        "max-groups", "max-steps", "max-memory", "on-limit")},
+        "max-groups", "max-steps", "max-matches", "max-memory", "on-limit")},
     "watch": {"progress": "progress", "stats": "stats", "stats-json": "stats_json", "why": "why",
               "metrics": "metrics", "insecure": "insecure", "log-format": "log_format"},
 }  # fmt: skip
@@ -49,8 +49,8 @@ SERVE: Mapping[str, str] = {
 } | {name: name.replace("-", "_") for name in (
     "listen", "queries", "state", "manage", "entail", "lateness", "idle", "max-ahead",
     "time-predicate", "arrival-time", "on-error", "checkpoint-every", "tokens", "tls-cert",
-    "tls-key", "insecure", "allow-private", "max-groups", "max-steps", "max-memory", "on-limit",
-    "max-body", "max-queries", "max-subscribers", "replay", "log-format")}  # fmt: skip
+    "tls-key", "insecure", "allow-private", "max-groups", "max-steps", "max-matches", "max-memory",
+    "on-limit", "max-body", "max-queries", "max-subscribers", "replay", "log-format")}  # fmt: skip
 """Key of the section `serve` → parameter of that command, which otherwise reads only `streams`."""
 _PATHS = frozenset(
     ("queries", "output", "late", "state", "functions", "tokens", "tls_cert", "tls_key")
@@ -215,7 +215,7 @@ def _types() -> dict[str, Any]:
         "kbs": dict[str, str] | UnsetType, "contexts": dict[str, str] | UnsetType,
         "state_policy": str | list[str] | UnsetType,
         "workers": int | str | UnsetType, "max_memory": int | str | UnsetType,
-        **dict.fromkeys(("limit", "max_groups", "max_steps"), int | UnsetType),
+        **dict.fromkeys(("limit", "max_groups", "max_steps", "max_matches"), int | UnsetType),
         **dict.fromkeys(("reuse_graph_names", "event_metadata", "arrival_time", "follow",
                          "progress", "stats", "stats_json", "why", "insecure"), bool | UnsetType),
     }  # fmt: skip
@@ -224,7 +224,7 @@ def _types() -> dict[str, Any]:
         "queries": str | UnsetType, "allowed_urls": strings, "origins": strings,
         "sinks": dict[str, str] | UnsetType, "folder_sinks": strings,
         **dict.fromkeys(("manage", "allow_private"), bool | UnsetType),
-        **dict.fromkeys(("max_memory", "max_body", "max_queries", "max_subscribers", "replay"),
+        **dict.fromkeys(("max_body", "max_queries", "max_subscribers", "replay"),
                         int | UnsetType),
     }  # fmt: skip
 

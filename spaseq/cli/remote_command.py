@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from spaseq.cli.arguments import byte_size
 from spaseq.cli.groups import QuietGroup
 from spaseq.cli.reports import log
 from spaseq.errors import InputError, SpaseqError
@@ -152,10 +153,16 @@ def remote(server: str | None, token_env: str | None, timeout: float | None) -> 
     help="The maximum number of steps of a query for one event.",
 )
 @click.option(
-    "--max-memory",
+    "--max-matches",
     type=click.IntRange(1),
-    metavar="BYTES",
-    help="The maximum memory for the rows of one event in a graph pattern.",
+    metavar="N",
+    help="The maximum number of matches of a query that one event completes.",
+)
+@click.option(
+    "--max-memory",
+    type=byte_size,
+    metavar="SIZE",
+    help="The maximum memory (bytes, or 512M, 2G) for the rows of one event in a graph pattern.",
 )
 @click.option(
     "--on-limit",

@@ -192,6 +192,13 @@ ENTAIL = "Also match triples entailed by the schema of the knowledge base."
     "automaton, and of matches that it may complete.",
 )
 @click.option(
+    "--max-matches",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The maximum number of matches per query that one event completes, or that come out at "
+    "one time because windows close.",
+)
+@click.option(
     "--max-memory",
     type=arguments.byte_size,
     metavar="SIZE",
@@ -204,8 +211,8 @@ ENTAIL = "Also match triples entailed by the schema of the knowledge base."
     type=click.Choice(("stop", "shed")),
     default="stop",
     show_default=True,
-    help="What to do beyond --max-groups or --max-steps: stop with an error, or shed (drop) the "
-    "oldest groups.",
+    help="What to do beyond --max-groups, --max-steps or --max-matches: stop with an error, or "
+    "shed (drop) the oldest groups or the matches beyond the limit.",
 )
 @click.option(
     "--workers",
@@ -258,6 +265,7 @@ def run(
     why: bool,
     max_groups: int | None,
     max_steps: int | None,
+    max_matches: int | None,
     max_memory: int | None,
     on_limit: str,
     print_config: bool,
@@ -326,6 +334,7 @@ def run(
     limits = {
         "max_groups": max_groups,
         "max_steps": max_steps,
+        "max_matches": max_matches,
         "max_memory": max_memory,
         "on_limit": on_limit,
     }
@@ -359,6 +368,7 @@ def _run(
     from spaseq.io.sinks import open_sink
     from spaseq.keyed_runs import divided
     from spaseq.pipeline import BATCH, merged, pump, shapes
+    from spaseq.rdf.limits import BOUNDS
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)  # `kb_warnings` has reported them
@@ -377,7 +387,7 @@ def _run(
         format = fitting_format(results, path, is_terminal)
     sink = open_sink(format, results, path, live or is_terminal)
     # Limits hold for all partial matches together, and reports count them.
-    limits = (options.limits[name] for name in ("max_groups", "max_steps", "max_memory"))
+    limits = (options.limits[name] for name in BOUNDS)
     reported = options.stats or options.stats_json or options.why
     several = None
     if not (reported or options.entail or any(limit is not None for limit in limits)):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from spaseq.cli.arguments import byte_size
 from spaseq.cli.config import serve_config_option
 from spaseq.cli.groups import CommandWithExamples
 from spaseq.cli.live_command import NEVER, seconds
@@ -75,8 +76,12 @@ _OPTIONS = (
                  help="The maximum number of groups of partial matches per query."),
     click.option("--max-steps", type=click.IntRange(1), metavar="N",
                  help="The maximum number of steps of a query for one event."),
-    click.option("--max-memory", type=click.IntRange(1), metavar="BYTES",
-                 help="The maximum memory for the rows of one event in a graph pattern."),
+    click.option("--max-matches", type=click.IntRange(1), default=100_000, show_default=True,
+                 metavar="N", help="The maximum number of matches per query that one event "
+                 "completes, or that come out at one time because windows close."),
+    click.option("--max-memory", type=byte_size, metavar="SIZE",
+                 help="The maximum memory (bytes, or 512M, 2G) for the rows of one event in a "
+                 "graph pattern."),
     click.option("--on-limit", type=click.Choice(("stop", "shed")), default="stop",
                  show_default=True,
                  help="What to do beyond a limit: stop the query, or drop the oldest groups."),
@@ -127,6 +132,7 @@ def serve(**given: Any) -> None:
 def _options(given: dict[str, Any]) -> Options:
     from spaseq.io.read_options import Framing, ReadOptions
     from spaseq.live.monitoring import parse_address
+    from spaseq.rdf.limits import BOUNDS
     from spaseq.rdf.time import duration_micros
     from spaseq.server.context import RequestLimits
     from spaseq.server.serve import Options
@@ -147,7 +153,7 @@ def _options(given: dict[str, Any]) -> Options:
     for name in given["folder_sinks"]:
         if name not in sinks:
             raise click.UsageError(f"--queries-sink {name}: no --sink declares it")
-    limits = {name: given[name] for name in ("max_groups", "max_steps", "max_memory", "on_limit")}
+    limits = {name: given[name] for name in (*BOUNDS, "on_limit")}
     return Options(
         host=host,
         port=port,

@@ -142,7 +142,7 @@ class Client:
             sinks: The names of the sinks that receive its matches.
             entail: Its entailment regime, or `none`; None: the regime of the server.
             limits: Its limits, lower than those of the server: `max_groups`, `max_steps`,
-                `max_memory`, `on_limit`.
+                `max_matches`, `max_memory`, `on_limit`.
         """
         return self._json(
             put_query_request(name, text, state, bind, kb, paused, sinks, entail, limits)

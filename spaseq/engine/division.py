@@ -15,6 +15,7 @@ from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._matches import (
     Matches,
     MatchMaker,
+    Parts,
     divided,
     divided_by_thresholds,
 )
@@ -23,6 +24,7 @@ from spaseq.engine.sharing import SharedProgram
 from spaseq.plan.floors import number_of
 from spaseq.plan.templates import Template
 from spaseq.rdf.event import Term
+from spaseq.rdf.limits import LimitReached
 from spaseq.results import Match
 
 if TYPE_CHECKING:
@@ -101,6 +103,7 @@ class Division:
         self.silent: frozenset[int] = frozenset()
         """The numbers of queries whose matches are dropped."""
         self._embeddings = embeddings
+        query.list_for(len(template.queries))
         self._public, self.query = public, query
         self.matched = dict.fromkeys(template.queries, 0)
         """The number of matches of each query so far."""
@@ -145,15 +148,22 @@ class Division:
     def __call__(
         self, matches: Iterable[Match], as_picks: bool = False
     ) -> list[tuple[int, list[Match]]]:
-        """(number of a query, its matches), by number."""
-        if self._columns:
-            found = divided_by_thresholds(
-                matches, self._ordered, self._columns, self._reached, self.matched, as_picks
-            )
-        else:
-            by_edge = bool(self.template.branches)
-            found = divided(matches, self._readers, self.matched, as_picks, by_edge)
-        return [each for each in found if each[0] not in self.silent] if self.silent else found
+        """(number of a query, its matches), by number.
+
+        Raises:
+            LimitExceeded: if one of the queries has too many.
+        """
+        kept = Parts(matches, self.matched, as_picks, self.silent, self.query.limits.most_matches)
+        try:
+            if self._columns:
+                return divided_by_thresholds(
+                    matches, kept, self._ordered, self._columns, self._reached
+                )
+            return divided(matches, kept, self._readers, bool(self.template.branches))
+        except LimitReached as reached:
+            if kept.refused < 0:
+                raise
+            raise self.query.exceeded(reached, self._public.queries[kept.refused]) from None
 
     def written(self, matches: Matches) -> list[tuple[int, MatchMaker | None, list[Any]]]:
         """(number of a query, the maker that writes its matches, the matches), by number."""

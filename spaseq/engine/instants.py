@@ -52,7 +52,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.checked import GREATEST, LEAST
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import DATE_TIME, Event, Timestamp
-from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
+from spaseq.rdf.limits import NO_LIMIT, NO_LIMITS, LimitReached, Limits
 from spaseq.rdf.time import from_micros
 from spaseq.records import dataclass
 from spaseq.results import Match
@@ -141,6 +141,8 @@ class QueryRun:
         self._marked_count = 0
         self._empty_at: int | None = None
         """The time at which a draining query was found without a group."""
+        self.members = 1
+        """The number of queries that the run evaluates as this one (`list_for`)."""
         self.shed_before = 0
         """The number of groups that a limit dropped before the run was resumed."""
         self._make: Make | None = None
@@ -233,6 +235,11 @@ class QueryRun:
     def _arrange(self) -> None:
         if self.native.gathering is not None:
             self.native.gathering.arrange_with(self.output)
+
+    def list_for(self, members: int) -> None:
+        """Let an event have as many matches as that many queries may have."""
+        self.members = members
+        self.native.core.limit_matches(min(NO_LIMIT, members * self.limits.most_matches))
 
     def state(self) -> AutomatonState:
         """The state of the automaton as plain data; the automaton does not change."""
@@ -341,6 +348,7 @@ class QueryRun:
         before, state, kept = self.native, self.state(), self.kept()
         self.grouping = self._new_grouping()
         self.native = self._on_the_core(matchers)
+        self.list_for(self.members)
         self.constructs = construct_maker(self.native, self.compiled, self._registers)
         self._arrange()
         self._set_makers()
@@ -454,13 +462,16 @@ class QueryRun:
         first = (automaton.atoms[edge.atom] for place in starts for edge in place.edges)
         return any(atom.conjoined for atom in first) or weighed(self.plan, automaton)
 
-    def exceeded(self, reached: LimitReached) -> LimitExceeded:
-        """The error that names the place that reached a limit, and the cause."""
+    def exceeded(self, reached: LimitReached, member: CompiledQuery | None = None) -> LimitExceeded:
+        """The error that names the place that reached a limit, and the cause.
+
+        `member`: the query that has too many matches, among those that are evaluated as one.
+        """
         parts, core, time = self.native.parts, self.native.core, self.time
         held = self.groups(), parts.awaited_count()
         if core.window.now >= 0 and self.domain:
             time = from_micros(core.window.micros, self.domain)
-        return exceeded(reached, self.limits, Notation(self.compiled), held, time)
+        return exceeded(reached, self.limits, Notation(member or self.compiled), held, time)
 
     # ------------------------------------------------------------------ events
 

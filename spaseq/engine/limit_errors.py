@@ -17,7 +17,7 @@ from spaseq.errors import ArgumentError, Diagnostic, LimitExceeded, Span, kind_o
 from spaseq.nfa.native.tables import looks_back
 from spaseq.plan.places import sequence_places
 from spaseq.rdf.event import Timestamp
-from spaseq.rdf.limits import LimitReached, Limits
+from spaseq.rdf.limits import BOUNDS, LimitReached, Limits
 from spaseq.rdf.time import json_value
 
 EXAMINED_MAX_GROUPS = 100_000
@@ -45,13 +45,18 @@ _FEWER_ROWS = (
     "shared variable, or compare their variables with = instead of another operator; or raise "
 )
 _UNLISTED = (
-    "EMIT, LIMIT, DISTINCT and AFTER MATCH select among all matches of an instant: select fewer, "
-    "shorten WITHIN, or raise --max-steps (max_steps=)"
+    "the matches of one event can double with each event that an iteration may take or leave out "
+    "(`spaseq explain` says whether they can): write ; in place of :, so that each step takes the "
+    "next event, let EMIT NEXT, LAST, ANY or MAX choose among them, shorten WITHIN, or raise "
 )
 
 
 def limits_of(
-    max_groups: int | None, max_steps: int | None, max_memory: int | None, on_limit: OnLimit
+    max_groups: int | None,
+    max_steps: int | None,
+    max_matches: int | None,
+    max_memory: int | None,
+    on_limit: OnLimit,
 ) -> Limits:
     """The limits that a caller passes.
 
@@ -59,13 +64,13 @@ def limits_of(
         ArgumentError: for a bound that is no whole number.
         ValueError: for a bound that is less than 1, and for an unknown policy.
     """
-    bounds = {"max_groups": max_groups, "max_steps": max_steps, "max_memory": max_memory}
-    for name, bound in bounds.items():
+    bounds = (max_groups, max_steps, max_matches, max_memory)
+    for name, bound in zip(BOUNDS, bounds, strict=True):
         if bound is not None and not isinstance(bound, Integral):
             raise ArgumentError(f"{name}: a whole number is needed, not {kind_of(bound)}")
     if on_limit not in ("stop", "shed"):
         raise ValueError(f'on_limit is "stop" or "shed", not {on_limit!r}')
-    return Limits(max_groups, max_steps, max_memory, on_limit == "shed")
+    return Limits(*bounds, on_limit == "shed")
 
 
 def check_limits(program: CompiledQueries, limits: Limits) -> None:
@@ -104,11 +109,11 @@ def exceeded(
         message = f"more than {limits.most_groups:,} {groups}{at} (--max-groups): {where}"
         hint = _FEWER
     elif reached.kind == "matches":
-        message = (
-            f"more than {limits.most_steps:,} matches are complete{at}, "
-            "and all must be listed (--max-steps)"
-        )
-        hint = _UNLISTED
+        most = limits.most_matches
+        option = "matches" if most == limits.matches else "steps"
+        message = f"more than {most:,} match{'es are' if most > 1 else ' is'} complete{at}"
+        message += f" (--max-{option})"
+        hint = f"{_UNLISTED}--max-{option} (max_{option}=)"
     else:
         message = f"an event{at} takes more than {limits.most_steps:,} steps (--max-steps): " + (
             "candidates that conjunctions and negations try"

@@ -299,6 +299,8 @@ def hindrance(query: CompiledQuery, source: ast.Query) -> str | None:
         return "a step has several events"
     if any(number >= 0 for some in query.asked for number in some):
         return "a filter over several steps reads graphs"
+    if query.automaton.doubling:
+        return "the number of its matches can double with each event"
     if not is_projected(query):
         return "its results are computed, or depend on each other"
     return None

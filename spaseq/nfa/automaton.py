@@ -194,6 +194,58 @@ class Automaton:
         return tuple(each for each in self.atoms[edge.atom].limits if each[0] not in edge.marks)
 
     @property
+    def doubling(self) -> tuple[int, ...]:
+        """The places by which the number of matches of an event can double with each earlier event.
+
+        They lie in an iteration without an upper bound, and a match can go on from them in two ways
+        that meet again: with this event or, under `:`, a later one; or with another round of an
+        outer iteration. Rows apart: several solutions of one event multiply in any iteration.
+        """
+        after = [self._iterating(place) for place in self.places]
+        left = set(range(len(after)))
+        while True:
+            # What is left are the cycles, and what leads from one to another.
+            met = {target for place in left for some in after[place] for target in some & left}
+            kept = {place for place in met & left if any(some & left for some in after[place])}
+            if kept == left:
+                break
+            left = kept
+        reached = {place: self._reached(place, after, left) for place in left}
+        found = []
+        for place in sorted(left):
+            cycle = {other for other in reached[place] if place in reached[other]}
+            ways = [some & cycle for some in after[place]]
+            if self.places[place].operator == ":":
+                doubles = any(ways)
+            else:
+                strict = all(self.places[other].operator == "," for other in cycle)
+                doubles = not strict and any(len(some) > 1 for some in ways)
+            if doubles:
+                found.append(place)
+        return tuple(found)
+
+    def _iterating(self, place: Place) -> list[set[int]]:
+        """Per edge of a place: the places after it, by links that bound no iterations."""
+        return [
+            {
+                link.target
+                for link in self.atoms[edge.atom].links
+                if link.target >= 0 and all(bound.below is None for bound in link.bounds)
+            }
+            for edge in place.edges
+        ]
+
+    @staticmethod
+    def _reached(place: int, after: Sequence[Sequence[set[int]]], within: set[int]) -> set[int]:
+        found: set[int] = set()
+        todo = [place]
+        while todo:
+            for some in after[todo.pop()]:
+                todo += (some & within) - found
+                found |= some & within
+        return found
+
+    @property
     def waits(self) -> bool:
         """Whether some matches are complete only at the close of their window."""
         return any(link.target == ACCEPT and link.guards for a in self.atoms for link in a.links)

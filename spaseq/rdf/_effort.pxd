@@ -30,6 +30,13 @@ cdef inline int check_signals_rarely(uint32_t turn) except -1 nogil:
     return 0
 
 
+cdef inline int check_signals_often(uint32_t turn) except -1 nogil:
+    """Check for signals in every 16th turn of a loop that makes Python objects."""
+    if turn & 0xF == 0xF:
+        check_signals()
+    return 0
+
+
 cdef inline int resume_effort(Effort* effort, uint64_t had) noexcept nogil:
     """Continue an event that has taken `had` steps so far."""
     effort.steps_to_clock -= effort.granted - effort.left

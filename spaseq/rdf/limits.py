@@ -4,13 +4,14 @@
 matches that wait for their window to close. `steps` bounds the work of one event: in each graph
 pattern, the triples and rows that its joins find or scan; in the automaton, the waiting groups that
 its rows are compared with, the candidates that a conjunction or a guard tries, and the complete
-matches that are listed before results are chosen among them. `memory` bounds the bytes of the rows
-of each graph pattern for one event.
+matches that are listed. `matches` bounds only the latter: those of one event or instant, or of the
+windows that close at one time. `memory` bounds the bytes of the rows of each graph pattern for one
+event.
 
 Reaching a bound raises `LimitReached`. With `shed`, the bounds on groups and on steps of the
-automaton instead drop the oldest groups, by their latest start, as long as there are any. Every
-remaining match is also a match without the bound, except for the choices of `EMIT`, `LIMIT`,
-`DISTINCT` and `AFTER MATCH`.
+automaton instead drop the oldest groups, by their latest start, as long as there are any, and the
+bounds on listed matches drop the matches beyond them. Every remaining match is also a match without
+the bound, except for the choices of `EMIT`, `LIMIT`, `DISTINCT` and `AFTER MATCH`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from typing import Literal
 from spaseq.records import dataclass
 
 NO_LIMIT = 2**63 - 1
+
+BOUNDS = ("max_groups", "max_steps", "max_matches", "max_memory")
+"""The names of the bounds, as callers give them, in the order of the fields of `Limits`."""
 
 Kind = Literal["groups", "steps", "matches", "pattern", "memory"]
 """`pattern`: steps of a graph pattern; the other steps are of the automaton."""
@@ -35,12 +39,13 @@ class Limits:
 
     groups: int | None = None
     steps: int | None = None
+    matches: int | None = None
     memory: int | None = None
     shed: bool = False
 
     def __post_init__(self) -> None:
-        bounds = {"max_groups": self.groups, "max_steps": self.steps, "max_memory": self.memory}
-        for name, bound in bounds.items():
+        given = (self.groups, self.steps, self.matches, self.memory)
+        for name, bound in zip(BOUNDS, given, strict=True):
             if bound is not None and bound < 1:
                 raise ValueError(f"{name} must be at least 1, not {bound}")
 
@@ -51,6 +56,11 @@ class Limits:
     @property
     def most_steps(self) -> int:
         return NO_LIMIT if self.steps is None else self.steps
+
+    @property
+    def most_matches(self) -> int:
+        """The number of matches of one event that may be listed; each is also a step."""
+        return min(self.most_steps, NO_LIMIT if self.matches is None else self.matches)
 
     @property
     def most_memory(self) -> int:

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spaseq.io.read_options import ReadOptions
+from spaseq.rdf.limits import BOUNDS
 from spaseq.rdf.schema import REGIMES
 from spaseq.records import dataclass
 from spaseq.server.problems import Problem
 
-BOUNDS = ("max_groups", "max_steps", "max_memory")
-"""The limits that are numbers; a query can have lower ones than the server."""
 _KNOWN = (*BOUNDS, "on_limit")
 _POLICIES = ("stop", "shed")
 NO_ENTAILMENT = "none"
@@ -84,6 +83,11 @@ def limits_of(options: RunOptions, settings: RunSettings) -> dict[str, Any]:
         most = limits.get(name)
         limits[name] = value if name not in BOUNDS or most is None else min(value, most)
     return limits
+
+
+def may_share(limits: Mapping[str, Any]) -> bool:
+    """Whether a run with some limits evaluates queries as one."""
+    return all(limits.get(name) is None for name in BOUNDS if name != "max_matches")
 
 
 def checked_entailment(data: Any) -> str | None:

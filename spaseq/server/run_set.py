@@ -33,7 +33,7 @@ from spaseq.server.inputs import InputStream
 from spaseq.server.kb_graphs import KbGraphs
 from spaseq.server.problems import Problem
 from spaseq.server.releasing import match_up_to
-from spaseq.server.run_options import BOUNDS, RunOptions, RunSettings, limits_of
+from spaseq.server.run_options import RunOptions, RunSettings, limits_of, may_share
 from spaseq.server.standing import Definition, Standing
 from spaseq.server.waiting import Released
 
@@ -309,7 +309,7 @@ class RunSet:
 
     def _added(self, options: RunOptions, run: Run, serial: int) -> ServerRun:
         limits = limits_of(options, self._settings)
-        shares = options.entail is None and all(limits.get(name) is None for name in BOUNDS)
+        shares = options.entail is None and may_share(limits)
         one = self._runs[serial] = ServerRun(serial, options, run, shares=shares)
         self._next = max(self._next, serial + 1)
         return one

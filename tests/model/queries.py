@@ -65,7 +65,8 @@ class PlainQueryRun(QueryRun):
     @property
     def shed(self) -> int:
         plain = self.automaton
-        return self.shed_before + plain.shed_matches + sum(s.shed for s in plain.places)
+        dropped = plain.shed_matches + plain.lists_cut
+        return self.shed_before + dropped + sum(s.shed for s in plain.places)
 
     def counters(self) -> AutomatonCounters:
         plain = self.automaton

@@ -183,14 +183,20 @@ class AutomatonRun:
 
     # ------------------------------------------------------------------ matches
 
+    @property
+    def lists_cut(self) -> int:
+        """How often matches beyond a bound were dropped."""
+        return self._meter.cut
+
     def take(self, *, one: bool = False) -> Iterator[Path]:
         """The matches accepted since the last call; with `one`, only one for each last step."""
         accepted, self.accepted = self.accepted, []
-        self._meter.begin()
+        self._meter.begin_list()
         for item in accepted:
             found = paths(item.node, self.bound(item.key))
             for start, steps in islice(found, 1) if one else found:
-                self._meter.take(1, kind="matches")
+                if not self._meter.list_one():
+                    return
                 yield Path(start, item.key, steps)
 
     def due(self, before: int | None) -> Iterator[tuple[int, list[Path]]]:
@@ -204,10 +210,13 @@ class AutomatonRun:
             if before is not None and not (closing < before or (inclusive and closing == before)):
                 return
             found = []
+            self._meter.begin_list()
             while self.waiting and self.waiting[0][0] == closing:
                 waiting = heapq.heappop(self.waiting)[2]
-                if waiting.path.start >= self.skipped.get(waiting.path.key, 0) and not any(
-                    self._forbids(guard, waiting) for guard in waiting.guards
+                if (
+                    waiting.path.start >= self.skipped.get(waiting.path.key, 0)
+                    and not any(self._forbids(guard, waiting) for guard in waiting.guards)
+                    and self._meter.list_one()
                 ):
                     found.append(waiting.path)
             if found:
@@ -369,6 +378,8 @@ class AutomatonRun:
     def _wait(self, link: Link, candidate: Candidate, node: Node) -> None:
         key = self.registers.key(candidate.env)
         for start, steps in paths(node, self.bound(key)):
+            if not self._meter.list_one():
+                return
             first = min(w.event.time.micros for w in steps[0].witnesses)
             waiting = Waiting(Path(start, key, steps), candidate.env, link.guards, candidate.last)
             self.waited += 1

@@ -15,13 +15,11 @@ cimport cython
 
 from spaseq.engine.native._decode cimport DecodedStep, Origin
 from spaseq.rdf._batch cimport EventRecord, known_term
-from spaseq.rdf._effort cimport check_signals
 from spaseq.rdf._memory cimport mem_calloc, mem_free
 from spaseq.rdf._terms cimport hash_of, is_triple
 from spaseq.results._match cimport Match
 
 from spaseq.gpm.python.aggregates import order_key
-from spaseq.rdf.limits import LimitReached
 
 
 cdef inline term_t entered(
@@ -89,18 +87,10 @@ cdef class ConstructMaker(MatchMaker):
             made: the number of earlier matches.
 
         Raises:
-            LimitReached: if there are more matches than an event may take steps.
+            LimitReached: if there are too many.
         """
         cdef ConstructedMatch match
-        cdef uint64_t left = self.core.event.effort.max_steps
-        cdef list found = []
-        for match in self.take(skip, kb_version):
-            if left == 0:
-                raise LimitReached("matches")
-            left -= 1
-            if not left & 0xFFF:
-                check_signals()
-            found.append(match)
+        cdef list found = list(self.take(skip, kb_version))
         if len(found) > 1:
             with cython.critical_section(self.reading):
                 found.sort(key=self._key)

@@ -21,6 +21,7 @@ from spaseq.engine.native._decode cimport DecodedStep, MatchDecoder
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._selection cimport Selection
 from spaseq.nfa.native._tecs cimport Label, Walk
+from spaseq.rdf._effort cimport check_signals_often
 from spaseq.rdf._memory cimport mem_free, mem_grow
 
 from spaseq.rdf._dictionary import text_of
@@ -124,6 +125,7 @@ cdef class Gathering:
         self.graphs = [None] * self.count
         if self.constructs:
             for number in order:
+                check_signals_often(number)
                 self.graphs[number] = self.stage.graph_of(self._solution(number, steps))
         return order
 
@@ -131,9 +133,11 @@ cdef class Gathering:
         """Compute columns; the numbers of the matches that `EMIT` retains, in order."""
         cdef uint32_t number
         cdef list order = list(range(self.count))
-        self.values = [
-            self._computed(<tuple>steps[number]) if self.computes else None for number in order
-        ]
+        self.values = [None] * self.count
+        if self.computes:
+            for number in range(self.count):
+                check_signals_often(number)
+                self.values[number] = self._computed(<tuple>steps[number])
         if self.repeats and self.count > 1:
             order = self._once(steps)
         if self.chooses:
@@ -154,6 +158,7 @@ cdef class Gathering:
         cdef DecodedStep step
         cdef list found = [], events
         for number in range(self.count):
+            check_signals_often(number)
             path = &self.paths[number]
             events = []
             for i in range(path.length):
@@ -171,6 +176,7 @@ cdef class Gathering:
         cdef const GatheredPath* path
         cdef list found = []
         for number in order:
+            check_signals_often(number)
             path = &self.paths[number]
             after = path.first + path.length
             found.append((
@@ -191,6 +197,7 @@ cdef class Gathering:
         cdef dict keys = {}
         cdef list ties
         for number in order:
+            check_signals_often(number)
             path = &self.paths[number]
             after = path.first + path.length
             keys[number] = (

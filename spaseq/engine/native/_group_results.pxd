@@ -56,7 +56,7 @@ cdef class ResultReader:
     cdef int take(self) except -1 nogil
     cdef int _collect(self) except -1 nogil
     cdef int _find_columns(self) except -1
-    cdef int _add_path(self, Label** path, uint32_t length) except -1 nogil
+    cdef bint _add_path(self, Label** path, uint32_t length) except -1 nogil
     cdef int _sort(self) except -1 nogil
     cdef int _settle_ties(self) except -1 with gil
     cdef int _show(self) except -1 nogil

@@ -24,6 +24,7 @@ from spaseq.engine.native._driver cimport NativeStep
 from spaseq.engine.native._result_groups cimport Group
 from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._operand cimport ERROR, Operand, write_term
+from spaseq.nfa.native._event cimport count_match
 from spaseq.nfa.native._tecs cimport Node, instant_t
 from spaseq.nfa.native._window cimport since_of
 from spaseq.rdf._dictionary cimport written_term
@@ -237,21 +238,25 @@ cdef class ResultReader:
                 since = self.core.since_at(node)
             # A later event of the instant may have moved the window past a match of one event.
             if node.before == 0 and node.latest >= since:
-                self._add_path(&node.label, 1)
+                if not self._add_path(&node.label, 1):
+                    break
                 continue
             self.core.transitions.walk.begin(node, since)
             while self.core.transitions.walk.advance():
-                self._add_path(
+                if not self._add_path(
                     self.core.transitions.walk.path, self.core.transitions.walk.length
-                )
+                ):
+                    return 0
         return 0
 
-    cdef int _add_path(self, Label** path, uint32_t length) except -1 nogil:
-        """List a match by its labels, the last event's first."""
+    cdef bint _add_path(self, Label** path, uint32_t length) except -1 nogil:
+        """List a match by its labels, the last event's first; False if it is dropped."""
         cdef uint32_t i, room
         cdef uint64_t wider
         cdef Found* found
-        check_signals_rarely(self.found_count)
+        cdef uint64_t listed = self.found_count
+        if not count_match(self.core.event, &listed):
+            return False
         if self.label_count + length > self.label_room:
             wider = max(<uint64_t>64, 2 * (self.label_count + length))
             self.labels = <Label**>mem_grow(
@@ -277,7 +282,7 @@ cdef class ResultReader:
         self.order[self.found_count] = self.found_count
         self.label_count += length
         self.found_count += 1
-        return 0
+        return True
 
     cdef int _sort(self) except -1 nogil:
         """Sort the results by a merge sort."""
@@ -291,6 +296,7 @@ cdef class ResultReader:
                 high = min(middle + width, self.found_count)
                 i, j = low, middle
                 for k in range(low, high):
+                    check_signals_rarely(k)
                     if i < middle and (
                         j == high or _compare(self, self.order[i], self.order[j]) <= 0
                     ):

@@ -92,6 +92,7 @@ cdef class Matches:
     cdef list ready             # matches that are gathered, or selected with ties, in order
     cdef list picks             # (node, number of its match) of the matches to make, or None
     cdef Py_ssize_t pick        # the next one of these
+    cdef uint64_t listed        # the matches of the event so far
     cdef int64_t passed         # the earlier matches of node `at`
     cdef uint64_t turn          # `turn` of the core at the last advance of this iterator
     cdef Closing closing        # the matches that come out before the next event, or None

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, ClassVar
 
 from spaseq.engine.native._decode import MatchDecoder
@@ -15,19 +15,29 @@ from spaseq.results import Match
 def copies(matches: list[Match], query: str) -> list[Match]: ...
 def divided(
     matches: Iterable[Match],
+    parts: Parts,
     readers: Mapping[bytes | int | None, Sequence[tuple[int, Any]]],
-    made: MutableMapping[int, int],
-    as_picks: bool = False,
     by_edge: bool = False,
 ) -> list[tuple[int, list[Any]]]: ...
 def divided_by_thresholds(
     matches: Iterable[Match],
+    parts: Parts,
     readers: tuple[tuple[int, Any], ...],
     columns: int,
     reached: Mapping[tuple[Term, ...], tuple[int, int]],
-    made: MutableMapping[int, int],
-    as_picks: bool = False,
 ) -> list[tuple[int, list[Any]]]: ...
+
+class Parts:
+    def __init__(
+        self,
+        matches: Iterable[Match],
+        made: MutableMapping[int, int],
+        as_picks: bool,
+        silent: Collection[int],
+        most: int,
+    ) -> None: ...
+    @property
+    def refused(self) -> int: ...
 
 class MatchMaker:
     forms: ClassVar[frozenset[str]]

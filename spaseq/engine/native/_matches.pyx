@@ -23,12 +23,13 @@ from spaseq.engine.native._gathered cimport Gathering
 from spaseq.engine.native._start_marks cimport StartMarks
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._complete cimport Closing
+from spaseq.nfa.native._event cimport count_match
 from spaseq.nfa.native._selection cimport Selection
 from spaseq.nfa.native._tecs cimport Label, Node, Walk, instant_t
 from spaseq.nfa.native._window cimport since_of
 from spaseq.rdf._batch cimport EventBatch
 from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._effort cimport check_signals
+from spaseq.rdf._effort cimport check_signals_often
 from spaseq.rdf._memory cimport mem_free, mem_calloc
 from spaseq.rdf._numerals cimport is_numeral, spell
 from spaseq.rdf._terms cimport WINDOWED, TermRecord, record_shape, term_t
@@ -147,26 +148,21 @@ cdef int add_copies(list matches, str query, list found) except -1:
     return 0
 
 
-def divided(
-    matches, dict readers not None, made, bint as_picks=False, bint by_edge=False,
-) -> list:
+def divided(matches, Parts parts not None, dict readers not None, bint by_edge=False) -> list:
     """The matches of an automaton of several queries, by query.
 
     Args:
         matches: its matches, as a `MatchMaker` makes them.
+        parts: takes those of each query.
         readers: the text of a match's first column → the places of the queries that it belongs to,
             with their readers; or None → those that all matches belong to. If `by_edge`, the number
             of the edge of a match's last step stands in place of the text.
-        made: counts the matches of each place.
-        as_picks: whether to return the positions of the matches, for `Matches.picked`, instead of
-            the matches.
 
     Returns:
         (place, its matches), by place. The matches of a text without a reader are dropped.
     """
     cdef FoundMatch found
     cdef DecodedStep last
-    cdef Parts parts = Parts(matches, made, as_picks)
     cdef tuple some, everywhere = readers.get(None)
     for found in matches:
         some = everywhere
@@ -180,21 +176,19 @@ def divided(
 
 
 def divided_by_thresholds(
-    matches, tuple readers not None, uint32_t columns, reached, made, bint as_picks=False,
+    matches, Parts parts not None, tuple readers not None, uint32_t columns, reached,
 ) -> list:
     """Divide like `divided`, for queries of which some successive ones have a match.
 
     Args:
         matches: its matches, as a `MatchMaker` makes them.
+        parts: takes those of each query.
         readers: the places of the queries, with their readers.
         columns: the number of the first columns, which are compared.
         reached: the terms of these columns → the queries that have the match, from the first to
             before the second number.
-        made: counts the matches of each place.
-        as_picks: as for `divided`.
     """
     cdef FoundMatch found
-    cdef Parts parts = Parts(matches, made, as_picks)
     for found in matches:
         terms = found.reading.first_terms(found.steps, columns)
         first, end = reached[terms]
@@ -204,15 +198,26 @@ def divided_by_thresholds(
 
 @cython.final
 cdef class Parts:
-    """The matches of each query while those of their automaton are divided."""
+    """The matches of each query while those of their automaton are divided.
+
+    Args:
+        matches: all matches.
+        made: counts the matches of each query.
+        as_picks: whether to list the positions of the matches, for `Matches.picked`, instead of the
+            matches.
+        silent: the queries whose matches are dropped.
+        most: the most matches of one query.
+    """
 
     cdef dict parts
-    cdef object made
+    cdef object made, silent
+    cdef Py_ssize_t most
+    cdef readonly int64_t refused   # the query that has more matches; -1: none
     cdef Matches source         # whose matches are to be picked again, or None
     cdef int64_t node, number
 
-    def __cinit__(self, matches, made, bint as_picks):
-        self.parts, self.made = {}, made
+    def __cinit__(self, matches, made, bint as_picks, silent, Py_ssize_t most):
+        self.parts, self.made, self.silent, self.most, self.refused = {}, made, silent, most, -1
         self.source = matches if as_picks else None
         self.node = -1
 
@@ -233,16 +238,21 @@ cdef class Parts:
             pick = node, self.number
         for i in range(first, end):
             place, reader = readers[i]
+            self.made[place] += 1
+            if self.silent and place in self.silent:
+                continue
+            listed = self.parts.get(place)
+            if listed is None:
+                listed = self.parts[place] = []
+            if len(<list>listed) == self.most:
+                self.refused = place
+                raise LimitReached("matches")
             if pick is None:
                 reading = reader.reading
                 match = FoundMatch.__new__(FoundMatch)
                 match.query, match.variables = reading.query, reading.names
                 match.kb_version, match.reading = found.kb_version, reading
                 match.steps = found.steps
-            self.made[place] += 1
-            listed = self.parts.get(place)
-            if listed is None:
-                listed = self.parts[place] = []
             (<list>listed).append(match if pick is None else pick)
         return 0
 
@@ -504,6 +514,7 @@ cdef class Matches:
         cdef Selection selection = self.maker.selection
         cdef uint32_t i
         self.ready = None
+        self.listed = 0
         if self.maker.marks is not None:
             self.maker.marks.settle()
         if self.maker.gathering is not None:
@@ -551,6 +562,7 @@ cdef class Matches:
         now = self.ending.micros if self.ending.later else gathering.last_time()
         with cython.critical_section(maker.reading):
             for i in range(gathering.count):
+                check_signals_often(i)
                 gathering.position_walk(i)
                 steps.append(maker.steps())
             self.ready = gathering.arranged(steps, now)
@@ -563,7 +575,6 @@ cdef class Matches:
         cdef AutomatonCore core = maker.core
         cdef Selection selection = maker.gathering.selection
         cdef Walk walk = core.transitions.walk
-        cdef uint64_t left = core.event.effort.max_steps
         cdef uint32_t i
         cdef Node* node
         if selection is not None:
@@ -572,15 +583,15 @@ cdef class Matches:
                 selection.position_walk(i)
                 maker.gathering.add()
             return 0
-        for i in range(core.instant.accepted_count):
+        i = 0
+        while i < core.instant.accepted_count:
             node = core.instant.accepted[i]
+            i += 1
             walk.begin(node, core.since_at(node))
             while walk.advance():
-                if left == 0:
-                    raise LimitReached("matches")
-                left -= 1
-                if not left & 0xFFF:
-                    check_signals()
+                if not count_match(core.event, &self.listed):
+                    i = core.instant.accepted_count
+                    break
                 if maker.marks is None or not maker.marks.passes_over():
                     maker.gathering.add()
                     if maker.gathering.one:
@@ -741,7 +752,12 @@ cdef class Matches:
                 <instant_t>self.apart[self.at] if core.tables.apart else self.since,
             )
             self.walking = True
-        return core.transitions.walk.advance()
+        if not core.transitions.walk.advance():
+            return False
+        if self.picks is None and not count_match(core.event, &self.listed):
+            self.at = self.count - 1    # the last node
+            return False
+        return True
 
     cdef bint _advance_run(self) except -1:
         """Process events up to one that completes matches; False if there is none."""

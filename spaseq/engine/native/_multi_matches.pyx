@@ -148,7 +148,12 @@ cdef class MultiMatches:
             # Timestamps have closed only in part, and their matches have been taken.
             before = self.after
         if self.equal or self.shares:
-            self._distribute()
+            try:
+                self._distribute()
+            except BaseException as error:
+                self.found.clear()
+                self.queries.clear()
+                self.error = error
         self.failed = False
         if not self.found:
             self.ended = True
@@ -222,6 +227,7 @@ cdef class MultiMatches:
             return 0
         for i in range(<uint32_t>len(self.found)):
             query, some = self.queries[i], self.found[i]
+            self.failing = query if self.error is None else self.failing
             if query in self.shares and type(some) is Matches:
                 again = (<Matches>some).repeated(<MatchMaker?>self.makers[query])
                 for place, maker, picks in self.shares[query].written(again):

@@ -102,6 +102,7 @@ def native_run(
         matchers.dictionary.intern(FALSE),
     )
     core.limit(limits.most_groups, limits.kept, limits.most_steps, limits.shed)
+    core.limit_matches(limits.most_matches)
     step = NativeStep(
         core,
         matchers,

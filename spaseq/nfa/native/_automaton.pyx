@@ -127,6 +127,7 @@ cdef class AutomatonCore:
         """
         begin_effort(&self.event.effort)
         self.event.out_of_steps = False
+        self.event.listed = 0
         pass_time(self.window, due)
         while self.deadlines.waits(False) and self.deadlines.soonest <= due:
             self._pass_deadlines(due)
@@ -362,9 +363,14 @@ cdef class AutomatonCore:
             limit += 1
         return False
 
+    def limit_matches(self, uint64_t most):
+        """Set the maximum number of matches that are listed at once."""
+        self.event.most_listed = most
+
     def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
         """Set the limits: groups, groups left after shedding, steps of an event."""
         self.most_groups, self.kept_groups, self.sheds = groups, kept, sheds
+        self.event.sheds = sheds
         limit_effort(&self.event.effort, steps)
         self.sweep_at = min(self.sweep_at, groups)
         if groups < NO_LIMIT or steps < NO_LIMIT:
@@ -596,8 +602,11 @@ cdef class AutomatonCore:
         self.window.skipped = max(self.window.skipped, first)
 
     def shed(self):
-        """The number of groups and waiting matches shed under a limit."""
-        return self.tables.shed() + self.window.shed_matches
+        """The number of groups and waiting matches shed under a limit.
+
+        A list of matches that was cut short counts as one.
+        """
+        return self.tables.shed() + self.window.shed_matches + self.event.cut
 
     @property
     def complete(self):

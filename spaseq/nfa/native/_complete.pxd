@@ -1,7 +1,7 @@
 """The complete matches of a core; see _complete.pyx."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._automaton cimport AutomatonCore
 from spaseq.nfa.native._tecs cimport instant_t
@@ -21,6 +21,7 @@ cdef class Closing:
     cdef instant_t start        # matches of earlier starts have come out
     cdef Awaited* rest          # the remaining matches of this start, in order
     cdef Awaited* match         # the current match
+    cdef uint64_t listed        # the matches of the current time so far
 
     cdef bint next_time(self) except -1
     cdef bint next_match(self) except -1

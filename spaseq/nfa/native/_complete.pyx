@@ -8,12 +8,11 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._window cimport Awaited, Window, closing_of, end_of, opening_of
 from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.nfa.native._event cimport count_match
 from spaseq.nfa.native._groups cimport Group, Groups, group_at
 from spaseq.nfa.native._conjunction cimport Range
 from spaseq.nfa.native._tecs cimport Label, Node, Walk, instant_t
-from spaseq.rdf._effort cimport begin_event, check_signals
-
-from spaseq.rdf.limits import LimitReached
+from spaseq.rdf._effort cimport begin_event
 
 
 def pop_complete(AutomatonCore core not None, step_of, bint one):
@@ -23,7 +22,7 @@ def pop_complete(AutomatonCore core not None, step_of, bint one):
     labels.
     """
     cdef uint32_t i, j, parts
-    cdef uint64_t left = core.event.effort.max_steps
+    cdef uint64_t listed = 0
     cdef dict steps = {}
     cdef list found = []
     cdef Walk walk = core.transitions.walk
@@ -33,11 +32,9 @@ def pop_complete(AutomatonCore core not None, step_of, bint one):
         node = core.instant.accepted[i]
         walk.begin(node, core.since_at(node))
         while walk.advance():
-            if left == 0:
-                raise LimitReached("matches")
-            left -= 1
-            if not left & 0xFFF:
-                check_signals()
+            if not count_match(core.event, &listed):
+                core.instant.accepted_count = 0
+                return found
             match = []
             j = walk.length
             while j:
@@ -111,6 +108,7 @@ cdef class Closing:
             # From now on, matches may wait whose starts have already been visited.
             self.start = window.bound
         self.begun = closes or self.is_deadline
+        self.listed = 0
         return self.begun
 
     cdef bint next_match(self) except -1:
@@ -128,7 +126,9 @@ cdef class Closing:
                     self.core, match, window.times[(self.start - 1) & window.times_mask]
                 ):
                     self.match = match
-                    return True
+                    if count_match(self.core.event, &self.listed):
+                        return True
+                    continue
                 self.core.forbidden += 1
             self._first_start()
             if self.start > window.now or not self.begun:

@@ -7,7 +7,7 @@ from spaseq.nfa.native._window cimport Window
 from spaseq.nfa.native._program cimport Binding, OccurrenceFlags, Occurrence, Tables, EdgeRef
 from spaseq.nfa.native._tecs cimport Label, Tecs, instant_t, tecs_alloc, size_of_label
 from spaseq.rdf._batch cimport EventBatch, EventRecord
-from spaseq.rdf._effort cimport Effort, begin_event, count_step
+from spaseq.rdf._effort cimport Effort, begin_event, check_signals, count_step
 from spaseq.rdf._terms cimport LOCAL, copy_row, term_t
 from spaseq.rdf._window_terms cimport WindowTerms
 
@@ -32,6 +32,10 @@ cdef class CurrentEvent:
     cdef bint event_stored
     cdef EventBatch batch
     cdef Effort effort          # the steps of the event, see spaseq.rdf.limits
+    cdef uint64_t most_listed   # the most matches that may be listed at once
+    cdef bint sheds             # beyond it, the rest is dropped
+    cdef uint64_t cut           # how often the rest was dropped
+    cdef uint64_t listed        # the matches of the event that now wait for their window to close
     cdef bint out_of_steps      # the event ran out of steps
     cdef uint32_t out_of_steps_place
     cdef instant_t since        # the least start of a match that the current row joins
@@ -52,6 +56,25 @@ cdef inline bint count_group_step(CurrentEvent current, uint32_t place) except -
     return True
 
 
+cdef bint refuse_match(CurrentEvent current) except -1 nogil
+
+
+cdef inline bint count_match(CurrentEvent current, uint64_t* listed) except -1 nogil:
+    """Count a match that is listed; every 64 matches, check for signals.
+
+    Returns False if there are too many, and the rest is to be dropped.
+
+    Raises:
+        LimitReached: if there are too many, and the query is to stop.
+    """
+    if listed[0] >= current.most_listed:
+        return refuse_match(current)
+    listed[0] += 1
+    if not listed[0] & 0x3F:
+        check_signals()
+    return True
+
+
 cdef inline int set_event(
     CurrentEvent current, EventBatch batch, uint32_t number, uint32_t stream, uint32_t file
 ) except -1 nogil:
@@ -60,6 +83,7 @@ cdef inline int set_event(
     current.match_generation += 1
     begin_event(&current.effort)
     current.out_of_steps = False
+    current.listed = 0
     if current.batch is not batch:
         current.set_batch(batch)
     current.label.micros = event.micros

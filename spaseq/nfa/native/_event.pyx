@@ -11,7 +11,16 @@ from spaseq.rdf._effort cimport limit_effort
 from spaseq.rdf._memory cimport mem_free, raise_no_memory, mem_realloc, mem_calloc
 from spaseq.rdf._terms cimport LOCAL, WINDOWED
 
-from spaseq.rdf.limits import NO_LIMIT
+from spaseq.rdf.limits import NO_LIMIT, LimitReached
+
+
+cdef bint refuse_match(CurrentEvent current) except -1 nogil:
+    """Refuse to list a further match: raise `LimitReached`, or return False to drop the rest."""
+    if not current.sheds:
+        with gil:
+            raise LimitReached("matches")
+    current.cut += 1
+    return False
 
 
 cdef class CurrentEvent:
@@ -23,6 +32,7 @@ cdef class CurrentEvent:
         self.tables, self.window, self.terms = tables, window, terms
         self.tecs, self.transient = Tecs(), Tecs()
         limit_effort(&self.effort, NO_LIMIT)
+        self.most_listed = NO_LIMIT
         self.env = <term_t*>mem_calloc(tables.cells, sizeof(term_t))
         self.key = <term_t*>mem_calloc(tables.cells, sizeof(term_t))
         self.grow_row(8)

@@ -49,7 +49,7 @@ cdef class Selection:
     cdef Mode mode
     cdef uint32_t most          # number of lists to select
     cdef bint by_event          # lists are sets of events, whose streams matter
-    cdef uint64_t left          # matches that may still be enumerated
+    cdef uint64_t listed_now    # matches enumerated since `select` began
     cdef instant_t bound        # the least start of a match
     # The entries of nodes and unions, keyed by `union_t`.
     cdef SelectedTrails* known

@@ -28,11 +28,10 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from spaseq.nfa.native._automaton cimport AutomatonCore
+from spaseq.nfa.native._event cimport count_match
 from spaseq.nfa.native._tecs cimport UNION, Cell, Label, Node, Walk, cell_of, instant_t
 from spaseq.rdf._effort cimport check_signals
 from spaseq.rdf._memory cimport mem_free, mem_grow, mem_calloc
-
-from spaseq.rdf.limits import LimitReached
 
 cdef const char* ALLOCATED_FOR = b"another choice among matches"
 
@@ -109,7 +108,7 @@ cdef class Selection:
         """
         cdef uint32_t count = self.core.instant.accepted_count
         self.core.event.match_generation += 1
-        self.left = self.core.event.effort.max_steps
+        self.listed_now = 0
         self.best_count = self.chosen_count = self.label_count = 0
         if self.core.partitions is None or not self.by_event:
             self._select(self.core.instant.accepted, count)
@@ -530,12 +529,9 @@ cdef class Selection:
     cdef int _add_selected(self, uint32_t length, uint32_t rank, instant_t start) except -1 nogil:
         """Add the match on the path to the selected ones."""
         cdef Chosen* match
-        if self.left == 0:
-            with gil:
-                raise LimitReached("matches")
-        self.left -= 1
-        if not self.left & 0xFFF:
-            check_signals()
+        if not count_match(self.core.event, &self.listed_now):
+            self.part_count = 0
+            return 0
         if self.chosen_count == self.chosen_room:
             self.chosen_room = 2 * self.chosen_room + 16
             self.chosen = <Chosen*>mem_grow(

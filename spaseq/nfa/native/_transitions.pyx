@@ -15,7 +15,12 @@ from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
 from spaseq.nfa.native._window cimport Awaited
-from spaseq.nfa.native._event cimport resolve_compared_columns, label_straight, count_group_step
+from spaseq.nfa.native._event cimport (
+    count_group_step,
+    count_match,
+    label_straight,
+    resolve_compared_columns,
+)
 from spaseq.nfa.native._groups cimport (
     NIL,
     Group,
@@ -72,7 +77,6 @@ from spaseq.nfa.native._tecs cimport (
     union_t,
 )
 from spaseq.rdf._batch cimport record_of
-from spaseq.rdf._effort cimport STEPS_PER_CLOCK_READ, check_signals
 from spaseq.rdf._memory cimport prefetch
 from spaseq.rdf._numerals cimport is_numeral, real_of
 from spaseq.rdf._terms cimport TermRecord, copy_row, term_t
@@ -558,10 +562,10 @@ cdef class Transitions:
         """Let each match that ends in a node wait for its window to close."""
         self.walk.begin(node, since_at(self.window, self.partitions, node))
         while self.walk.advance():
+            if not count_match(self.event, &self.event.listed):
+                break
             self.add_awaited(place, group, node, self.walk)
             self.waited += 1
-            if self.waited % STEPS_PER_CLOCK_READ == 0:
-                check_signals()
         return 0
 
     cdef int add_awaited(

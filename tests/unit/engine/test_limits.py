@@ -452,7 +452,7 @@ LISTED = program("SEQ(A : B)", head="SELECT DISTINCT *")
     [
         (KEYED, {"max_groups": 3}, ["k1 a 1", "k2 a 1", "k3 a 1", "k4 a 1"], "wait at 3 "),
         (COMPARED, {"max_steps": 2}, ["k a 1", "k a 2", "k a 3", "k b 9"], "an event at 3 takes"),
-        (LISTED, {"max_steps": 2}, ["k a 1", "k a 1", "k a 1", "k b 1"], "are complete at 3,"),
+        (LISTED, {"max_steps": 2}, ["k a 1", "k a 1", "k a 1", "k b 1"], "are complete at 3 "),
     ],
 )
 def test_the_compiled_loop_of_several_queries_names_the_time_of_a_limit(

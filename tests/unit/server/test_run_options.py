@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from served import RISE, TRIG, Served, served
 
 from spaseq.cli.remote_command import remote
+from spaseq.cli.serve_command import _options, serve
 from spaseq.client import Client
 from spaseq.errors import KbError
 from spaseq.server.kb_graphs import KbGraph, KbGraphs
@@ -312,3 +313,38 @@ def test_the_client_and_the_shell_pass_options_on(server: Served, tmp_path: Path
     shown = server.http.get("/v1/queries/other").json()
     assert shown["entail"] == "owl-ql"
     assert shown["limits"] == {"max_groups": 50, "on_limit": "shed"}
+
+
+QUIET = """\
+PREFIX : <http://example.org/>
+SELECT ?x WITHIN 1 HOUR FROM STREAM plants <http://example.org/plants>
+WHERE { SEQ(A : C) DEFINE GPM A ON plants { ?x a :First } DEFINE GPM C ON plants { ?z a :Last } }
+"""
+MANY = """\
+PREFIX : <http://example.org/>
+SELECT ?x WITHIN 1 HOUR FROM STREAM plants <http://example.org/plants>
+WHERE { SEQ(A : B+ : C) DEFINE GPM A ON plants { ?x a :First }
+  DEFINE GPM B ON plants { ?y a :Next } DEFINE GPM C ON plants { ?z a :Last } }
+"""
+
+
+def test_a_query_with_endless_matches_stops_alone(tmp_path: Path) -> None:
+    arguments = ["--max-memory", "100M"]
+    given = serve.make_context("serve", arguments).params
+    limits: dict[str, Any] = dict(_options(given).run_limits)
+    assert (limits["max_matches"], limits["max_memory"]) == (100_000, 100 << 20)
+    limits = {"max_matches": 2000}
+    with served(tmp_path / "state", run_limits=limits) as server:
+        lower = _put(server, "lower", MANY, limits={"max_matches": 100})
+        assert lower.status_code == 201
+        _put(server, "many", MANY)
+        _put(server, "quiet", QUIET)
+        for time in range(41):
+            _plant(server, time, "First" if time == 0 else "Next")
+        _plant(server, 41, "Last")
+        _plant(server, 42, "Other")
+        assert _status(server) == {"lower": "failed", "many": "failed", "quiet": "running"}
+        for name, most in (("many", "2,000"), ("lower", "100")):
+            failure = server.http.get(f"/v1/queries/{name}").json()["failure"]
+            assert f"more than {most} matches are complete at 41 (--max-matches)" in failure
+        assert len(_plants(server, "quiet")) == 1
