@@ -153,6 +153,11 @@ class Time:
         self.late: set[tuple[int, int]] = set()
         """(Stream, number) of the events that were late."""
 
+    @property
+    def key(self) -> str:
+        """Which events were not late."""
+        return repr([[number for number, _ in stream.accepted] for stream in self.streams])
+
     def take(self, action: Action) -> None:
         match action:
             case Arrive(stream, events):

@@ -125,7 +125,7 @@ class Doors:
     def objection(self, outcome: Outcome) -> str:
         """What is wrong with an outcome; "" if nothing is."""
         accepted = self.arrivals.accepted(outcome.time)
-        key = repr([[place for place, _ in stream.accepted] for stream in outcome.time.streams])
+        key = outcome.time.key
         if key not in self._references:
             case = self.arrivals.case
             self._references[key] = Reference(parse(case.query), accepted.streams, case.kb)
@@ -168,7 +168,9 @@ class Doors:
         assert main([*command, "--output", str(output)]) == 0
         lines = output.read_text(encoding="utf-8").splitlines()
         found = [json.loads(line, parse_float=Decimal) for line in lines]
-        return _of_lines(time, found)
+        silent = any(isinstance(action, Silence) for action in arrivals.actions)
+        # That a stream was silent before it ended is not in a file.
+        return _of_lines(time, found, **({"marked": None} if silent else {}))
 
     def pushed(self) -> Outcome:
         """`Run.push` and `push_batch`, `advance`, `save` and `resume`."""
@@ -260,7 +262,6 @@ class Doors:
                 # It stops again before all is read that had been read before.
                 session.go(self._some_pieces(session), cuts)
             session.go(steps(part, number > 0), cuts)
-        # That a stream was silent before it ended is not in a file.
         marked = {"marked": None} if silent else {}
         kills = resumes and any(isinstance(one, Restart) and one.kills for one in arrivals.actions)
         late = None if kills else len(session.late_events)  # the file is not cut back
@@ -420,9 +421,11 @@ def objections(seed: int, folder: Path) -> str:
         for name, outcome in outcomes.items()
         if (found := doors.objection(outcome))
     ]
-    marks = {str(one.marked) for one in outcomes.values() if one.marked is not None}
-    if len(marks) > 1 and not any(isinstance(action, Silence) for action in arrivals.actions):
-        wrong.append(f"closed by the end: {marks}")
+    marks: dict[str, set[str]] = {}
+    for outcome in outcomes.values():
+        if outcome.marked is not None:
+            marks.setdefault(outcome.time.key, set()).add(str(outcome.marked))
+    wrong += [f"closed by the end: {found}" for found in marks.values() if len(found) > 1]
     return (
         "\n".join(["", f"seed {seed}", *wrong, repr(arrivals), repr(arrivals.case)])
         if wrong

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyoxigraph as ox
 import pytest
 
 import spaseq
@@ -138,6 +139,31 @@ def test_a_change_of_the_queries_keeps_the_counts() -> None:
     run.add("more", spaseq.compile(query("[] :r ?r ; ?any ?z")))
     run.push(S, 9, f'<{E}e> <{E}p> "14" .'.encode())
     assert errors_of(run)[text] == (3, *others)
+
+
+def known(name: str) -> list[ox.Triple]:
+    return [ox.Triple(*(ox.NamedNode(E + part) for part in ("k", "never", name)))]
+
+
+@pytest.mark.parametrize("filters", ["?q > ?p + 1", "?q > ?p + RAND() * 0"])
+def test_a_change_of_the_kb_keeps_the_counts(filters: str) -> None:
+    start = "?x :p ?p FILTER NOT EXISTS { GRAPH :kb { ?any :never ?p } }"
+    text = query(start, f"?x :q ?q FILTER({filters})").replace("WHERE", "FROM NAMED :kb WHERE")
+    reports = []
+    for changes in (False, True):
+        run = spaseq.compile(text).start(kb={f"{E}kb": known("a")})
+        # Partial matches with an error, a false filter, and another value of ?x.
+        for at, triple in enumerate(('x p "12"', "x p 3", "y p 1", "x q 1", "x q 2", 'z p "1"')):
+            subject, predicate, value = triple.split()
+            term = f'"{value}"^^<{INTEGER}>' if value.isdigit() else value
+            run.push(S, at, f"<{E}{subject}> <{E}{predicate}> {term} .".encode())
+            if changes:
+                run.kb.replace({f"{E}kb": known(f"new{at}")})  # a term that the run has not had
+        found = run.stats["queries"]["query"]
+        (error,) = found["errors"]
+        assert error["errors"] == 2
+        reports.append((found, run.why_not()))
+    assert reports[0] == reports[1]
 
 
 def test_threads_add_their_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
