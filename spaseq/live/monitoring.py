@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from spaseq.errors import SpaseqError
+from spaseq.live.metrics import Sample, families
 from spaseq.live.status import Status, StreamStatus
 
 LOOPBACK = "127.0.0.1"
@@ -192,70 +193,57 @@ class _Families:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         status = self._monitor.status
-        ready = self._monitor.ready()["ready"]
-        yield GaugeMetricFamily("spaseq_ready", "Whether /readyz is 200.", value=float(ready))
-        if status is None:
-            return
-        counts = {"events", "late_events", "rejected_events", "matches", "shed_groups"}
-        counts |= {"kb_requests", "kb_failures", "kb_asked", "kb_cache_hits"}
-        for name, help_text, label, values in _labelled(status):
-            make = CounterMetricFamily if name in counts else GaugeMetricFamily
-            family = make(f"spaseq_{name}", help_text, labels=label)
+        samples: dict[str, list[Sample]] = {
+            "spaseq_ready": [((), self._monitor.ready()["ready"])],
+            **({} if status is None else _samples(status)),
+        }
+        for metric, values in families(samples):
+            make = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+            family = make(metric.name, metric.help, labels=metric.labels)
             for labels, value in values:
-                family.add_metric(labels, value)
+                family.add_metric(labels, float(value))
             yield family
-        yield CounterMetricFamily(
-            "spaseq_matches_written", "Matches written by this process.", value=status.written
-        )
-        made = status.checkpoint
-        if made is None:
-            return
-        gauges = (
-            ("number", "The number of the last checkpoint.", made.number),
-            ("age_seconds", "The age of the last checkpoint.", made.age),
-            ("size_bytes", "The size of the last checkpoint.", made.size),
-            ("pause_seconds", "For how long the last checkpoint stopped the run.", made.pause),
-        )
-        for name, help_text, value in gauges:
-            yield GaugeMetricFamily(f"spaseq_checkpoint_{name}", help_text, value=value)
-        yield CounterMetricFamily(
-            "spaseq_checkpoint_failures", "Checkpoints that were not written.", value=made.failed
-        )
 
 
-_Values = list[tuple[list[str], float]]
-
-
-def _labelled(status: Status) -> Iterator[tuple[str, str, list[str], _Values]]:
-    """(name, help, names of the labels, values) of each metric with labels."""
-    streams, queries = status.streams, status.queries
-    measures: tuple[tuple[str, str, Callable[[StreamStatus], float | None]], ...] = (
-        ("events", "Events read.", lambda s: s.events),
-        ("late_events", "Events that were too late.", lambda s: s.late),
-        ("rejected_events", "Errors that were skipped.", lambda s: s.rejected),
-        ("watermark_seconds", "The time before which no event comes.", lambda s: s.watermark),
-        ("watermark_lag_seconds", "The watermark behind the clock.", lambda s: s.lag),
-        ("waiting_events", "Events waiting for other streams or late ones.", lambda s: s.waiting),
-        ("queue_bytes", "Bytes read and not yet decoded.", lambda s: s.queued),
-        ("idle", "Whether a stream no longer holds others back.", lambda s: s.is_idle),
-        ("holds_back", "Whether other streams wait for this one.", lambda s: s.holds_back),
+def _samples(status: Status) -> dict[str, list[Sample]]:
+    """The numbers of a status, by the names of the metrics."""
+    queries, made = status.queries, status.checkpoint
+    measures: tuple[tuple[str, Callable[[StreamStatus], float | None]], ...] = (
+        ("spaseq_events_total", lambda s: s.events),
+        ("spaseq_late_events_total", lambda s: s.late),
+        ("spaseq_ahead_events_total", lambda s: s.ahead),
+        ("spaseq_rejected_events_total", lambda s: s.rejected),
+        ("spaseq_watermark_seconds", lambda s: s.watermark),
+        ("spaseq_watermark_lag_seconds", lambda s: s.lag),
+        ("spaseq_waiting_events", lambda s: s.waiting),
+        ("spaseq_queue_bytes", lambda s: s.queued),
+        ("spaseq_idle", lambda s: s.is_idle),
+        ("spaseq_holds_back", lambda s: s.holds_back),
     )
-    for name, help_text, take in measures:
-        known = [([s.iri], float(value)) for s in streams if (value := take(s)) is not None]
-        yield name, help_text, ["stream"], known
-    yield "matches", "Matches found.", ["query"], [([q.name], q.matches) for q in queries]
-    yield "shed_groups", "Groups that a limit dropped.", ["query"], [
-        ([q.name], q.shed) for q in queries
-    ]  # fmt: skip
-    yield "groups", "Groups of partial matches.", ["query", "place"], [
-        ([q.name, place], count) for q in queries for place, count in q.groups.items()
-    ]  # fmt: skip
-    for name, help_text, key in (
-        ("kb_requests", "Requests to a source of the knowledge base.", "requests"),
-        ("kb_failures", "Requests that failed.", "failures"),
-        ("kb_asked", "Values that events needed.", "asked"),
-        ("kb_cache_hits", "Those of kb_asked that the cache held.", "known"),
+    found: dict[str, list[Sample]] = {
+        name: [((s.iri,), value) for s in status.streams if (value := take(s)) is not None]
+        for name, take in measures
+    }
+    found["spaseq_matches_total"] = [((q.name,), q.matches) for q in queries]
+    found["spaseq_shed_groups_total"] = [((q.name,), q.shed) for q in queries]
+    found["spaseq_groups"] = [
+        ((q.name, place), count) for q in queries for place, count in q.groups.items()
+    ]
+    found["spaseq_matches_written_total"] = [((), status.written)]
+    for name, key in (
+        ("spaseq_kb_requests_total", "requests"),
+        ("spaseq_kb_failures_total", "failures"),
+        ("spaseq_kb_asked_total", "asked"),
+        ("spaseq_kb_cache_hits_total", "known"),
     ):
-        values = [([iri], float(counters[key])) for iri, counters in status.kb.items()]
-        if values:
-            yield name, help_text, ["source"], values
+        if status.kb:
+            found[name] = [((iri,), counters[key]) for iri, counters in status.kb.items()]
+    if made is not None:
+        found |= {
+            "spaseq_checkpoint_number": [((), made.number)],
+            "spaseq_checkpoint_age_seconds": [((), made.age)],
+            "spaseq_checkpoint_size_bytes": [((), made.size)],
+            "spaseq_checkpoint_pause_seconds": [((), made.pause)],
+            "spaseq_checkpoint_failures_total": [((), made.failed)],
+        }
+    return found

@@ -36,7 +36,7 @@ class StreamStatus:
 
     Args:
         iri: The stream.
-        events: Events read.
+        events: Events accepted: neither late nor ahead.
         late: Events that were too late.
         rejected: Errors that were skipped.
         watermark: The time before which no further events come, in seconds (since 1970, if times
@@ -51,6 +51,7 @@ class StreamStatus:
         has_ended: Whether the source has ended.
         holds_back: Whether other streams wait for it.
         problem: The problem that prevents the source from reading, if it reports one.
+        ahead: Events that were too far ahead of the clock.
     """
 
     iri: str
@@ -68,6 +69,7 @@ class StreamStatus:
     has_ended: bool
     holds_back: bool
     problem: str | None
+    ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,16 @@ class Status:
         return found
 
 
+def named_places(query: CompiledQuery) -> Sequence[tuple[int, str]]:
+    """The places of a query in which partial matches wait, with their titles."""
+    notation = Notation(query)
+    return [
+        (place, notation.title(place))
+        for place in notation.order
+        if not notation.automaton.places[place].start
+    ]
+
+
 class StatusTaker:
     """Takes statuses of one coordinator."""
 
@@ -165,21 +177,11 @@ class StatusTaker:
                 public.plan.name,
                 number,
                 executor,
-                self._named(run.program.queries[executor]) if first[executor] == number else (),
+                named_places(run.program.queries[executor]) if first[executor] == number else (),
             )
             for number, (public, executor) in enumerate(
                 zip(run.public.queries, executors, strict=True)
             )
-        ]
-
-    @staticmethod
-    def _named(query: CompiledQuery) -> Sequence[tuple[int, str]]:
-        """The places of a query in which partial matches wait, with their titles."""
-        notation = Notation(query)
-        return [
-            (place, notation.title(place))
-            for place in notation.order
-            if not notation.automaton.places[place].start
         ]
 
     def take(self) -> Status:
@@ -230,7 +232,7 @@ class StatusTaker:
             problem = one.source.problem
         return StreamStatus(
             stream.source.stream,
-            counters.events,
+            counters.events - counters.late - counters.ahead,
             counters.late,
             counters.skipped,
             seconds,
@@ -244,4 +246,5 @@ class StatusTaker:
             stream.ended,
             holds_back,
             problem,
+            counters.ahead,
         )

@@ -183,7 +183,7 @@ class Stream(StreamTime):
             self.source.counters.late += 1
             first += 1
         self._released += first - skipped
-        self._count(batch, first)
+        self._count(batch, skipped)
         self.reach(batch.micros(count - 1))
         if first == count:
             return
@@ -200,6 +200,7 @@ class Stream(StreamTime):
             micros = batch.micros(index)
             if number + index < self._until:
                 if self._again is None or number + index not in self._again:
+                    self.source.counters.events -= 1  # counted before the checkpoint
                     continue
             else:
                 refusal = self.late(micros)

@@ -76,7 +76,8 @@ def obstacles(server: Context) -> list[str]:
 async def metrics(request: Request) -> Response:
     """The metrics, for Prometheus."""
     server = context.allow(request, "read")
-    text = await server.do(lambda: exposition(server))
+    is_ready = not obstacles(server)
+    text = await server.do(lambda: exposition(server, is_ready))
     return Response(text, 200, media_type=MEDIA_TYPE)
 
 

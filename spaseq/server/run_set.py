@@ -13,12 +13,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from spaseq.engine.changes import Joining
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.regrouping import regrouped, separated
 from spaseq.errors import QueryWarning, StateError
+from spaseq.live.status import named_places
 from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.templates import LEAST
@@ -71,6 +73,9 @@ class ServerRun:
     uses: Counter[str] = field(default_factory=Counter)
     registers: Counter[str] = field(default_factory=Counter)
     published: int | None = None
+    _places: WeakKeyDictionary[QueryRun, Sequence[tuple[int, str]]] = field(
+        default_factory=WeakKeyDictionary, repr=False
+    )
 
     @property
     def dictionary(self) -> Dictionary:
@@ -208,6 +213,13 @@ class ServerRun:
             if name not in names and name in self.run.evaluation.listed.names:
                 self.run.remove(name)
         self.group()
+
+    def places_of(self, query: QueryRun) -> Sequence[tuple[int, str]]:
+        """The places of a query in which partial matches wait, with their titles."""
+        known = self._places.get(query)
+        if known is None:
+            known = self._places[query] = named_places(query.compiled)
+        return known
 
     def restore_left(self, left: Mapping[str, Definition]) -> None:
         """What `left` was when the run was saved."""

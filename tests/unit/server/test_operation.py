@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from spaseq.client import Client, Notice
 from spaseq.errors import StateError
+from spaseq.live.metrics import METRICS
 from spaseq.server.app import ROUTES
 from spaseq.server.journal import Journal
 from spaseq.server.openapi import OPERATIONS, document, template
@@ -73,8 +74,15 @@ def test_health_and_metrics(server: Served) -> None:
     samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     assert samples['spaseq_events_total{stream="http://example.org/trades"}'] == "2.0"
     assert samples['spaseq_matches_total{query="rise"}'] == "1.0"
-    assert samples['spaseq_groups{query="rise"}'] == "2.0"
+    assert samples['spaseq_groups{query="rise",place="2: A : B"}'] == "2.0"
     assert samples["spaseq_subscribers"] == "0.0"
+    named = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    assert named == {name for name, metric in METRICS.items() if metric.serves}
+    # Late events are not among the accepted ones.
+    assert server.push((1, 9)).json()["late"] == 1
+    lines = server.http.get("/metrics").text.splitlines()
+    assert 'spaseq_events_total{stream="http://example.org/trades"} 2.0' in lines
+    assert 'spaseq_late_events_total{stream="http://example.org/trades"} 1.0' in lines
 
 
 def test_equal_queries_have_metrics_of_their_own(tmp_path: Path) -> None:
@@ -84,7 +92,10 @@ def test_equal_queries_have_metrics_of_their_own(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         server.push((1, 10), (2, 12))
         lines = server.http.get("/metrics").text.splitlines()
-        assert {'spaseq_groups{query="rise"} 2.0', 'spaseq_groups{query="same"} 2.0'} <= {*lines}
+        shown = [
+            f'spaseq_groups{{query="{name}",place="2: A : B"}} 2.0' for name in ("rise", "same")
+        ]
+        assert {*shown} <= {*lines}
 
 
 def test_kb_graphs_are_versioned_and_used_at_once(server: Served) -> None:

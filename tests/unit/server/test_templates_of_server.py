@@ -220,7 +220,7 @@ def test_queries_leave_a_template_one_by_one(tmp_path: Path) -> None:
         assert shared(server) == {"q2", "q3", "q4", "q5"}
         assert sorted(the_run(server).names) == [f"q{n}" for n in range(1, 6)]
         metrics = server.http.get("/metrics").text
-        assert 'spaseq_groups{query="q2"}' in metrics
+        assert 'spaseq_groups{query="q2",place=' in metrics
         assert "evaluated with others" not in metrics
         server.http.delete("/v1/queries/q2")  # half of them have left
         assert not shared(server)
