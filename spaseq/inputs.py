@@ -34,6 +34,7 @@ from spaseq.pipeline import file_source
 from spaseq.rdf.accepted import AnyEvent, AnyTerm
 from spaseq.rdf.compression import Decompressed
 from spaseq.rdf.event import DATE_TIME, Event, Fact, Timestamp, n_triples
+from spaseq.rdf.reorder import StreamTime
 from spaseq.rdf.time import from_micros, from_value, json_value, mixed_domains
 
 
@@ -419,10 +420,11 @@ def _parts(item: Any, scope: str, options: ReadOptions) -> _Parts:
 def _reordered(events: Iterator[Event], lateness: int, troubles: Troubles) -> Iterator[Event]:
     """The events in time order, by the rules for files (`spaseq.io.source`)."""
     waiting: list[tuple[int, int, Event]] = []
-    watermark: int | None = None
+    stream = StreamTime(lateness)
+    watermark = stream.bound
     for arrived, event in enumerate(events):
         micros = event.time.micros
-        if watermark is not None and micros < watermark:
+        if micros < watermark:
             closed = from_micros(watermark, event.time.domain)
             troubles.late(
                 f"its time is {json_value(event.time)}, and all before {json_value(closed)} "
@@ -432,8 +434,7 @@ def _reordered(events: Iterator[Event], lateness: int, troubles: Troubles) -> It
             )
             continue
         heapq.heappush(waiting, (micros, arrived, event))
-        ahead = micros - lateness
-        watermark = ahead if watermark is None else max(watermark, ahead)
+        watermark = stream.reach(micros)
         while waiting and waiting[0][0] <= watermark:
             yield heapq.heappop(waiting)[2]
     while waiting:

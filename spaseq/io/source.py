@@ -53,6 +53,7 @@ from spaseq.rdf.formats import N_QUADS, RdfSyntax
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._minting import Minter
 from spaseq.rdf.native._nquads import LineReader
+from spaseq.rdf.reorder import StreamTime
 from spaseq.records import dataclass
 
 if TYPE_CHECKING:
@@ -618,11 +619,11 @@ def _reordered(
 ) -> Iterator[EventBatch]:
     """The events in order, from a heap of the events that the watermark has not reached.
 
-    The watermark is the greatest timestamp less the lateness. An event at the watermark is not
-    late: it follows the events of its timestamp that were already released.
+    `spaseq.rdf.reorder` defines which events are late.
     """
     waiting: list[tuple[int, int, EventBatch, int]] = []
-    watermark: int | None = None
+    stream = StreamTime(lateness)
+    watermark = stream.bound
     arrived = 0
     failure: InputError | None = None
     ready = _Ready(minter)
@@ -635,7 +636,7 @@ def _reordered(
             break
         for index in range(len(batch)):
             micros = batch.micros(index)
-            if watermark is not None and micros < watermark:
+            if micros < watermark:
                 stamp = batch.time(index)
                 closed = time.from_micros(watermark, stamp.domain).term.value
                 troubles.late(
@@ -646,9 +647,7 @@ def _reordered(
                 continue
             arrived += 1
             heapq.heappush(waiting, (micros, arrived, batch, index))
-            watermark = (
-                micros - lateness if watermark is None else max(watermark, micros - lateness)
-            )
+            watermark = stream.reach(micros)
             while waiting and waiting[0][0] <= watermark:
                 yield from ready.add(*heapq.heappop(waiting)[2:])
         yield from ready.rest()

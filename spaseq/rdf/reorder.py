@@ -89,10 +89,11 @@ class StreamTime:
             return Refusal("lateness", bound)
         return Refusal("watermark" if bound == self.promised else self.overtaken, bound)
 
-    def reach(self, micros: int) -> None:
-        """Count an event that is not late."""
+    def reach(self, micros: int) -> int:
+        """Count an event that is not late; returns the time before which events are late now."""
         if self.greatest is None or micros > self.greatest:
             self.greatest = micros
+        return self.bound
 
     def promise(self, micros: int) -> None:
         """Record that no further event comes before a time."""

@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 from served import RISE, SPARQL, TRIG, Served, served
 
+from spaseq.errors import StateError
+from spaseq.server.machine import Machine
+from spaseq.server.recovery import upgraded
+
 TRADES, NEWS, ALARMS = (f"http://example.org/{name}" for name in ("trades", "news", "alarms"))
 
 
@@ -387,3 +391,58 @@ def test_a_stream_that_no_query_reads_can_be_removed(tmp_path: Path) -> None:
         server.put("rise")
         assert push(server, "trades", (1, 1), (2, 2))["accepted"] == 2
         assert server.found() == [(1, 2)]
+
+
+# ---------------------------------------------------------------- states of an earlier version
+
+
+def _downgraded(saved: dict[str, Any]) -> dict[str, Any]:
+    """The state of a machine as the first version wrote it, with one time for all."""
+    return {
+        "queries": [data[:8] for data in saved["queries"]],
+        "draining": [[record, data[:8]] for record, data in saved["draining"]],
+        "runs": [run[:4] for run in saved["runs"]],
+        "streams": [
+            {key: value for key, value in one.items() if key not in ("reached", "domain")}
+            | {"counts": one["counts"][:4]}
+            for one in saved["streams"]
+        ],
+        "feeds": saved["feeds"],
+        "kb": saved["kb"],
+        "domain": saved["streams"][0]["domain"],
+    }
+
+
+def test_the_state_of_the_first_version_is_read_and_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # All queries are in one run, as they were, since nothing divides it when `ab` leaves.
+    monkeypatch.setattr("spaseq.server.places.QueryPlaces._divide", lambda self, standing: None)
+    monkeypatch.setattr("spaseq.server.machine.Machine.state", _state_of_first(Machine.state))
+    with served(tmp_path) as server:
+        server.put("ab", both("trades", "news"))
+        server.put("a", rise("trades"))
+        server.put("b", rise("news"))
+        server.put("w", writer("w", "trades", "prices"))
+        server.http.delete("/v1/queries/ab")
+        push(server, "trades", (100, 1))
+        push(server, "news", (101, 1))
+        assert len(server.context.engine.machine.runs) == 1
+    monkeypatch.undo()
+    with served(tmp_path) as server:
+        assert len(server.context.engine.machine.runs) == 2
+        assert streams(server)[TRADES]["component"] == [TRADES]
+        push(server, "news", (105, 7), (10**6, 8))
+        assert server.found("b") == [(1, 7)]
+        push(server, "trades", (106, 7))
+        assert server.found("a") == [(1, 7)]
+        assert server.put("r", both("prices", "alarms")).status_code == 201
+
+
+def _state_of_first(state: Any) -> Any:
+    return lambda machine: _downgraded(state(machine))
+
+
+def test_a_state_of_a_later_version_is_refused() -> None:
+    with pytest.raises(StateError, match="version 9, and this spaseq reads versions up to 2"):
+        upgraded({"version": 9})
