@@ -250,7 +250,7 @@ def push(
     """Push the events of files, or of standard input (-), to a stream."""
     from spaseq.client import ServerError
 
-    accepted = late = rejected = 0
+    accepted = late = rejected = ahead = 0
     for file in files:
         kind = media_type or _TYPES.get(Path(file).suffix, "application/n-quads")
         lines = 0
@@ -265,8 +265,10 @@ def push(
             lines += body.count(b"\n")
             accepted += done.accepted
             late += done.late
+            ahead += done.ahead
             rejected += done.rejected
-    click.echo(f"accepted {accepted}, late {late}, rejected {rejected}")
+    aside = f", ahead {ahead}" if ahead else ""
+    click.echo(f"accepted {accepted}, late {late}, rejected {rejected}{aside}")
 
 
 def _bodies(data: bytes, media_type: str) -> Iterator[bytes]:

@@ -461,4 +461,6 @@ _COUNTS = ("accepted", "late", "rejected", "token")
 
 
 def _accepted(data: Json) -> Accepted:
-    return Accepted(data["accepted"], data["late"], data["rejected"], data["token"])
+    return Accepted(
+        data["accepted"], data["late"], data["rejected"], data["token"], data.get("ahead", 0)
+    )

@@ -35,12 +35,16 @@ class ServerError(SpaseqError):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The result of a push; `token` is the position of the body in the server's journal."""
+    """The result of a push; `token` is the position of the body in the server's journal.
+
+    `ahead` counts events that were too far ahead of the clock.
+    """
 
     accepted: int
     late: int
     rejected: int
     token: int
+    ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)

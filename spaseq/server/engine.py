@@ -490,9 +490,15 @@ class Engine:
 
     def put_query(self, definition: Definition, program: Program, state: StatePolicy) -> Standing:
         """Add or replace a query; see `Machine.put_query`."""
-        self._join(definition, program)
+        has_joined = self._join(definition, program)
         machine = self.machine
-        machine.put_query(definition, program, state, self._journal.next)
+        try:
+            machine.put_query(definition, program, state, self._journal.next)
+        except BaseException:
+            if has_joined:  # for nothing
+                self._journal.append({"do": "divide"})
+                machine.divide_all()
+            raise
         self._journal.append({"do": "query", "definition": definition.to_dict(), "state": state})
         self.board.channel(definition.name)
         if definition.sinks or self.deliveries.of(definition.name):
@@ -500,12 +506,18 @@ class Engine:
         self._begin_sources()
         return machine.queries[definition.name]
 
-    def _join(self, definition: Definition, program: Program) -> None:
-        """Make one run of those that a new query has to be in; see `Machine.join`."""
+    def _join(self, definition: Definition, program: Program) -> bool:
+        """Make one run of those that a new query has to be in; returns whether there were several.
+
+        See `Machine.join`.
+        """
+        has_joined = False
         while len(runs := self.machine.needed_runs(definition, program)) > 1:
             self.machine.check_join(runs)
             self._journal.append({"do": "join", "runs": runs})
+            has_joined = True
             self._matching(lambda: self.machine.join(runs))
+        return has_joined
 
     def remove_stream(self, name: str) -> None:
         """Forget a stream that no query reads; see `Machine.remove_stream`."""

@@ -152,12 +152,15 @@ class QueryPlaces:
 
     def _divide(self, standing: Standing) -> None:
         """Divide the run that a version of a query has left, if the others are not connected."""
-        one = self.runs.of(standing.run)
-        if one is not None and len(standing.connects) > 1:
+        one, left = self.runs.of(standing.run), standing.connects
+        if one is None or len(left) < 2:
+            return
+        others = (*self.queries.values(), *self.draining)
+        if not any(v.is_running and v.run == one.serial and left <= v.connects for v in others):
             self._divide_run(one)
 
     def divide_all(self) -> None:
-        """Divide the runs of a state in which all queries had one time."""
+        """Divide each run whose queries are not connected."""
         for one in self.runs:
             self._divide_run(one)
 

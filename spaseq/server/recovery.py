@@ -212,6 +212,8 @@ def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str
             # The record precedes the change, which may have failed in the same way before.
             with suppress(SpaseqError):
                 machine.join(says["runs"])
+        case "divide":
+            machine.divide_all()
         case "stream-remove":
             machine.remove_stream(machine.streams[says["stream"]])
         case "remove":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -96,3 +97,26 @@ def test_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "--clock", "3s"]) == 0
     assert main([*command, "--clock", "3s", "--graph-quiet", "never"]) == 2
     assert "--clock would overtake the open graph" in capsys.readouterr().err
+
+
+def test_events_far_ahead_are_set_aside(tmp_path: Path) -> None:
+    path, late = tmp_path / "s.nq", tmp_path / "late.jsonl"
+    options = LiveOptions(late=str(late), state=str(tmp_path / "state"))
+    timing = Timing(quiet=0.1, checkpoint=0.1, max_ahead=60)
+    now = datetime.now(UTC)
+    append(path, event("first", now + timedelta(hours=1)))  # the first one is compared with now
+    append(path, event("a", now))
+    append(path, event("wrong", now + timedelta(days=9000)))
+    append(path, event("b", now + timedelta(seconds=30)))
+    with Running(tmp_path, str(path), options=options, timing=timing) as run:
+        run.wait_for_matches(2)
+        run.wait_for(lambda: run.session.coordinator.inputs[0].stream.ended)
+    found = [json.loads(line)["bindings"]["value"]["value"] for line in run.found]
+    assert found == ["a", "b"]
+    counters = run.session.sources[0].counters
+    assert (counters.ahead, counters.late) == (2, 0)
+    asides = [json.loads(line) for line in late.read_text().splitlines()]
+    assert [one["graph"].rpartition("/")[2] for one in asides] == ["first", "wrong"]
+    assert {one["reason"] for one in asides} == {"ahead"}
+    assert 3_500 < asides[0]["ahead"] <= 3_600
+    assert "watermark" not in asides[0]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from served import RISE, SPARQL, TRIG, Served, served
 
-from spaseq.errors import StateError
+from spaseq.errors import ChangeError, StateError
 from spaseq.server.machine import Machine
 from spaseq.server.recovery import upgraded
 
@@ -298,6 +298,31 @@ def test_a_reader_of_two_registered_streams_joins_their_runs(tmp_path: Path, end
     if ending != "none":
         with served(folder) as server:
             _check_joined(server)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_runs_that_were_joined_in_vain_are_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restart: bool
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise ChangeError("not now")
+
+    with served(tmp_path) as server:
+        server.put("wa", writer("wa", "trades", "x"))
+        server.put("rise", rise("trades"))
+        server.put("wb", writer("wb", "news", "y"))
+        push(server, "trades", (100, 1))
+        push(server, "news", (5, 1))
+        monkeypatch.setattr(Machine, "_enter", refuse)
+        assert server.put("reader", both("x", "y")).status_code == 409
+        monkeypatch.undo()
+        folder = crashed(server, tmp_path) if restart else tmp_path
+    with served(folder) as server:
+        assert len(server.context.engine.machine.runs) == 2
+        assert push(server, "trades", (101, 2), (10**6, 0))["accepted"] == 2
+        assert push(server, "news", (200, 2))["accepted"] == 1
+        assert server.found("rise") == [(1, 2)]
+        assert server.put("reader", both("x", "y")).status_code == 201
 
 
 def _check_joined(server: Served) -> None:
