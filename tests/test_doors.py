@@ -51,7 +51,7 @@ import spaseq
 from spaseq.cli import main
 from spaseq.errors import EventError
 from spaseq.parser import parse
-from spaseq.rdf.event import DATE_TIME, Event, n_triples
+from spaseq.rdf.event import DATE_TIME, NUMBER, Event, n_triples
 from spaseq.rdf.time import from_micros
 from spaseq.runs import Run
 
@@ -61,6 +61,9 @@ CHUNK = 10
 FAMILIES: Sequence[Callable[[int], Case | None]] = (
     random_case, timed, bounded, skip_to, plain_case, random_case, combined,
 )  # fmt: skip
+STRANGER = """SELECT ?x WITHIN 10 SECONDS FROM STREAM Z <urn:stranger>
+WHERE { SEQ(A) DEFINE GPM A ON Z { ?x ?y ?z } }"""
+"""A query that shares no stream with any other."""
 Results = list[tuple[Any, ...]]
 
 
@@ -148,13 +151,11 @@ class Doors:
         """Files in, JSON lines out."""
         arrivals = self.arrivals
         time = self.time()
-        # Files know no silence and no watermark: what these make late does not come.
-        own = self.time([action for action in arrivals.actions if isinstance(action, Arrive)])
+        gone = time.late - self._late_alone
         (self._folder / "q.rq").write_text(arrivals.case.query, encoding="utf-8")
         command = ["run", str(self._folder / "q.rq"), "--format", "jsonl"]
         for number, iri in enumerate(arrivals.iris):
             path = self._folder / f"{number}.nq"
-            gone = time.late - own.late
             events = [one for one in arrivals.arrived(number) if (number, one[0]) not in gone]
             path.write_text("".join(n_quads(*one) for one in events), encoding="utf-8")
             command += ["--stream", f"{iri}={path}"]
@@ -168,20 +169,52 @@ class Doors:
         assert main([*command, "--output", str(output)]) == 0
         lines = output.read_text(encoding="utf-8").splitlines()
         found = [json.loads(line, parse_float=Decimal) for line in lines]
-        silent = any(isinstance(action, Silence) for action in arrivals.actions)
-        # That a stream was silent before it ended is not in a file.
-        return _of_lines(time, found, **({"marked": None} if silent else {}))
+        return _of_lines(time, found, **({"marked": None} if self._is_silent else {}))
+
+    def python(self) -> Outcome:
+        """Iterables of events in the order of their arrival."""
+        time = self.time()
+        gone = time.late - self._late_alone
+        streams: dict[str, Any] = {
+            iri: [
+                (event.time.term, list(map(_triple, event.facts)))
+                for place, event in self.arrivals.arrived(number)
+                if (number, place) not in gone
+            ]
+            for number, iri in enumerate(self.arrivals.iris)
+        }
+        late = self.arrivals.lateness
+        lateness = None if late is None else late / 1e6
+        matches = list(spaseq.run(self.program, streams, kb=self.kb, lateness=lateness))
+        marked = comparable(match for match in matches if match.closed_by_end)
+        return Outcome(time, comparable(matches), marked=None if self._is_silent else marked)
+
+    @cached_property
+    def _late_alone(self) -> set[tuple[int, int]]:
+        """The events that are late by the lateness alone: files know no silence or watermark.
+
+        What these make late does not come to the doors for files.
+        """
+        return self.time([one for one in self.arrivals.actions if isinstance(one, Arrive)]).late
+
+    @cached_property
+    def _is_silent(self) -> bool:
+        """Whether a stream was silent, perhaps before it ended, which no file tells."""
+        return any(isinstance(action, Silence) for action in self.arrivals.actions)
 
     def pushed(self) -> Outcome:
         """`Run.push` and `push_batch`, `advance`, `save` and `resume`."""
         chance, time = self._chance, self.time()
         case = self.arrivals.accepted(time)
         events = list(_ordered(case, chance))
+        lasts = {iri: max((e.time.micros for e in some), default=None)
+                 for iri, some in case.streams.items()}  # fmt: skip
         run = self.program.start(kb=self.kb)
         found: list[Any] = []
         counts: list[tuple[int, int | None]] = []
         while events:
             count = min(chance.choice((1, 1, 2, 3)), len(events))
+            self._end(run, lasts, events[count - 1].time.micros)
             if count == 1 and chance.random() < 0.5:
                 event = events[0]
                 found += run.push(event.stream, event.time.term, list(map(_triple, event.facts)))
@@ -189,11 +222,22 @@ class Doors:
                 found += run.push_batch(events[:count])
             before, events = events[count - 1], events[count:]
             if events and chance.random() < 0.4:
+                self._end(run, lasts, events[0].time.micros)
                 found += self._advanced(run, before, events[0])
                 counts.append((len(found), run.clock.closed))
             if chance.random() < 0.2:
                 run = self.program.resume(run.save(), kb=self.kb)
-        return Outcome(time, comparable([*found, *run.finish()]), counts)
+        found += run.finish()
+        marked = comparable(match for match in found if match.closed_by_end)
+        marked_by_files = None if self._is_silent else marked
+        return Outcome(time, comparable(found), counts, marked=marked_by_files)
+
+    def _end(self, run: Run, lasts: dict[str, int | None], micros: int) -> None:
+        """Tell the run which streams have ended before a time."""
+        for iri, last in list(lasts.items()):
+            if len(self.arrivals.iris) > 1 and (last is None or last < micros):
+                run.end_stream(iri, last)
+                del lasts[iri]
 
     def _advanced(self, run: Run, before: Event, after: Event) -> list[Any]:
         """Advance to at most the next event; nothing before may come then."""
@@ -216,7 +260,7 @@ class Doors:
         numbers = [session.iris.index(iri) for iri in arrivals.iris]
         time = self.time([])
         counts: list[tuple[int, int | None]] = []
-        silent = any(isinstance(action, Silence) for action in arrivals.actions)
+        silent = self._is_silent
 
         def count(driven: DrivenSession) -> None:
             counts.append((driven.written, time.closed))
@@ -286,6 +330,7 @@ class Doors:
                 lines = "".join(f"{s} {p} {n_triples(o)} .\n" for s, p, o in facts)
                 server.put_kb(iri, lines.encode())
             server.put_query("q", arrivals.case.query)
+            server.put_query("stranger", STRANGER)
             for done in arrivals.actions:
                 # To the server, a client that has ended is silent.
                 action = Silence(done.stream) if isinstance(done, End) else done
@@ -307,6 +352,8 @@ class Doors:
                             server.restart()
                     case _:
                         continue
+                if self._chance.random() < 0.1:
+                    server.push("urn:stranger", self._strange_event())
                 counts.append((server.count("q"), time.closed))
             for iri in arrivals.iris:
                 server.watermark(iri, self._far)
@@ -315,6 +362,13 @@ class Doors:
             return _of_lines(time, lines, counts, late, marked=None)
         finally:
             server.close()
+
+    def _strange_event(self) -> bytes:
+        """An event of a stream that nothing connects with the others, of any time."""
+        micros = self._chance.choice((-(10**12), 0, 10**17))
+        domain = NUMBER if self._is_dated else DATE_TIME
+        name = f"urn:{self._chance.random()}"
+        return n_quads(0, Event(name, from_micros(micros, domain), 0, [])).encode()
 
     @property
     def _is_dated(self) -> bool:
@@ -402,6 +456,7 @@ def test_an_open_end_of_several_streams_loses_nothing(tmp_path: Path) -> None:
 
 DOORS: dict[str, Callable[[Doors], Outcome]] = {
     "command line": lambda doors: doors.command_line(),
+    "python": lambda doors: doors.python(),
     "push": lambda doors: doors.pushed(),
     "live": lambda doors: doors.live(False),
     "served": lambda doors: doors.served(False),
