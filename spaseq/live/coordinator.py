@@ -186,7 +186,7 @@ class Coordinator:
                 if self._is_full():
                     return False
             self._raise_failure()
-            if all(one.stream.ended for one in self.inputs):
+            if all(one.stream.ended or self._waits_for_end(one.stream) for one in self.inputs):
                 return True
             now = time.monotonic()
             if self.checkpoints is not None:
@@ -206,6 +206,8 @@ class Coordinator:
         for number, one in enumerate(self.inputs):
             stream = one.stream
             if stream.ended:
+                if not self._close:
+                    self._notice_idle(stream, inbox.silence(number, now))
                 continue
             if self._is_ahead(stream):
                 continue
@@ -234,7 +236,7 @@ class Coordinator:
             return False
         frontier = self._frontier(stream)
         return any(
-            not (other := one.stream).ended
+            self._may_continue(other := one.stream)
             and not other.is_idle
             and (
                 (limit := self._frontier(other)) is None
@@ -244,8 +246,19 @@ class Coordinator:
             if one.stream is not stream
         )
 
+    def _may_continue(self, stream: Stream) -> bool:
+        """Whether a stream may have further events: a later run may continue one that has ended."""
+        return not stream.ended or not self._close
+
+    def _waits_for_end(self, stream: Stream) -> bool:
+        """Whether no more of a stream is read, since another one has ended and may continue."""
+        ended = any(one.stream.ended and not one.stream.is_idle for one in self.inputs)
+        return not self._close and ended and self._is_ahead(stream)
+
     def _frontier(self, stream: Stream) -> int | None:
         """The time before which a stream has no further events; None: not known."""
+        if stream.ended:
+            return stream.greatest
         frontier, delay = stream.frontier, self._timing.clock
         if delay is None or not stream.has_read_again:
             return frontier
@@ -259,9 +272,13 @@ class Coordinator:
         return now if frontier is None else max(frontier, now)
 
     def _notice_silence(self, stream: Stream, silent: float) -> None:
-        quiet, idle = self._timing.quiet, self._timing.idle
+        quiet = self._timing.quiet
         if quiet is not None and not stream.was_quiet and silent >= quiet:
             stream.quiet()
+        self._notice_idle(stream, silent)
+
+    def _notice_idle(self, stream: Stream, silent: float) -> None:
+        idle = self._timing.idle
         if idle is not None and not stream.is_idle and silent >= idle:
             stream.is_idle = True
             self._log(
@@ -287,7 +304,7 @@ class Coordinator:
 
     def _bound(self) -> tuple[int | None, bool]:
         """The time up to which events are released, None for all; and whether there is one."""
-        active = [one.stream for one in self.inputs if not one.stream.ended]
+        active = [one.stream for one in self.inputs if self._may_continue(one.stream)]
         if not active:
             return None, True
         bound = released_up_to(active, self._frontier)

@@ -89,6 +89,8 @@ class Inbox:
         with self._changed:
             self._ended[number] = True
             self._failures[number] = failure
+            if self._silent[number] is None:
+                self._silent[number] = time.monotonic()
             self._changed.notify_all()
 
     def take(self, number: int, most: int = MAX_TAKEN_BYTES) -> list[Chunk]:
