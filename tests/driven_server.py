@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from spaseq.io.read_options import ReadOptions
 from spaseq.server.board import Board
 from spaseq.server.bodies import Body
-from spaseq.server.engine import Engine, EngineSettings
+from spaseq.server.engine import Engine
 from spaseq.server.inputs import Accepted
+from spaseq.server.kept_state import EngineSettings
 from spaseq.server.run_options import RunSettings
 from spaseq.server.standing import Definition
 

@@ -50,7 +50,8 @@ SERVE: Mapping[str, str] = {
     "listen", "queries", "state", "manage", "entail", "lateness", "idle", "max-ahead",
     "time-predicate", "arrival-time", "on-error", "checkpoint-every", "tokens", "tls-cert",
     "tls-key", "insecure", "allow-private", "max-groups", "max-steps", "max-matches", "max-memory",
-    "on-limit", "max-body", "max-queries", "max-subscribers", "replay", "log-format")}  # fmt: skip
+    "on-limit", "max-body", "max-queries", "max-subscribers", "replay", "log-format", "paused",
+)}  # fmt: skip
 """Key of the section `serve` → parameter of that command, which otherwise reads only `streams`."""
 _PATHS = frozenset(
     ("queries", "output", "late", "state", "functions", "tokens", "tls_cert", "tls_key")
@@ -223,7 +224,7 @@ def _types() -> dict[str, Any]:
     of_serve: dict[str, Any] = kinds | {
         "queries": str | UnsetType, "allowed_urls": strings, "origins": strings,
         "sinks": dict[str, str] | UnsetType, "folder_sinks": strings,
-        **dict.fromkeys(("manage", "allow_private"), bool | UnsetType),
+        **dict.fromkeys(("manage", "paused", "allow_private"), bool | UnsetType),
         **dict.fromkeys(("max_body", "max_queries", "max_subscribers", "replay"),
                         int | UnsetType),
     }  # fmt: skip

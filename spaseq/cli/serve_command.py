@@ -29,6 +29,8 @@ _OPTIONS = (
     ),
     click.option("--state", metavar="DIR",
                  help="Keep queries, state, accepted events and matches in this folder."),
+    click.option("--paused", is_flag=True,
+                 help="Start with all queries paused, so that none sees an event of the state."),
     click.option("--manage", is_flag=True,
                  help="Allow clients to change queries and the knowledge base."),
     click.option("--stream", "streams", multiple=True, metavar="NAME=SOURCE",
@@ -189,6 +191,7 @@ def _options(given: dict[str, Any]) -> Options:
         allowed_urls=given["allowed_urls"],
         allow_private=given["allow_private"],
         origins=given["origins"],
+        paused=given["paused"],
         logs_json=given["log_format"] == "json",
     )
 

@@ -182,9 +182,10 @@ class Client:
             While the server is busy, the call waits.
         """
         deadline = _deadline(self._timeout)
+        request = push_request(stream, data, media_type, skip)
         while True:
             try:
-                return _accepted(self._json(push_request(stream, data, media_type, skip), *_COUNTS))
+                return _accepted(self._json(request, *_COUNTS))
             except ServerError as error:
                 if error.status not in BUSY or time.monotonic() >= deadline:
                     raise
@@ -359,11 +360,10 @@ class AsyncClient:
     ) -> Accepted:
         """As `Client.push`."""
         deadline = _deadline(self._timeout)
+        request = push_request(stream, data, media_type, skip)
         while True:
             try:
-                return _accepted(
-                    await self._json(push_request(stream, data, media_type, skip), *_COUNTS)
-                )
+                return _accepted(await self._json(request, *_COUNTS))
             except ServerError as error:
                 if error.status not in BUSY or time.monotonic() >= deadline:
                     raise

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
+from uuid import uuid4
 
 from spaseq.errors import ArgumentError, SpaseqError, kind_of
 from spaseq.records import dataclass
@@ -59,12 +60,13 @@ def remove_query_request(name: str, drain: str | None) -> Request:
 
 
 def push_request(stream: str, data: bytes | str, media_type: str, skip: bool) -> Request:
+    """A request that can be sent again without effect."""
     return Request(
         "POST",
         f"/v1/streams/{quote(stream, safe='')}/events",
         {
             "content": data,
-            "headers": {"Content-Type": media_type},
+            "headers": {"Content-Type": media_type, "Idempotency-Key": uuid4().hex},
             "params": {"on-error": "skip"} if skip else {},
         },
     )

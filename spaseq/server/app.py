@@ -62,7 +62,7 @@ def make_app(context: Context, folder: QueryFolder | None = None) -> Starlette:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         context.hub = Hub(asyncio.get_running_loop())
         context.engine.board.wake = context.hub.wake
-        if folder is not None:
+        if folder is not None and context.engine.has_replayed:
             await asyncio.to_thread(folder.begin)
         context.engine.start()
         watching = asyncio.create_task(_watch(folder)) if folder is not None else None
@@ -150,8 +150,8 @@ def _preflight(origin: str) -> Response:
         headers={
             "Access-Control-Allow-Origin": origin,
             "Access-Control-Allow-Methods": "GET, PUT, POST, PATCH, DELETE",
-            "Access-Control-Allow-Headers": "Authorization, Content-Type, If-Match, "
-            "If-None-Match, Last-Event-ID",
+            "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, "
+            "If-Match, If-None-Match, Last-Event-ID",
             "Access-Control-Max-Age": "600",
             "Vary": "Origin",
         },

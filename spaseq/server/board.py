@@ -26,6 +26,14 @@ MAX_REMOVED = 4096
 """The most names of removed queries that are remembered."""
 
 
+class NotStored(BaseException):
+    """The matches of an event cannot be written. Handlers of its errors are not meant to catch it.
+
+    Args:
+        reason: What the operating system says.
+    """
+
+
 class Channel:
     """The channel that subscribers of one query read: its topic, and the notices.
 
@@ -99,8 +107,11 @@ class Board:
         if channel.skipped:
             channel.skipped -= 1
             return
-        channel.topic.append(identifier, match.to_json().encode())
         self._touched.add(match.query)
+        try:
+            channel.topic.append(identifier, match.to_json().encode())
+        except OSError as error:
+            raise NotStored(str(error)) from error
         self.written += 1
 
     def add_late(self, names: Collection[str], late: Late) -> None:
@@ -113,6 +124,24 @@ class Board:
         """Send a notice to the subscribers of a query; `publish` shows it."""
         self.channel(name).tell(kind, says)
         self._told.add(name)
+
+    def store(self) -> None:
+        """Write the matches, so that `publish` cannot fail.
+
+        Raises:
+            NotStored: if that is impossible.
+        """
+        try:
+            for name in self._touched:
+                self.channel(name).topic.write()
+        except OSError as error:
+            raise NotStored(str(error)) from error
+
+    def discard(self) -> None:
+        """Forget the matches and notices that are not published."""
+        for channel in self.channels.values():
+            channel.topic.discard()
+        self._touched, self._told = set(), set()
 
     def publish(self, watermarks: Mapping[str, Any]) -> None:
         """Show everything, and wake the subscribers.

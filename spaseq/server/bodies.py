@@ -97,6 +97,7 @@ class Body:
         framing: `auto`, `graph` or `message`: how it is cut into events.
         skips: Whether malformed statements are skipped (N-Quads and N-Triples).
         arrived: When it arrived, in microseconds since 1970.
+        key: What the client calls it, so that it can send it again; empty: nothing.
     """
 
     data: bytes
@@ -104,20 +105,25 @@ class Body:
     framing: str
     skips: bool
     arrived: int
+    key: str = ""
 
     def says(self) -> dict[str, Any]:
         """Everything except the data, as JSON for the journal."""
-        return {
+        said = {
             "type": self.media_type,
             "framing": self.framing,
             "skips": self.skips,
             "arrived": self.arrived,
         }
+        return said | ({"key": self.key} if self.key else {})
 
     @staticmethod
     def of(says: Mapping[str, Any], data: bytes) -> Body:
         """A body of the journal."""
-        return Body(data, says["type"], says["framing"], says["skips"], says["arrived"])
+        return Body(
+            data, says["type"], says["framing"], says["skips"], says["arrived"],
+            says.get("key", ""),
+        )  # fmt: skip
 
 
 @dataclass(slots=True)

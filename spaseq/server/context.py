@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -26,6 +27,8 @@ from spaseq.server.urls import AllowedUrls
 _T = TypeVar("_T")
 AUDIT = logging.getLogger("spaseq.server.audit")
 """One line of JSON for each call that changes something, and for each refused one."""
+BUSY_SECONDS = 5.0
+"""Seconds that a call waits for an event to end; then it is refused."""
 DISCARDED_BYTES = 1 << 20
 DISCARDING_SECONDS = 1.0
 """How much of a refused body is read, and for how long."""
@@ -62,18 +65,50 @@ class Context:
     searching: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the only search of the journal at a time, since each reads all of it."""
 
-    async def do(self, function: Callable[[], _T], size: int = 0) -> _T:
-        """Call a function in the thread of the engine.
+    async def replayed(self) -> None:
+        """Wait until the engine has read its journal.
+
+        Raises:
+            Problem: 503 if that takes too long.
+        """
+        until = time.monotonic() + BUSY_SECONDS
+        while not self.engine.has_replayed:
+            if time.monotonic() >= until:
+                raise Problem(503, self.engine.trouble, "replaying", {"Retry-After": "1"})
+            await asyncio.sleep(0.05)
+
+    async def ask(self, function: Callable[[], _T]) -> _T:
+        """Call a function that reads what lies beside the runs, also in the midst of an event.
 
         Raises:
             Problem: if it is refused.
         """
+        return await self.do(function, meanwhile=function)
+
+    async def do(
+        self,
+        function: Callable[[], _T],
+        size: int = 0,
+        meanwhile: Callable[[], _T] | None = None,
+    ) -> _T:
+        """Call a function in the thread of the engine; see `Engine.call`.
+
+        Raises:
+            Problem: if it is refused; 503 if the engine is busy with something else.
+        """
         try:
-            return await asyncio.wrap_future(self.engine.call(function, size))
+            return await self._waited(self.engine.call(function, size, meanwhile))
         except ChangeError as error:
             raise Problem(409, str(error), "conflict") from error
         except (SpaseqError, ValueError) as error:
             raise problem_of(error) from error
+
+    async def _waited(self, future: Future[_T]) -> _T:
+        answer = asyncio.wrap_future(future)
+        while not (await asyncio.wait([answer], timeout=BUSY_SECONDS))[0]:
+            if self.engine.busy_seconds > BUSY_SECONDS and future.cancel():
+                raise Problem(503, self.engine.trouble, "busy", {"Retry-After": "5"})
+        return answer.result()
 
 
 def context_of(connection: HTTPConnection) -> Context:

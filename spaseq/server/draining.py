@@ -57,6 +57,12 @@ class DrainingVersions:
         """Replace a version by one in another run."""
         self._versions[record] = version
 
+    def forget(self, name: str) -> None:
+        """Remove the versions of a query."""
+        for number, version in self.items():
+            if version.definition.name == name:
+                del self._versions[number]
+
     def take(self, record: int) -> Standing | None:
         """Remove a version and return it; None if it was already removed."""
         return self._versions.pop(record, None)

@@ -5,92 +5,72 @@ have arrived, executes each on the machine (`spaseq.server.machine`) and writes 
 Then it makes the journal durable once for all of them, publishes the matches, and answers. A client
 is therefore never told of anything that a crash could undo, and one sync serves many requests.
 
+**Attention.** An event may take long, and so may the journal at the start. Meanwhile the thread
+looks at its queue every 50 ms. It answers calls that only read what lies beside the runs, and
+pauses and removes queries: these are taken out of the history since the last checkpoint, which is
+then matched again, so that nothing of the event remains half done. Other calls wait, and are
+refused after a few seconds. The server can therefore always be asked, relieved of a query, and
+stopped.
+
+**Trouble with the disk.** If the journal or the matches cannot be written, all that was done since
+the last sync is undone: the records are cut off, the runs are made again, and the clients are
+refused. The server continues, and accepts changes as soon as there is room.
+
 Between two turns it makes a checkpoint if one is due, in a copy of the process
 (`spaseq.live.checkpoints`).
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import astuple, field
+from dataclasses import astuple, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from spaseq.engine.changes import StatePolicy
 from spaseq.errors import StateError
-from spaseq.live.checkpoints import Checkpoints
 from spaseq.live.coordinator import MAX_PENDING_EVENTS
 from spaseq.live.protocols import Chunk
-from spaseq.live.state import Checkpoint, StateFolder
 from spaseq.live.status import INTERVAL_SECONDS
 from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
-from spaseq.records import dataclass
-from spaseq.results import Match
-from spaseq.server.board import Board
+from spaseq.rdf._effort import attend, forget
+from spaseq.server.board import Board, NotStored
 from spaseq.server.bodies import Body
+from spaseq.server.calls import Answer, Call, Stopping, stopping
 from spaseq.server.components import Holding
-from spaseq.server.deliveries import Deliveries, Place
 from spaseq.server.event_search import find_event
 from spaseq.server.feeds import chunk_record
 from spaseq.server.inputs import Accepted, Late, time_of_json
-from spaseq.server.journal import Journal
 from spaseq.server.kb_graphs import KbGraph
-from spaseq.server.machine import Machine, RunStopped
+from spaseq.server.kept_state import EngineSettings, KeptState
 from spaseq.server.problems import Problem
-from spaseq.server.recovery import blamed, failure_record, recovered
+from spaseq.server.recovery import (
+    QueriesLeft,
+)
 from spaseq.server.run_options import RunSettings
 from spaseq.server.sources import SourceReader, Sources
 from spaseq.server.standing import Definition, Standing
-from spaseq.server.topics import Topic
 
 TURN_CALLS = 256
 """The most calls of one turn."""
 WAIT_SECONDS = 0.05
 """Seconds after which the thread checks idle streams and checkpoints."""
+START_SECONDS = 2.0
+"""Seconds to wait for the journal to be read before the server listens."""
+STOP_SECONDS = 2.0
+"""Seconds that an event may still take when the server stops; after a restart it is read again."""
+SLOW_SECONDS = 5.0
+"""Seconds that one event takes after which the log names the queries that may be slow."""
 _T = TypeVar("_T")
 
 
-@dataclass(slots=True)
-class _Call(Generic[_T]):
-    """A call and its answer; `size`: the bytes that it holds in the queue."""
-
-    function: Callable[[], _T]
-    future: Future[_T]
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSettings:
-    """Where and how the engine keeps its state.
-
-    Args:
-        folder: The state folder.
-        checkpoint: Seconds between two checkpoints.
-        idle: Seconds after which a silent stream no longer holds back the others; None: never.
-        queued_bytes: The bytes of events that may wait in the queue.
-        durable: Whether the folder outlives the process.
-        sources: Name of a stream → the paths or URLs that feed it.
-        sinks: Name of a sink → its URL.
-    """
-
-    folder: Path
-    checkpoint: float = 10.0
-    idle: float | None = 10.0
-    queued_bytes: int = 1 << 26
-    durable: bool = True
-    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    sinks: Mapping[str, str] = field(default_factory=dict)
-
-
-class Engine:
+class Engine(KeptState):
     """The thread and what it owns.
 
     Args:
@@ -110,11 +90,8 @@ class Engine:
         board: Board,
         log: Callable[[str], None] = lambda text: None,
     ):
-        self._settings = settings
-        self.run_settings = run
-        self.board = board
-        self._log = log
-        self._calls: deque[_Call[Any]] = deque()
+        super().__init__(settings, run, board, log)
+        self._calls: deque[Call[Any]] = deque()
         self._arrived = threading.Condition()
         self._queued = 0
         self._is_stopping = False
@@ -123,103 +100,47 @@ class Engine:
         """The error that ended the thread."""
         self.ended: Callable[[], None] = lambda: None
         """Called in the thread when it ends."""
-        self._checkpoint_waiters: list[tuple[int, int, Future[int]]] = []
-        """(the number to wait for, the failures before, the answer)."""
-        self._folder = StateFolder(str(settings.folder), log)
-        self.kb_folder = settings.folder / "kb"
-        self.kb_folder.mkdir(exist_ok=True)
-        self._journal = Journal(settings.folder, log)
-        self._lows: list[int] = []
-        self.started = time.monotonic()
         self.holding: Sequence[Holding] = ()
         """The streams that hold back others, since the last look."""
         self._looked = 0.0
-        self._turn_begun: float | None = None
-        stored = self._folder.checkpoints()
-        last = stored[0] if stored else None
-        # A query can have the name of a removed query, but none of its matches.
-        self.machine = recovered(
-            lambda: self._restored(last),
-            last,
-            self._journal,
-            log,
-            lambda machine: board.keep(machine.listed),
-        )
-        self.board.keep(self.machine.listed)
-        self._lows = [0 if last is None else last.header["low"]]
-        self.checkpoints = Checkpoints(
-            self._folder, board, self._saved, self._positions, self._header,
-            self._acknowledge, 0 if last is None else last.number, settings.checkpoint, log,
-        )  # fmt: skip
-        self.deliveries = Deliveries(
-            settings.sinks, settings.folder / "deliveries",
-            self._folder.identifier, lambda: self.machine.runs.all, log,
-        )  # fmt: skip
-        board.deliver = self.deliveries.wake
+        self._stop_by: float | None = None
+        """When the current event is given up, since the server stops."""
+        self._attends = self._told_slow = False
         self.sources = Sources(settings.sources, self._arrived, settings.durable, log)
+        self._thread = threading.Thread(target=self._loop, name="spaseq-engine", daemon=True)
         try:
             self.sources.check(self.machine.feeds, str(settings.folder))
         except StateError:
             self.close()
             raise
-        self._thread = threading.Thread(target=self._loop, name="spaseq-engine", daemon=True)
-
-    def _restored(self, checkpoint: Checkpoint | None) -> Machine:
-        """A machine without a state, and the matches of a checkpoint."""
-        self.board.restore({} if checkpoint is None else checkpoint.header["token"])
-        return Machine(self.run_settings, self.kb_folder, self.board.add)
-
-    def _rewound(self, begins: Mapping[str, int], generations: Mapping[str, int | None]) -> Machine:
-        """A machine without a state; matches that were already published are omitted.
-
-        Args:
-            begins: Query → the number of its first match after the checkpoint.
-            generations: Query → the record that registered it. A query of the same name that has
-                been removed since has other matches.
-        """
-
-        def found(match: Match, identifier: str) -> None:
-            if machine.born(match.query) == generations.get(match.query):
-                self.board.add(match, identifier)
-
-        self.board.rewind(begins)
-        machine = Machine(self.run_settings, self.kb_folder, found)
-        return machine
+        self._thread.start()
+        try:
+            self._replayed.wait(START_SECONDS)
+        except BaseException:
+            self.close()
+            raise
+        if self.failure is not None:
+            self.close()
+            raise self.failure
 
     # ------------------------------------------------------------ calls
 
     def start(self) -> None:
-        """Start the thread, and those of the sources."""
+        """Execute calls, and read the sources, as soon as the journal is read."""
+        self._begun.set()
+
+    def _begin(self) -> None:
+        """Begin with the sources and the deliveries."""
         self._begin_sources()
         for reader in self.sources.unread:
             self._log(f"the source of {reader.name} is read when a query reads this stream")
         self.board.publish(self.machine.new_watermarks())
         self.deliveries.begin(self._delivered)
-        self._thread.start()
 
     @property
     def sink_names(self) -> Collection[str]:
         """The sinks that queries can name."""
         return self._settings.sinks.keys()
-
-    @property
-    def _delivered(self) -> dict[Place, Topic]:
-        """The deliveries that the queries want."""
-        return {
-            Place(name, standing.born, sink): self.board.channel(name).topic
-            for name, standing in self.machine.listed.items()
-            for sink in standing.definition.sinks
-        }
-
-    def _keep_listed(self) -> None:
-        """Add and remove replay buffers and deliveries, so that they match the existing queries."""
-        self.board.keep(self.machine.listed)
-        self._keep_deliveries()
-
-    def _keep_deliveries(self) -> None:
-        """Begin and end deliveries, so that they match the existing queries."""
-        if self._thread.is_alive():
-            self.deliveries.update(self._delivered)
 
     @property
     def queued(self) -> int:
@@ -235,18 +156,41 @@ class Engine:
     @property
     def stuck_seconds(self) -> float:
         """The seconds since the engine has last attended to calls, while it works."""
-        return self.busy_seconds
+        return 0.0 if self._turn_begun is None else time.monotonic() - self._attended
+
+    @property
+    def trouble(self) -> str:
+        """What calls wait for."""
+        if not self.has_replayed:
+            return f"the server reads its journal: {self.progress}"
+        return (
+            f"an event has been matched for {self.busy_seconds:.0f} s, by one of the queries "
+            f"{self._suspects}: pause or remove it"
+        )
+
+    @property
+    def _suspects(self) -> str:
+        """The queries that the current event may be too much for."""
+        one = self.machine.matched
+        names = [] if one is None else list(one.names)
+        return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
     @property
     def is_alive(self) -> bool:
         return self._thread.is_alive() and self.failure is None
 
-    def call(self, function: Callable[[], _T], size: int = 0) -> Future[_T]:
+    def call(
+        self,
+        function: Callable[[], _T],
+        size: int = 0,
+        meanwhile: Callable[[], _T] | None = None,
+    ) -> Future[_T]:
         """Do something in the thread of the engine.
 
         Args:
             function: The function to call; its result or exception is the answer.
             size: The bytes that it holds until then.
+            meanwhile: What is called instead in the midst of an event: it must not use the runs.
 
         Raises:
             Problem: 429 if too many bytes wait; 503 if the engine has ended.
@@ -254,38 +198,48 @@ class Engine:
         future: Future[_T] = Future()
         with self._arrived:
             if self._is_stopping or self.failure is not None:
-                raise Problem(503, "the server is stopping", "stopping", {"Retry-After": "1"})
+                raise stopping()
             if size and self._queued + size > self._settings.queued_bytes and self._queued:
                 raise Problem(
                     429, "the queue of events is full: send the body again", "busy",
                     {"Retry-After": "1"},
                 )  # fmt: skip
-            self._calls.append(_Call(function, future, size))
+            self._calls.append(Call(function, future, size, meanwhile))
             self._queued += size
             self._arrived.notify()
         return future
 
+    def hurry(self) -> None:
+        """The server is about to stop: give up an event that takes too long."""
+        if self._stop_by is None:
+            self._stop_by = time.monotonic() + STOP_SECONDS
+
     def stop(self) -> None:
         """Execute the waiting calls, make a checkpoint, and end the thread."""
-        with self._arrived:
-            self._is_stopping = True
-            self._arrived.notify()
-        if self._thread.is_alive():
-            self._thread.join()
+        self.hurry()
+        self._end()
         self.deliveries.stop()
         self.close()
 
+    def _end(self) -> None:
+        """End the thread."""
+        with self._arrived:
+            self._is_stopping = True
+            self._arrived.notify()
+        self._begun.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
     def close(self) -> None:
-        """Release the folder."""
+        """Release the folder; an engine that has not been started makes no checkpoint."""
         if not self._is_closed:
+            if not self._begun.is_set():
+                self._stop_by = time.monotonic()
+                self._end()
             self._is_closed = True
             self.machine.close()
             self._journal.close()
             self._folder.close()
-
-    def flush_journal(self) -> None:
-        """Let `find_event` see all events. Call it in the thread of the engine."""
-        self._journal.flush()
 
     def find_event(self, stream: str, graph: str, time: str) -> bytes:
         """The triples of an event; see `event_search.find_event`. Call it in any thread."""
@@ -295,17 +249,33 @@ class Engine:
     # ------------------------------------------------------------ the thread
 
     def _loop(self) -> None:
+        thread = threading.get_ident()
+        attend(thread, self._attend)
+        is_whole = False
+        """Whether the state is that of the journal, so that a checkpoint can be made."""
         try:
+            self._replay()
+            self._replayed.set()
+            self._begun.wait()
+            is_whole = self._stop_by is None or not self._is_stopping
+            if is_whole:
+                self._begin()
             while not self._is_stopping or self._calls:
                 calls = self._taken()
-                self._turn_begun = time.monotonic()
+                self._turn_begun = self._attended = time.monotonic()
+                self._told_slow = False
                 self._turn(calls)
                 self._turn_begun = None
-            self.checkpoints.make_last()
+            if is_whole:
+                self.checkpoints.make_last()
+        except Stopping:
+            self._log("stopped within an event, which is read again at the next start")
         except BaseException as error:
             self.failure = error
-            self._log(f"the engine has ended: {type(error).__name__}: {error}")
+            if self._begun.is_set():
+                self._log(f"the engine has ended: {type(error).__name__}: {error}")
         finally:
+            forget(thread)
             self.checkpoints.cancel()
             self.sources.stop()
             with self._arrived:
@@ -313,62 +283,182 @@ class Engine:
                 left = list(self._calls)
                 self._calls.clear()
             for call in left:
-                call.future.set_exception(Problem(503, "the server is stopping", "stopping"))
+                if call.future.set_running_or_notify_cancel():
+                    call.future.set_exception(stopping())
             for _, _, future in self._checkpoint_waiters:
-                future.set_exception(Problem(503, "the server is stopping", "stopping"))
+                future.set_exception(stopping())
+            self._replayed.set()
             self.ended()
 
-    def _taken(self) -> list[_Call[Any]]:
+    def _taken(self) -> list[Call[Any]]:
         with self._arrived:
             if not self._calls and not self._is_stopping and not self.sources.has_chunks:
                 self._arrived.wait(WAIT_SECONDS)
             return [self._calls.popleft() for _ in range(min(TURN_CALLS, len(self._calls)))]
 
-    def _turn(self, calls: list[_Call[Any]]) -> None:
+    def _turn(self, calls: list[Call[Any]]) -> None:
         """Execute some calls, make them durable, publish, and answer."""
-        self._end_drained()
-        answers: list[tuple[Future[Any], Any, BaseException | None]] = []
-        for call in calls:
-            if not call.future.set_running_or_notify_cancel():
-                continue
-            try:
-                answers.append((call.future, call.function(), None))
-            except Exception as error:
-                answers.append((call.future, None, error))
+        answers: list[Answer] = []
+        left = deque(calls)
         try:
-            self._read_sources()
-            self._notice_silence()
-            self._look_at_holders()
-            if self._settings.durable:
-                self._journal.sync()
+            try:
+                self._look_for_room()
+                self._end_drained()
+                # The topic of a removed query goes with the end of the turn.
+                while left and not self._removes:
+                    self._execute(left.popleft(), answers)
+                self._read_sources()
+                self._notice_silence()
+                self._look_at_holders()
+                self.board.store()
+                if self._settings.durable:
+                    self._journal.sync()
+                if not self.storage:
+                    self.sources.forget_taken()
+            except (NotStored, OSError) as error:
+                self._undo(str(error), answers)
             self.board.publish(self.machine.new_watermarks())
-        except BaseException:
-            # The changes are not on disk, so they must not be reported, and the engine has to end.
-            refused = Problem(503, "the server cannot write its state", "storage")
-            for future, _, _ in answers:
-                future.set_exception(refused)
+        except BaseException as error:
+            # What is not on disk must not be reported, and the engine has to end.
+            self._give_up(calls, answers, error)
             raise
+        if self._removes:
+            self._removes = False
+            self._keep_listed()
         with self._arrived:
-            self._queued -= sum([call.size for call in calls])
-        for future, answer, failure in answers:
-            if failure is None:
-                future.set_result(answer)
-            else:
-                future.set_exception(failure)
+            self._calls.extendleft(reversed(left))
+            self._queued -= sum([call.size for call in calls]) - sum([call.size for call in left])
+        for answer in answers:
+            answer.give()
         self.checkpoints.turn(time.monotonic())
         self._answer_checkpoints()
+
+    def _execute(self, call: Call[Any], answers: list[Answer]) -> None:
+        """Execute a call between two events."""
+        if not call.future.set_running_or_notify_cancel():
+            return
+        answer = Answer(call.future, None, None, self._journal.next, -1)
+        answers.append(answer)
+        try:
+            answer.result = call.function()
+        except OSError as error:
+            self._note_storage(str(error))
+            answer.error = self._refused()
+        except Exception as error:
+            answer.error = error
+        answer.after = self._journal.next
+
+    def _undo(self, reason: str, answers: Sequence[Answer]) -> None:
+        """Return to the state at the last sync, and refuse the calls since then.
+
+        Raises:
+            OSError: if the records cannot be cut off; the engine has to end.
+        """
+        self._note_storage(reason)
+        self.board.discard()
+        synced, has_changed = self._journal.synced, False
+        if self._journal.next > synced:
+            self._journal.cut(synced)
+            self._rebuild()
+        for answer in answers:
+            has_changed = has_changed or answer.after < 0 or answer.after > synced
+            if has_changed:
+                answer.error = self._refused()
+
+    def _give_up(
+        self, calls: Sequence[Call[Any]], answers: Sequence[Answer], error: BaseException
+    ) -> None:
+        """Refuse the calls of a turn that does not end, and let nothing of them remain."""
+        with suppress(OSError):
+            self._journal.cut(self._journal.synced)
+        is_stopping = isinstance(error, Stopping)
+        refused = stopping() if is_stopping else Problem(503, "the engine has ended", "storage")
+        begun = {id(answer.future) for answer in answers}
+        for call in calls:
+            if id(call.future) in begun or call.future.set_running_or_notify_cancel():
+                call.future.set_exception(refused)
+
+    # ------------------------------------------------------------ attention
+
+    def _attend(self) -> None:
+        """Look at the queue in the midst of an event; compiled loops call this.
+
+        Raises:
+            Stopping: if the server stops, and the event takes too long.
+            QueriesLeft: if queries were paused or removed.
+        """
+        now = self._attended = time.monotonic()
+        if not self._may_interrupt or self._attends:
+            return
+        if self._stop_by is not None and now >= self._stop_by:
+            raise Stopping
+        if self.has_replayed and self.busy_seconds > SLOW_SECONDS and not self._told_slow:
+            self._told_slow = True
+            self._log(self.trouble)
+        self._attends = True
+        try:
+            for call in self._urgent():
+                self._answer_meanwhile(call)
+        finally:
+            self._attends = False
+        if self._has_left:
+            self._has_left = False
+            raise QueriesLeft
+
+    def _urgent(self) -> list[Call[Any]]:
+        """Take the calls that do not wait; those that were given up are removed."""
+        with self._arrived:
+            found = [call for call in self._calls if call.meanwhile is not None]
+            gone = [call for call in self._calls if call.future.cancelled()]
+            if found or gone:
+                left = [call for call in self._calls if call not in found and call not in gone]
+                self._calls = deque(left)
+                self._queued -= sum([call.size for call in (*found, *gone)])
+        return found
+
+    def _answer_meanwhile(self, call: Call[Any]) -> None:
+        if call.meanwhile is None or not call.future.set_running_or_notify_cancel():
+            return
+        try:
+            result = call.meanwhile()
+        except OSError as error:
+            self._note_storage(str(error))
+            call.future.set_exception(self._refused())
+        except Exception as error:
+            call.future.set_exception(error)
+        else:
+            call.future.set_result(result)
+
+    def pause_now(self, name: str) -> Standing:
+        """Pause a query in the midst of an event; returns the query.
+
+        Raises:
+            ChangeError: if another one reads the stream that it registers.
+        """
+        standing = self.machine.query(name)
+        if standing.definition.paused:
+            return standing
+        return self._leave(name, replace(standing.definition, paused=True))
+
+    def remove_now(self, name: str) -> None:
+        """Remove a query in the midst of an event.
+
+        Raises:
+            ChangeError: if another one reads the stream that it registers.
+        """
+        self._leave(name, None)
+        self._generations.pop(name, None)
+        self.board.keep(self.machine.listed)
 
     def _end_drained(self) -> None:
         """End drained versions; the previous turn has published their last matches."""
         machine = self.machine
         if not machine.draining:
             return
-        records = machine.drained(time.time())
-        for record in records:
-            self._journal.append({"do": "drained", "record": record})
-            machine.end_draining(record)
-        if records:
-            self._keep_listed()
+        for record in [] if self.storage else machine.drained(time.time()):
+            with self._recorded({"do": "drained", "record": record}):
+                machine.end_draining(record)
+            self._removes = True
 
     def _look_at_holders(self) -> None:
         """Note which streams hold back others, for threads that ask whether the server is ready."""
@@ -379,7 +469,7 @@ class Engine:
     def _notice_silence(self) -> None:
         """Stop silent streams from holding back the others."""
         idle = self._settings.idle
-        if idle is None:
+        if self.storage or idle is None:
             return
         now, components = time.monotonic(), self.machine.components
         for stream in self.machine.streams.values():
@@ -418,6 +508,8 @@ class Engine:
 
     def _read_sources(self) -> None:
         """Take the chunks that have arrived from the sources."""
+        if self.storage:
+            return
         for reader in self.sources.reading():
             reader.waits = self._is_ahead(reader.stream)
             if reader.waits:
@@ -492,14 +584,15 @@ class Engine:
         """Add or replace a query; see `Machine.put_query`."""
         has_joined = self._join(definition, program)
         machine = self.machine
+        says = {"do": "query", "definition": definition.to_dict(), "state": state}
         try:
-            machine.put_query(definition, program, state, self._journal.next)
-        except BaseException:
+            with self._recorded(says) as record:
+                machine.put_query(definition, program, state, record)
+        except Exception:
             if has_joined:  # for nothing
-                self._journal.append({"do": "divide"})
-                machine.divide_all()
+                with self._recorded({"do": "divide"}):
+                    machine.divide_all()
             raise
-        self._journal.append({"do": "query", "definition": definition.to_dict(), "state": state})
         self.board.channel(definition.name)
         if definition.sinks or self.deliveries.of(definition.name):
             self._keep_deliveries()
@@ -522,14 +615,14 @@ class Engine:
     def remove_stream(self, name: str) -> None:
         """Forget a stream that no query reads; see `Machine.remove_stream`."""
         stream = self.machine.stream(name)
-        self.machine.remove_stream(stream)
-        self._journal.append({"do": "stream-remove", "stream": stream.iri})
+        with self._recorded({"do": "stream-remove", "stream": stream.iri}):
+            self.machine.remove_stream(stream)
 
     def begin_queries(self, definitions: Sequence[Definition], program: Program) -> None:
         """Begin several queries together, before `start`; see `Machine.begin_queries`."""
-        self.machine.begin_queries(definitions, program, self._journal.next)
         data = [definition.to_dict() for definition in definitions]
-        self._journal.append({"do": "queries", "definitions": data})
+        with self._recorded({"do": "queries", "definitions": data}) as record:
+            self.machine.begin_queries(definitions, program, record)
         self._keep_listed()
 
     def remove_query(self, name: str, drain: bool = False, seconds: float | None = None) -> None:
@@ -541,22 +634,23 @@ class Engine:
             seconds: The longest time for this; None: until they have ended.
         """
         until = None if seconds is None else time.time() + seconds
-        self.machine.remove_query(name, self._journal.next, drain, until)
         says: dict[str, Any] = {"do": "remove", "name": name}
-        self._journal.append(says | ({"drain": True, "until": until} if drain else {}))
-        self._keep_listed()
+        says |= {"drain": True, "until": until} if drain else {}
+        with self._recorded(says) as record:
+            self.machine.remove_query(name, record, drain, until)
+        self._removes = True
 
     def put_kb(self, iri: str, file: str, triples: int) -> KbGraph:
         """Add or replace a KB graph whose file is in `kb_folder` and synced."""
-        graph = KbGraph(self._journal.next + 1, file, "", triples)
-        self.machine.put_kb(iri, graph)
-        self._journal.append({"do": "kb", "iri": iri, "file": file, "triples": triples})
+        with self._recorded({"do": "kb", "iri": iri, "file": file, "triples": triples}) as record:
+            graph = KbGraph(record + 1, file, "", triples)
+            self.machine.put_kb(iri, graph)
         return graph
 
     def remove_kb(self, iri: str) -> None:
         """Remove a KB graph; see `Machine.remove_kb`."""
-        self.machine.remove_kb(iri)
-        self._journal.append({"do": "kb-remove", "iri": iri})
+        with self._recorded({"do": "kb-remove", "iri": iri}):
+            self.machine.remove_kb(iri)
 
     def events(self, name: str, body: Body) -> tuple[Accepted, int]:
         """Accept a body of events of a stream; returns the outcome, and its record."""
@@ -567,7 +661,7 @@ class Engine:
             {"do": "events", "stream": stream.iri, **body.says()}, body.data
         )
         stream.heard = time.monotonic()
-        accepted = self._matching(lambda: machine.take(stream, read, record, body.arrived))
+        accepted = self._matching(lambda: machine.take(stream, read, record, body))
         if accepted is None:
             # The run has been rebuilt, with the events of this body.
             count = 0 if read.batch is None else len(read.batch)
@@ -575,6 +669,15 @@ class Engine:
         for late in accepted.late:
             self.board.add_late(self.machine.readers_of(stream.iri), late)
         return accepted, record
+
+    def answer(self, name: str, body: Body) -> dict[str, Any]:
+        """As `events`; a body that comes again under its key gets the answer of the first time."""
+        digest = self.machine.digest(name, body)
+        known = self.machine.repeats.find(body.key, digest)
+        if known is None:
+            accepted, record = self.events(name, body)
+            known = self.machine.repeats.find(body.key, digest) or accepted.to_dict(record)
+        return known
 
     def watermark(self, name: str, value: Any) -> tuple[int, Any]:
         """Accept a watermark of a stream, a number of seconds or a date.
@@ -592,104 +695,3 @@ class Engine:
         self._matching(lambda: self.machine.promise(stream, stamp.micros, stamp.domain))
         component = self.machine.components.get(stream.iri)
         return record, None if component is None else component.watermark
-
-    def _matching(self, match: Callable[[], _T]) -> _T | None:
-        """Call a function that matches events; None if this stopped a run.
-
-        In this case, the queries to blame are taken out, and the runs are rebuilt without them.
-        """
-        try:
-            return match()
-        except RunStopped as stopped:
-            self._take_out(stopped)
-            return None
-
-    def _take_out(self, stopped: RunStopped) -> None:
-        for name, revision in blamed(self.machine, stopped):
-            self._log(f"the query {name} has stopped the run and is taken out: {stopped}")
-            self.board.tell(name, "error", {"failure": str(stopped)})
-            self._journal.append(failure_record(name, revision, stopped))
-        self._journal.sync()
-        self.machine.close()
-        self.checkpoints.cancel()
-        stored = self._folder.checkpoints()
-        last = stored[0] if stored else None
-        heard = {stream.iri: stream.heard for stream in self.machine.streams.values()}
-        generations = {name: self.machine.born(name) for name in self.machine.listed}
-        begins: dict[str, int] = {}
-        if last is not None:
-            for name, mark in last.header["token"].items():
-                born = generations.get(name)
-                if born is not None and born < last.header["journal"]:
-                    begins[name] = mark["end"]
-        self.machine = recovered(
-            lambda: self._rewound(begins, generations), last, self._journal, self._log
-        )
-        self.machine.found = self.board.add
-        self.board.end_rewind()
-        self._keep_listed()
-        for iri, at in heard.items():
-            if iri in self.machine.streams:
-                self.machine.streams[iri].heard = at
-
-    # ------------------------------------------------------------ checkpoints
-
-    def checkpoint(self) -> Future[int]:
-        """Make a checkpoint soon; the answer is its number. Call it in the thread."""
-        future: Future[int] = Future()
-        # A checkpoint that is being written may lack what was acknowledged since.
-        self.checkpoints.request()
-        pending = 1 if self.checkpoints.is_pending else 0
-        number, failed = self.checkpoints.number + 1 + pending, self.checkpoints.failed
-        self._checkpoint_waiters.append((number, failed, future))
-        return future
-
-    def _answer_checkpoints(self) -> None:
-        left = []
-        for number, failed, future in self._checkpoint_waiters:
-            if self.checkpoints.number >= number:
-                future.set_result(self.checkpoints.number)
-            elif self.checkpoints.failed > failed:
-                future.set_exception(
-                    Problem(507, "the checkpoint cannot be written; the last one holds", "storage")
-                )
-            else:
-                if not self.checkpoints.is_pending:
-                    self.checkpoints.request()
-                left.append((number, failed, future))
-        self._checkpoint_waiters = left
-
-    def _saved(self) -> bytes:
-        return self.machine.runs.save()
-
-    def _low(self) -> int:
-        """The first record that a checkpoint made now needs."""
-        needed = self.machine.first_needed()
-        return self._journal.next if needed is None else min(needed, self._journal.next)
-
-    def _positions(self) -> Mapping[str, Any]:
-        sources = {name: feed.position for name, feed in self.machine.feeds.items()}
-        return {"low": self._low(), "sources": sources}
-
-    def _header(self) -> Mapping[str, Any]:
-        return {
-            "journal": self._journal.next,
-            "low": self._low(),
-            "machine": self.machine.state(),
-        }
-
-    def _acknowledge(self, positions: Mapping[str, Any]) -> None:
-        """Remove everything that neither a completed checkpoint nor the previous one needs."""
-        self._lows = [*self._lows[-1:], positions["low"]]
-        self._journal.forget(min(self._lows))
-        self.sources.acknowledge(positions["sources"])
-
-    def remove_unused_kb(self) -> None:
-        """Remove the files of KB graphs that no checkpoint needs; call it before `start`."""
-        used = {graph.file for graph in self.machine.kb.graphs.values()}
-        for checkpoint in self._folder.checkpoints():
-            used |= {one[1] for one in checkpoint.header["machine"]["kb"]["graphs"].values()}
-        for name in os.listdir(self.kb_folder):
-            if name not in used:
-                with suppress(OSError):
-                    (self.kb_folder / name).unlink()

@@ -49,6 +49,10 @@ class Late:
         return late_event(self.stream, self.batch, self.index, self.refusal)
 
 
+MAX_NAMED_LATE = 20
+"""The most late events that an answer lists."""
+
+
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """The outcome of a body of events.
@@ -64,6 +68,24 @@ class Accepted:
     late: list[Late]
     rejected: int
     errors: list[str]
+
+    def to_dict(self, record: int) -> dict[str, Any]:
+        """The answer to the client, as JSON."""
+        ahead = sum(one.is_ahead for one in self.late)
+        shown: dict[str, Any] = {
+            "accepted": self.accepted,
+            "late": len(self.late) - ahead,
+            "rejected": self.rejected,
+            "token": record,
+        }
+        if ahead:
+            shown["ahead"] = ahead
+        if self.late:
+            shown["late_events"] = [
+                {key: value for key, value in late.to_dict().items() if key != "triples"}
+                for late in self.late[:MAX_NAMED_LATE]
+            ]
+        return shown | ({"errors": self.errors} if self.errors else {})
 
 
 def time_of_json(value: Any) -> Timestamp:

@@ -6,8 +6,10 @@ after the last checkpoint again, and reaches the same state, because nothing els
 
 A file of the journal is `MAGIC` and records: the sizes of mapping and body (4 bytes each, little
 endian), the CRC-32 of both, the mapping, the body. A crash can tear the last records, which were
-not acknowledged; the journal is truncated there, and this is logged. Files are numbered by their
-first record; those before the last two checkpoints are removed.
+not acknowledged; the journal is truncated there, and this is logged. Records that cannot be
+written, synced or executed are cut off again (`cut`), so that what a client was refused never
+happens. Files are numbered by their first record; those before the last two checkpoints are
+removed.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -28,6 +31,8 @@ MAGIC = b"spaseq-journal-1\n"
 FILE_BYTES = 1 << 26
 """The size after which another file is begun."""
 MAX_RECORD_BYTES = 1 << 30
+ROOM_BYTES = 1 << 16
+"""How much must fit on the disk for changes to be accepted again."""
 _HEAD = struct.Struct("<III")
 _NAME = re.compile(r"journal-([0-9]{1,18})")
 
@@ -57,11 +62,12 @@ class Journal:
         self._firsts = sorted(
             int(found[1]) for name in os.listdir(folder) if (found := _NAME.fullmatch(name))
         )
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
         self._size = 0
-        self._is_dirty = False
+        self._unsynced: list[int] = []
+        """The places in the last file at which the records begin that are not synced."""
         self._failure: OSError | None = None
-        """The error that prevented a record from being written; nothing is written after it."""
+        """The error that left a part of a record in the file; nothing is written after it."""
         self.next = 0
         """The number of the next record."""
         if self._firsts:
@@ -87,7 +93,7 @@ class Journal:
             self.next = first
             return
         self.next = first + count
-        self._file = open(path, "r+b")  # noqa: SIM115 (closed by `close`)
+        self._file = open(path, "r+b", buffering=0)  # noqa: SIM115 (closed by `close`)
         rest = path.stat().st_size - end
         if rest:
             self._log(f"{path}: cut off {rest} bytes of an incomplete record {self.next}")
@@ -101,8 +107,8 @@ class Journal:
         """Append a record, which `sync` makes durable; returns its number.
 
         Raises:
-            OSError: if it cannot be written, for example because the disk is full; `sync` raises
-                the same then, and no record can follow.
+            OSError: if it cannot be written, for example because the disk is full; nothing of it
+                remains.
         """
         if self._failure is not None:
             raise self._failure
@@ -111,24 +117,65 @@ class Journal:
         try:
             if self._file is None or self._size >= FILE_BYTES:
                 self._begin()
-            assert self._file is not None
-            for part in (head, text, body):
-                self._file.write(part)
-        except OSError as error:
-            self._failure = error
+            _write(self._opened, head + text)
+            _write(self._opened, body)
+        except OSError:
+            self._truncate()
             raise
+        self._unsynced.append(self._size)
         self._size += len(head) + len(text) + len(body)
-        self._is_dirty = True
         number, self.next = self.next, self.next + 1
         return number
 
+    @property
+    def _opened(self) -> FileIO:
+        assert self._file is not None
+        return self._file
+
+    @property
+    def synced(self) -> int:
+        """The number after the last record that `sync` has made durable."""
+        return self.next - len(self._unsynced)
+
+    def cut(self, number: int) -> None:
+        """Remove the records from a number on, as far as they are not synced.
+
+        Raises:
+            OSError: if they cannot be removed.
+        """
+        first = self.synced
+        number = max(number, first)
+        if number < self.next:
+            self._size = self._unsynced[number - first]
+            del self._unsynced[number - first :]
+            self.next = number
+            self._truncate()
+
+    def _truncate(self) -> None:
+        """Remove what the last file has after the last record."""
+        if self._file is None:
+            return
+        try:
+            self._file.truncate(self._size)
+            self._file.seek(self._size)
+        except OSError as error:
+            self._failure = error
+            raise
+
     def _begin(self) -> None:
-        """Begin another file."""
+        """Begin another file; the last one remains if that fails."""
+        self.sync()  # so that all records that `cut` removes are in one file
+        path = self._path(self.next)
+        file = open(path, "wb", buffering=0)  # noqa: SIM115 (closed by `close`)
+        try:
+            _write(file, MAGIC)
+        except OSError:
+            file.close()
+            path.unlink()
+            raise
         if self._file is not None:
-            self.sync()
             self._file.close()
-        self._file = open(self._path(self.next), "wb")  # noqa: SIM115 (closed by `close`)
-        self._file.write(MAGIC)
+        self._file = file
         self._size = len(MAGIC)
         self._firsts.append(self.next)
         folder = os.open(self._folder, os.O_RDONLY)
@@ -136,6 +183,19 @@ class Journal:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+    def has_room(self) -> bool:
+        """Whether further records could be written now."""
+        if self._file is None:
+            return True
+        try:
+            _write(self._file, bytes(ROOM_BYTES))
+            os.fdatasync(self._file.fileno())
+        except OSError:
+            return False
+        finally:
+            self._truncate()
+        return True
 
     def sync(self) -> None:
         """Make all records durable.
@@ -145,15 +205,9 @@ class Journal:
         """
         if self._failure is not None:
             raise self._failure
-        if self._is_dirty and self._file is not None:
-            self._file.flush()
+        if self._unsynced and self._file is not None:
             os.fdatasync(self._file.fileno())
-            self._is_dirty = False
-
-    def flush(self) -> None:
-        """Let `snapshot` see all records."""
-        if self._file is not None:
-            self._file.flush()
+            self._unsynced.clear()
 
     def forget(self, number: int) -> None:
         """Remove the files whose records all precede a record."""
@@ -206,7 +260,7 @@ class Journal:
                 )
 
     def snapshot(self) -> Iterator[Record]:
-        """The records up to the last `flush`, for threads other than the engine's.
+        """The records, for threads other than the engine's.
 
         Files that are removed meanwhile are ignored.
         """
@@ -215,6 +269,13 @@ class Journal:
                 file.seek(len(MAGIC))
                 for number, ((says, body), _) in enumerate(_records(file), first):
                     yield Record(number, says, body)
+
+
+def _write(file: FileIO, data: bytes) -> None:
+    """Write all of some bytes."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
 
 
 def _records(file: IO[bytes]) -> Iterator[tuple[tuple[Mapping[str, Any], bytes], int]]:

@@ -34,18 +34,23 @@ async def put(request: Request) -> Response:
         known = [name for each in SYNTAXES.values() for name in each.media_types]
         raise Problem(415, "the media type names no RDF syntax", "media-type", known=known)
     data = await context.body_of(request, server.limits.body)
-    file, triples = await asyncio.to_thread(_stored, server.engine.kb_folder, data, syntax)
+    file = f"{uuid.uuid4().hex}.nt"
+    path = server.engine.kb_folder / file
 
     def enter() -> tuple[KbGraph, bool]:
         before = server.engine.machine.kb.graphs.get(iri)
         context.check_match(request, None if before is None else _etag(before))
         return server.engine.put_kb(iri, file, triples), before is None
 
+    server.engine.kb_arriving.add(file)
     try:
+        triples = await asyncio.to_thread(_store, path, data, syntax)
         graph, created = await server.do(enter)
-    except BaseException:
-        (server.engine.kb_folder / file).unlink(missing_ok=True)
+    except Exception:
+        path.unlink(missing_ok=True)
         raise
+    finally:
+        server.engine.kb_arriving.discard(file)
     status = 201 if created else 200
     context.audit(request, status, _etag(graph))
     return JSONResponse(_describe(iri, graph), status, {"ETag": _etag(graph)})
@@ -116,11 +121,11 @@ def _describe(iri: str, graph: KbGraph) -> dict[str, Any]:
     return shown
 
 
-def _stored(folder: Path, data: bytes, syntax: RdfSyntax) -> tuple[str, int]:
-    """Check a graph and store it as N-Triples. Returns the name of the file, and the triples.
+def _store(path: Path, data: bytes, syntax: RdfSyntax) -> int:
+    """Check a graph and store it as N-Triples. Returns the number of triples.
 
     Raises:
-        Problem: 400 with the line if it is malformed.
+        Problem: 400 with the line if it is malformed; 503 if the file cannot be written.
     """
     try:
         quads = parse_document(data, syntax)
@@ -136,12 +141,16 @@ def _stored(folder: Path, data: bytes, syntax: RdfSyntax) -> tuple[str, int]:
             raise
         raise Problem(400, failure, "input") from error
     text = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b""
-    name = f"{uuid.uuid4().hex}.nt"
-    with open(folder / name, "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    return name, len(triples)
+    try:
+        with open(path, "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise Problem(
+            503, f"the graph cannot be stored: {error}", "storage", {"Retry-After": "10"}
+        ) from error
+    return len(triples)
 
 
 ROUTES = [

@@ -98,6 +98,7 @@ class Listener(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         notify("STOPPING=1")
+        self._context.engine.hurry()
         # Subscriptions do not end by themselves, and uvicorn waits for all responses.
         if self._context.hub is not None:
             self._context.hub.close()

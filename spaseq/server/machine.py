@@ -14,7 +14,7 @@ from the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from spaseq.live.protocols import Chunk
 from spaseq.program import Program
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf._effort import check
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.reorder import connected, horizon
 from spaseq.results import Match
@@ -33,8 +34,9 @@ from spaseq.server.components import Component, check_kinds
 from spaseq.server.feeds import Feed, FeedSettings
 from spaseq.server.inputs import Accepted, InputStream, Late
 from spaseq.server.kb_graphs import KbGraph, KbGraphs
-from spaseq.server.places import QueryPlaces
+from spaseq.server.places import QueryPlaces, RunStopped
 from spaseq.server.problems import Problem, not_found
+from spaseq.server.repeats import Repeats, digest_of
 from spaseq.server.run_options import RunSettings, options_of
 from spaseq.server.run_set import RunSet, ServerRun, names_of
 from spaseq.server.standing import (
@@ -48,27 +50,6 @@ from spaseq.server.standing import (
 
 STATE_VERSION = 2
 """The version of the state: 2 has a time for each component; 1 had one for all streams."""
-
-
-class RunStopped(Exception):
-    """A run stopped in the middle of an event.
-
-    Args:
-        run: The serial number of the run.
-        names: The names in the run of the queries to blame; all, if it is not known which.
-        error: What happened.
-    """
-
-    def __init__(self, run: int, names: Collection[str], error: Exception):
-        super().__init__(str(error))
-        self.run = run
-        self.names = names
-        self.error = error
-
-    def blames(self, standing: Standing) -> bool:
-        """Whether a query is to blame."""
-        own = standing.name_in_run
-        return standing.is_running and standing.run == self.run and own in self.names
 
 
 class Machine(QueryPlaces):
@@ -87,6 +68,9 @@ class Machine(QueryPlaces):
         """The number of streams that there have ever been."""
         self._readers: dict[str, BodyReader] = {}
         self.feeds: dict[str, Feed] = {}
+        self.repeats = Repeats()
+        self.matched: ServerRun | None = None
+        """The run that matches events at the moment."""
         super().__init__(settings, RunSet(settings, self.kb))
         self._unread = Relevance(Dictionary())
         """The dictionary for reading while there is no run."""
@@ -422,22 +406,33 @@ class Machine(QueryPlaces):
         # Each run copies the events with its own term numbers; those of the first run are in use.
         return next(one.run.relevance for one in component.runs if stream.iri in one.streams)
 
-    def take(self, stream: InputStream, read: ReadBody, record: int, arrived: int = 0) -> Accepted:
+    def take(
+        self, stream: InputStream, read: ReadBody, record: int, body: Body | None = None
+    ) -> Accepted:
         """Let the events of a body wait, and match those whose time has come.
 
         Args:
             stream: The stream.
             read: The events.
             record: The record of the journal that has them.
-            arrived: When it arrived, in microseconds since 1970.
+            body: The body; None: one that cannot be repeated, and arrived long ago.
 
         Raises:
             RunStopped: if the run stops.
         """
         stream.rejected += read.rejected
         batches = [] if read.batch is None else [read.batch]
+        arrived = 0 if body is None else body.arrived
         refused = self._take(stream, batches, record, arrived)
-        return Accepted(sum(map(len, batches)) - len(refused), refused, read.rejected, read.errors)
+        count = sum(map(len, batches)) - len(refused)
+        taken = Accepted(count, refused, read.rejected, read.errors)
+        if body is not None and body.key:
+            self.repeats.add(body.key, self.digest(stream.iri, body), taken.to_dict(record))
+        return taken
+
+    def digest(self, name: str, body: Body) -> str:
+        """What identifies the content of a body of a stream; empty, if it cannot be repeated."""
+        return digest_of(self.stream(name).iri, body.media_type, body.data) if body.key else ""
 
     def _take(
         self, stream: InputStream, batches: Sequence[EventBatch], record: int, arrived: int = 0
@@ -476,6 +471,12 @@ class Machine(QueryPlaces):
         """Let a source feed a stream from now on."""
         domain = self.streams[settings.stream].domain
         self.feeds[settings.name] = Feed(settings, self._settings.reading, domain)
+
+    def list_feed(self, settings: FeedSettings) -> None:
+        """List a feed that reads nothing here; for `recovery.outlined`."""
+        if settings.stream not in self.streams:
+            self._add_stream(settings.stream)
+        self.add_feed(settings)
 
     def take_chunk(self, name: str, chunk: Chunk, record: int, arrived: int = 0) -> list[Late]:
         """Decode a chunk of a feed, and match the events whose time has come.
@@ -598,6 +599,7 @@ class Machine(QueryPlaces):
         """Match the events up to a time, and close the time before it."""
         released = {stream.iri: stream.release(bound) for stream in component.streams}
         for one in component.runs:
+            self.matched = one
             try:
                 self._emit(one.matches(self.streams, released, bound))
             except Exception as error:
@@ -609,6 +611,7 @@ class Machine(QueryPlaces):
 
     def _emit(self, found: Iterable[Match]) -> None:
         for match in found:
+            check()
             self.found(match, match.id)
 
     # ------------------------------------------------------------ checkpoints
@@ -627,6 +630,7 @@ class Machine(QueryPlaces):
             ],
             "kb": self.kb.state(),
             "made": self._made_streams,
+            "repeats": self.repeats.state(),
         }
 
     def restore(
@@ -642,11 +646,25 @@ class Machine(QueryPlaces):
         Returns:
             Record → the streams and indexes of events that wait.
         """
+        waiting = self.outline(saved)
+        self._resume(saved["runs"], blob)
+        for name, standing in list(self.queries.items()):
+            failure = failed.get((standing.revision, name))
+            if failure is not None and standing.is_running:
+                self.fail_query(name, failure)
+        for record, version in self.draining.items():
+            if (version.revision, version.definition.name) in failed:
+                self.end_draining(record)
+        return waiting
+
+    def outline(self, saved: Mapping[str, Any]) -> dict[int, list[tuple[str, frozenset[int]]]]:
+        """Return to a checkpoint without its runs; see `restore`."""
         for data in saved["queries"]:
             standing = Standing.restored(data)
             self.queries[standing.definition.name] = standing
         self.draining.restore(saved["draining"])
         self.kb.restore(saved["kb"])
+        self.repeats.restore(saved.get("repeats", ()))
         waiting: dict[int, list[tuple[str, frozenset[int]]]] = {}
         for data in saved["streams"]:
             self._made_streams = data["number"]
@@ -657,14 +675,6 @@ class Machine(QueryPlaces):
         for data in saved["feeds"]:
             feed = Feed.restored(data, self._settings.reading, self.streams)
             self.feeds[feed.settings.name] = feed
-        self._resume(saved["runs"], blob)
-        for name, standing in list(self.queries.items()):
-            failure = failed.get((standing.revision, name))
-            if failure is not None and standing.is_running:
-                self.fail_query(name, failure)
-        for record, version in self.draining.items():
-            if (version.revision, version.definition.name) in failed:
-                self.end_draining(record)
         return waiting
 
     def _resume(self, saved: Sequence[Any], blob: bytes) -> None:

@@ -61,6 +61,7 @@ async def matches(request: Request) -> Response:
     server = context.allow(request, "read")
     name = request.path_params["name"]
     wanted = context.accepted(request, tuple(FORMATS))
+    await server.replayed()
     format = FORMATS[wanted]
     board = server.engine.board
     if name not in server.engine.machine.listed and board.has_removed(name) and _is_told(request):
@@ -80,6 +81,7 @@ async def socket(websocket: WebSocket) -> None:
         (p for p in websocket.scope.get("subprotocols", ()) if p.startswith(PROTOCOL)), None
     )
     server = context.allow(websocket, "read")
+    await server.replayed()
     subscription = _subscription(websocket, server, websocket.path_params["name"])
     try:
         await _converse(websocket, subscription, protocol)

@@ -58,7 +58,7 @@ def _queries(context: Context) -> dict[str, list[Sample]]:
         running.append(((name,), standing.is_running))
         channel = board.channels.get(name)
         matches.append(((name,), 0 if channel is None else channel.topic.end))
-    for one in machine.runs:
+    for one in () if context.engine.is_matching else machine.runs:
         # Equal queries may share their state, which has the name of the first.
         for name, query in one.states:
             shed.append(((name,), query.shed))

@@ -9,14 +9,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from spaseq.server import context
-from spaseq.server.context import Context
+from spaseq.server.context import BUSY_SECONDS, Context
 from spaseq.server.engine import Engine
 from spaseq.server.metrics import MEDIA_TYPE, exposition
 
 OVERDUE_INTERVALS = 3
-BUSY_SECONDS = 5.0
-"""Seconds that one event takes after which the server is not ready."""
-STUCK_SECONDS = 60.0
+STUCK_SECONDS = 120.0
 """Seconds without a look at the calls that have arrived after which the engine is not healthy."""
 HELD_BACK_SECONDS = 1.0
 """Seconds without an event after which a stream that holds back others is reported."""
@@ -51,8 +49,12 @@ def obstacles(server: Context) -> list[str]:
         return ["engine: it has ended"]
     found = []
     busy = engine.busy_seconds
-    if busy > BUSY_SECONDS:
-        found.append(f"engine: busy with one request for {busy:.0f} s")
+    if not engine.has_replayed:
+        found.append(f"replaying: {engine.progress} of the journal")
+    elif busy > BUSY_SECONDS:
+        found.append(f"engine: {engine.trouble}")
+    if engine.storage:
+        found.append(f"storage: changes are refused: {engine.storage}")
     checkpoints = engine.checkpoints
     age = time.monotonic() - (checkpoints.made_at or engine.started)
     if age > OVERDUE_INTERVALS * checkpoints.interval + 1.0:
@@ -77,7 +79,7 @@ async def metrics(request: Request) -> Response:
     """The metrics, for Prometheus."""
     server = context.allow(request, "read")
     is_ready = not obstacles(server)
-    text = await server.do(lambda: exposition(server, is_ready))
+    text = await server.ask(lambda: exposition(server, is_ready))
     return Response(text, 200, media_type=MEDIA_TYPE)
 
 

@@ -6,7 +6,7 @@ the queries of a run are no longer connected, because one between them has left,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,27 @@ from spaseq.server.problems import Problem, not_found
 from spaseq.server.run_options import RunSettings, options_of
 from spaseq.server.run_set import RunSet, ServerRun
 from spaseq.server.standing import Definition, Standing
+
+
+class RunStopped(Exception):
+    """A run stopped in the middle of an event.
+
+    Args:
+        run: The serial number of the run.
+        names: The names in the run of the queries to blame; all, if it is not known which.
+        error: What happened.
+    """
+
+    def __init__(self, run: int, names: Collection[str], error: Exception):
+        super().__init__(str(error))
+        self.run = run
+        self.names = names
+        self.error = error
+
+    def blames(self, standing: Standing) -> bool:
+        """Whether a query is to blame."""
+        own = standing.name_in_run
+        return standing.is_running and standing.run == self.run and own in self.names
 
 
 class QueryPlaces:
@@ -90,12 +111,22 @@ class QueryPlaces:
         """
         standing = self.latest(name)
         one = self.runs.of(standing.run)
+        if standing.is_running and one is None:
+            raise Problem(503, "the server reads its journal", "replaying", {"Retry-After": "1"})
         if not standing.is_running or one is None:
             raise Problem(409, f"the query {name} is {standing.status}", "not-running")
         number = one.number(standing.draining or name)
         if number is None:
             raise Problem(409, f"the query {name} has drained", "not-running")
         return one.run, number
+
+    def list_query(self, definition: Definition, revision: int) -> None:
+        """List a query that does not run here; for `recovery.outlined`."""
+        options = options_of(definition.entail, definition.limits, self._settings)
+        born = self._begun(definition.name, revision)
+        before = self.queries.get(definition.name)
+        streams = {} if before is None else before.streams
+        self.queries[definition.name] = Standing(definition, revision, streams, born, options)
 
     def _keep(self, standing: Standing) -> None:
         """Keep a version of a query in place of the one before, and count its streams."""

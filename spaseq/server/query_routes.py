@@ -70,7 +70,8 @@ async def patch(request: Request) -> Response:
     if "bind" in data:
         state = "keep"
         definition = replace(definition, bind={**definition.bind, **bindings_of(data["bind"])})
-    standing, _ = await _register(request, server, definition, state)
+    only_pauses = data == {"paused": True}
+    standing, _ = await _register(request, server, definition, state, only_pauses)
     context.audit(request, 200, standing.etag)
     return _shown(server, standing, 200)
 
@@ -88,7 +89,12 @@ async def delete(request: Request) -> Response:
         server.engine.remove_query(name, drain, seconds)
         return machine.listed.get(name)
 
-    left = await server.do(remove)
+    def remove_now() -> Standing | None:
+        context.check_match(request, server.engine.machine.latest(name).etag)
+        server.engine.remove_now(name)
+        return None
+
+    left = await server.do(remove, meanwhile=None if drain else remove_now)
     if left is None:
         context.audit(request, 204)
         return context.no_content()
@@ -151,7 +157,11 @@ def _policy(state: Any) -> StatePolicy:
 
 
 async def _register(
-    request: Request, server: Context, definition: Definition, state: StatePolicy
+    request: Request,
+    server: Context,
+    definition: Definition,
+    state: StatePolicy,
+    only_pauses: bool = False,
 ) -> tuple[Standing, bool]:
     """Compile a definition outside the engine and register it; returns it, and if it is new."""
     program = await asyncio.to_thread(_compiled, server, definition)
@@ -167,7 +177,11 @@ async def _register(
             return before, False
         return server.engine.put_query(definition, program, state), before is None
 
-    return await server.do(enter)
+    def pause_now() -> tuple[Standing, bool]:
+        context.check_match(request, server.engine.machine.query(definition.name).etag)
+        return server.engine.pause_now(definition.name), False
+
+    return await server.do(enter, meanwhile=pause_now if only_pauses else None)
 
 
 def _compiled(server: Context, definition: Definition) -> Program:

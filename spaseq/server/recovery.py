@@ -1,8 +1,9 @@
 """Restores a machine from the last checkpoint and the records of the journal after it.
 
 A query that stopped the run has a record `fail`. It is taken out before the records are read again,
-so they cannot stop the run a second time. A query that stops the run only now is taken out in the
-same way, and everything is read again from the checkpoint.
+so they cannot stop the run a second time. A query that stops the run only now, or that a client
+pauses or removes while an event is matched, is taken out in the same way, and everything is read
+again from the checkpoint.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from spaseq.errors import SpaseqError, StateError
@@ -18,7 +20,8 @@ from spaseq.server.bodies import Body
 from spaseq.server.feeds import FeedSettings, chunk_of
 from spaseq.server.journal import Journal, Record
 from spaseq.server.kb_graphs import KbGraph
-from spaseq.server.machine import STATE_VERSION, Machine, RunStopped
+from spaseq.server.machine import STATE_VERSION, Machine
+from spaseq.server.places import RunStopped
 from spaseq.server.problems import Problem
 from spaseq.server.standing import Definition, compile_all
 
@@ -29,6 +32,7 @@ def recovered(
     journal: Journal,
     log: Callable[[str], None],
     removed: Callable[[Machine], None] = lambda machine: None,
+    reached: Callable[[int], None] = lambda number: None,
 ) -> Machine:
     """The machine after all records of the journal.
 
@@ -38,23 +42,73 @@ def recovered(
         journal: The records after it, and those whose events waited at it.
         log: Reports queries that are taken out.
         removed: Called when queries have been removed, whose matches are no longer needed.
+        reached: Called with the number of each record before it is executed; it may raise
+            `QueriesLeft`.
 
     Raises:
         StateError: if the records do not fit the checkpoint.
     """
-    failed = _failed(checkpoint, journal)
+    stoppers: dict[tuple[int, str], str] = {}
     while True:
+        failed = _failed(checkpoint, journal) | stoppers
         machine = make()
         try:
-            _replay(machine, checkpoint, journal, failed, removed)
+            _replay(machine, checkpoint, journal, failed, removed, reached)
             return machine
+        except QueriesLeft:
+            machine.close()
         except RunStopped as stopped:
             machine.close()
             for name, revision in blamed(machine, stopped):
                 log(f"the query {name} has stopped the run and is taken out: {stopped}")
-                failed[revision, name] = str(stopped)
-                journal.append(failure_record(name, revision, stopped))
-            journal.sync()
+                stoppers[revision, name] = str(stopped)
+                write_failure(journal, name, revision, str(stopped))
+
+
+def outlined(machine: Machine, checkpoint: Checkpoint | None, journal: Journal) -> None:
+    """Let a machine have the queries, graphs and feeds after all records, but no runs.
+
+    This is what clients see while the records are executed. A record that cannot be read ends it;
+    executing the records then says why.
+    """
+    failed = _failed(checkpoint, journal)
+    if checkpoint is not None:
+        machine.outline(upgraded(checkpoint.header["machine"]))
+    with suppress(SpaseqError, Problem, KeyError, TypeError, ValueError):
+        for record in journal.read(_start(checkpoint)):
+            _outline(machine, record)
+    for name, standing in list(machine.queries.items()):
+        failure = failed.get((standing.revision, name))
+        if failure is not None:
+            machine.queries[name] = replace(standing, failure=failure)
+
+
+def _outline(machine: Machine, record: Record) -> None:
+    says: Mapping[str, Any] = record.says
+    match says["do"]:
+        case "query":
+            machine.list_query(Definition.from_dict(says["definition"]), record.number)
+        case "queries":
+            for definition in says["definitions"]:
+                machine.list_query(Definition.from_dict(definition), record.number)
+        case "remove" if not says.get("drain"):
+            machine.queries.pop(says["name"], None)
+        case "kb":
+            graph = KbGraph(record.number + 1, says["file"], "", says["triples"])
+            machine.kb.graphs[says["iri"]] = graph
+        case "kb-remove":
+            machine.kb.graphs.pop(says["iri"], None)
+        case "feed":
+            machine.list_feed(FeedSettings(*says["settings"]))
+        case _:
+            pass
+
+
+class QueriesLeft(BaseException):
+    """Queries were paused or removed while an event was matched: their run has to be made again.
+
+    Handlers of errors of events are not meant to catch it.
+    """
 
 
 def blamed(machine: Machine, stopped: RunStopped) -> list[tuple[str, int]]:
@@ -71,9 +125,19 @@ def _start(checkpoint: Checkpoint | None) -> int:
     return 0 if checkpoint is None else int(checkpoint.header["journal"])
 
 
-def failure_record(name: str, revision: int, stopped: RunStopped) -> dict[str, Any]:
+def failure_record(name: str, revision: int, failure: str) -> dict[str, Any]:
     """The record that says that a query is taken out."""
-    return {"do": "fail", "name": name, "revision": revision, "failure": str(stopped)}
+    return {"do": "fail", "name": name, "revision": revision, "failure": failure}
+
+
+def write_failure(journal: Journal, name: str, revision: int, failure: str) -> None:
+    """Record durably that a query is taken out.
+
+    If the disk is full, this is found again after a restart.
+    """
+    with suppress(OSError):
+        journal.append(failure_record(name, revision, failure))
+        journal.sync()
 
 
 def _failed(checkpoint: Checkpoint | None, journal: Journal) -> dict[tuple[int, str], str]:
@@ -91,6 +155,7 @@ def _replay(
     journal: Journal,
     failed: Mapping[tuple[int, str], str],
     removed: Callable[[Machine], None],
+    reached: Callable[[int], None],
 ) -> None:
     start, first = _start(checkpoint), _start(checkpoint)
     waiting: dict[int, list[tuple[str, frozenset[int]]]] = {}
@@ -102,6 +167,7 @@ def _replay(
         again = [feed.again_from for feed in machine.feeds.values()]
         first = min([start, *waiting, *(record for record in again if record is not None)])
     for record in journal.read(first):
+        reached(record.number)
         try:
             if record.number >= start:
                 apply(machine, record, failed)
@@ -175,8 +241,8 @@ def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str
     match says["do"]:
         case "events":
             stream = machine.streams[says["stream"]]
-            read = machine.read(stream, Body.of(says, record.body))
-            machine.take(stream, read, record.number, says["arrived"])
+            body = Body.of(says, record.body)
+            machine.take(stream, machine.read(stream, body), record.number, body)
         case "feed":
             machine.add_feed(FeedSettings(*says["settings"]))
         case "chunk":

@@ -24,7 +24,8 @@ from spaseq.records import dataclass
 from spaseq.server.auth import LOOPBACK_NAMES, Access, read_tokens
 from spaseq.server.board import Board
 from spaseq.server.context import Context, RequestLimits
-from spaseq.server.engine import Engine, EngineSettings
+from spaseq.server.engine import Engine
+from spaseq.server.kept_state import EngineSettings
 from spaseq.server.run_options import RunSettings
 from spaseq.server.urls import AllowedUrls
 
@@ -60,6 +61,7 @@ class Options:
     allow_private: bool = False
     origins: Sequence[str] = ()
     logs_json: bool = False
+    paused: bool = False
 
 
 def access_of(options: Options) -> Access:
@@ -106,6 +108,7 @@ def context_for(options: Options, folder: Path, log: Callable[[str], None]) -> C
         options.checkpoint,
         options.idle,
         durable=options.state is not None,
+        paused=options.paused,
         sources=options.sources,
         sinks=options.sinks,
     )

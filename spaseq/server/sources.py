@@ -46,6 +46,8 @@ class SourceReader:
         """Whether the open event has been requested since the last chunk."""
         self.waits = False
         """Whether it must wait for the other streams."""
+        self.taken: list[Chunk] = []
+        """The chunks of this turn, which are not durable yet."""
         self.thread: Feeder | None = None
 
     @property
@@ -169,11 +171,16 @@ class Sources:
         )
 
     def taken(self, reader: SourceReader) -> list[Chunk]:
-        """The next chunks of a source."""
-        chunks = self._inbox.take(reader.number)
-        if chunks:
+        """The next chunks of a source, first those of a turn that was undone."""
+        reader.taken += self._inbox.take(reader.number)
+        if reader.taken:
             reader.was_quiet = False
-        return chunks
+        return list(reader.taken)
+
+    def forget_taken(self) -> None:
+        """Note that the chunks that were taken are durable."""
+        for reader in self._readers:
+            reader.taken.clear()
 
     def is_quiet(self, reader: SourceReader) -> bool:
         """Whether a source has been quiet for a while; true only once per pause."""

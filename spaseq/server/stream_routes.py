@@ -17,10 +17,8 @@ from spaseq.server.context import Context
 from spaseq.server.feeds import Feed
 from spaseq.server.inputs import InputStream
 from spaseq.server.problems import Problem
+from spaseq.server.repeats import MAX_KEY_BYTES
 from spaseq.server.sources import SourceReader
-
-MAX_NAMED_LATE = 20
-"""The most late events that an answer lists."""
 
 
 async def events(request: Request) -> Response:
@@ -29,30 +27,18 @@ async def events(request: Request) -> Response:
     name = request.path_params["name"]
     media_type = request.headers.get("content-type", "")
     check_media_type(media_type)
-    server.engine.machine.stream(name)
+    if server.engine.has_replayed:
+        server.engine.machine.stream(name)
+    key = request.headers.get("idempotency-key", "")
+    if len(key.encode()) > MAX_KEY_BYTES:
+        raise Problem(400, f"Idempotency-Key: at most {MAX_KEY_BYTES} bytes", "parameter")
     framing = context.choice_of(request, "events", ("auto", "graph", "message"))
     skips = context.choice_of(request, "on-error", ("stop", "skip")) == "skip"
     data = await context.body_of(request, server.limits.body)
     if not data:
         raise Problem(400, "the body is empty: it has no events", "input")
-    body = Body(data, media_type, framing, skips, time.time_ns() // 1000)
-    taken, record = await server.do(lambda: server.engine.events(name, body), len(data) + 1)
-    ahead = sum(one.is_ahead for one in taken.late)
-    shown: dict[str, Any] = {
-        "accepted": taken.accepted,
-        "late": len(taken.late) - ahead,
-        "rejected": taken.rejected,
-        "token": record,
-    }
-    if ahead:
-        shown["ahead"] = ahead
-    if taken.late:
-        shown["late_events"] = [
-            {key: value for key, value in late.to_dict().items() if key != "triples"}
-            for late in taken.late[:MAX_NAMED_LATE]
-        ]
-    if taken.errors:
-        shown["errors"] = taken.errors
+    body = Body(data, media_type, framing, skips, time.time_ns() // 1000, key)
+    shown = await server.do(lambda: server.engine.answer(name, body), len(data) + 1)
     return JSONResponse(shown, 202)
 
 
@@ -64,7 +50,6 @@ async def event(request: Request) -> Response:
     if graph is None or time is None:
         raise Problem(400, "graph and time: those of the event, as in the match", "parameter")
     async with server.searching:
-        await server.do(server.engine.flush_journal)
         try:
             found = await asyncio.to_thread(server.engine.find_event, stream, graph, time)
         except Problem as problem:
@@ -89,7 +74,7 @@ async def watermark(request: Request) -> Response:
 async def listed(request: Request) -> Response:
     """All streams."""
     server = context.allow(request, "read")
-    found = await server.do(lambda: _all(server))
+    found = await server.ask(lambda: _all(server))
     return context.page(request, found)
 
 
@@ -102,7 +87,7 @@ async def get(request: Request) -> Response:
         iri = server.engine.machine.stream(name).iri
         return next(one for one in _all(server) if one["iri"] == iri)
 
-    return JSONResponse(await server.do(find))
+    return JSONResponse(await server.ask(find))
 
 
 async def delete(request: Request) -> Response:

@@ -52,6 +52,13 @@ class _Segment:
     def size(self) -> int:
         return self.offsets[-1]
 
+    def cut(self, end: int) -> None:
+        """Remove the matches from a number on."""
+        count = max(end - self.first, 0)
+        del self.offsets[count + 1 :]
+        self.numbers = {name: number for name, number in self.numbers.items() if number < end}
+        os.ftruncate(self.file, self.size)
+
     def add(self, identifier: str, size: int) -> None:
         self.numbers[identifier] = self.end
         self.offsets.append(self.offsets[-1] + size)
@@ -112,9 +119,30 @@ class Topic:
         """The number of the next match, including those that are not yet published."""
         return (self._segments[-1].end if self._segments else self.end) + len(self._lines)
 
+    def write(self) -> None:
+        """Write what was appended, so that `publish` cannot fail.
+
+        Raises:
+            OSError: for example if the disk is full; then call `discard`.
+        """
+        if self._lines:
+            self._write()
+
+    def discard(self) -> None:
+        """Forget the matches that are not published."""
+        self._lines, self._size = [], 0
+        kept = []
+        for segment in self._segments:
+            if segment.first <= self.end:
+                segment.cut(self.end)
+                kept.append(segment)
+            else:
+                segment.remove()
+        self._segments = tuple(kept)
+
     def publish(self, watermark: Any) -> bool:
         """Show what was appended, and the watermark; returns whether anything changed."""
-        self._write()
+        self.write()
         end = self._segments[-1].end if self._segments else self.end
         changed = bool(end > self.end or watermark != self.watermark)
         self.end, self.watermark = end, watermark

@@ -47,7 +47,7 @@ def trades(*pairs: tuple[float, int]) -> bytes:
 class Served:
     """A running server and a client of it."""
 
-    def __init__(self, folder: Path, options: Options):
+    def __init__(self, folder: Path, options: Options, waits: bool = True):
         self.folder = folder
         self.logged: list[str] = []
         log = self.logged.append
@@ -61,6 +61,9 @@ class Served:
         deadline = time.monotonic() + 30
         while not self._listener.url:
             assert self._thread.is_alive()
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        while waits and not self.context.engine.has_replayed:
             assert time.monotonic() < deadline
             time.sleep(0.005)
         self.url = self._listener.url
@@ -116,10 +119,19 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, options: Options | None = None, **changes: Any) -> Iterator[Served]:
-    """A server that keeps its state in a folder and lets clients change queries."""
+def served(
+    folder: Path, options: Options | None = None, waits: bool = True, **changes: Any
+) -> Iterator[Served]:
+    """A server that keeps its state in a folder and lets clients change queries.
+
+    Args:
+        folder: The folder.
+        options: The options of `spaseq serve`.
+        waits: Whether to wait until it has read its journal.
+        changes: Further options.
+    """
     options = replace(options or Options(), port=0, state=str(folder), manages=True, **changes)
-    server = Served(folder, options)
+    server = Served(folder, options, waits)
     try:
         yield server
     finally:

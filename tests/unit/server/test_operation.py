@@ -284,29 +284,6 @@ def test_watermarks_are_numbers_or_dates(server: Served) -> None:
     assert post("/v1/streams/trades/watermark", json={"time": 5}).status_code == 422
 
 
-def test_a_full_disk_ends_the_server_before_it_promises_anything(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with served(tmp_path) as server:
-        server.put("rise")
-        server.push((1, 10))
-        journal = server.context.engine._journal
-        monkeypatch.setattr("os.fdatasync", _full)
-        answer = server.push((2, 12))
-        assert answer.status_code == 503
-        monkeypatch.undo()
-        server.wait()
-        assert journal.next == 3
-    with served(tmp_path) as server:
-        # The event was written and not promised; pushed again it is there twice or once.
-        server.push((2, 12))
-        assert set(server.found()) == {(10, 12)}
-
-
-def _full(_: int) -> None:
-    raise OSError(28, "No space left on device")
-
-
 def test_a_torn_record_is_cut_off(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         server.put("rise")

@@ -249,7 +249,6 @@ class _Drawn:
         del self.matches[self.kept :]
         self.machine.close()
         self.machine = self._made()
-        self.journal.flush()
         needed, read = self.needed, self.journal.read
 
         class Guarded:

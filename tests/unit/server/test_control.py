@@ -1,0 +1,386 @@
+"""The server stays in control: during long events, while it reads its journal, on a full disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from served import TRIG, Served, served, trades
+
+from spaseq.server import context, engine, journal, topics
+
+HEAD = "PREFIX : <http://example.org/>\nSELECT * WITHIN 1 HOUR FROM STREAM s :s WHERE { "
+ENDLESS = HEAD + (
+    "SEQ(A) DEFINE GPM A ON s { ?a :p ?x . ?b :p ?y . ?c :p ?z . ?d :p ?w "
+    "FILTER(?x + ?y + ?z + ?w < 0) } }"
+)
+"""A query that takes hours for a large event."""
+FIRST = HEAD + "SEQ(A) DEFINE GPM A ON s { :s0 :p ?x } }"
+EVENTS = "/v1/streams/s/events"
+
+
+def event(at: int, size: int = 1500) -> bytes:
+    """An event of some triples."""
+    prefixes = "@prefix : <http://example.org/> . @prefix prov: <http://www.w3.org/ns/prov#> .\n"
+    triples = " . ".join(f":s{n} :p {n}" for n in range(size))
+    return f"{prefixes}:g{at} prov:generatedAtTime {at} . :g{at} {{ {triples} }}\n".encode()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@contextmanager
+def pushing(server: Served, at: int) -> Iterator[list[httpx.Response]]:
+    """Within this context the server is in the midst of an event; then its answer has come."""
+    answers: list[httpx.Response] = []
+
+    def push() -> None:
+        answers.append(httpx.post(server.url + EVENTS, content=event(at), headers=TRIG, timeout=60))
+
+    thread = threading.Thread(target=push)
+    thread.start()
+    until(lambda: server.context.engine.busy_seconds > 0.2)
+    try:
+        yield answers
+    finally:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def register(server: Served) -> None:
+    assert server.put("first", FIRST).status_code == 201
+    assert server.put("endless", ENDLESS).status_code == 201
+    small = server.http.post(EVENTS, content=event(1, 2), headers=TRIG)
+    assert small.status_code == 202
+
+
+def values(server: Served) -> int:
+    return len([line for line in server.lines("first") if "query" in line])
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short waits."""
+    monkeypatch.setattr(context, "BUSY_SECONDS", 0.3)
+    monkeypatch.setattr(engine, "START_SECONDS", 0.3)
+    monkeypatch.setattr(engine, "STOP_SECONDS", 0.3)
+    monkeypatch.setattr(engine, "SLOW_SECONDS", 0.3)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("pauses", [False, True])
+def test_a_long_event_blocks_neither_questions_nor_its_query_s_end(
+    tmp_path: Path, pauses: bool
+) -> None:
+    with served(tmp_path) as server:
+        register(server)
+        with pushing(server, 2) as answers:
+            asked = server.http.get
+            assert asked("/healthz").status_code == 200
+            assert asked("/v1/queries").json()["total"] == 2
+            assert asked("/v1/streams").json()["items"][0]["events"] == 2
+            assert 'spaseq_query_running{query="endless"} 1.0' in asked("/metrics").text
+            until(lambda: asked("/readyz").status_code == 503)
+            (reason,) = asked("/readyz").json()["not_ready"]
+            assert "by one of the queries first, endless: pause or remove it" in reason
+            assert reason.removeprefix("engine: ")[:20] in "".join(server.logged)
+            for refused in (
+                server.http.post(EVENTS, content=event(3, 2), headers=TRIG),
+                server.put("third", FIRST),
+                asked("/v1/queries/first/why"),
+            ):
+                assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+                assert "pause or remove it" in refused.json()["detail"]
+            path = "/v1/queries/endless"
+            assert server.http.delete("/v1/queries/none").status_code == 404
+            stale = {"If-Match": '"another"'}
+            assert server.http.delete(path, headers=stale).status_code == 412
+            if pauses:
+                paused = server.http.patch(path, json={"paused": True})
+                assert (paused.status_code, paused.json()["status"]) == (200, "paused")
+            else:
+                assert server.http.delete(path).status_code == 204
+        assert (answers[0].status_code, answers[0].json()["accepted"]) == (202, 1)
+        assert values(server) == 2
+        assert server.http.post(EVENTS, content=event(3), headers=TRIG).status_code == 202
+    for _ in range(2):
+        with served(tmp_path) as server:
+            assert values(server) == 3
+            status = server.http.get("/v1/queries/endless")
+            assert status.json().get("status") == ("paused" if pauses else 404)
+            assert server.http.get("/v1/streams/s").json()["events"] == 3
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_server_stops_within_an_event_and_refuses_its_body(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        register(server)
+        with pushing(server, 2) as answers:
+            begun = time.monotonic()
+            server.stop()
+            assert time.monotonic() - begun < 10
+        assert (answers[0].status_code, answers[0].headers["Retry-After"]) == (503, "1")
+    with served(tmp_path) as server:
+        assert values(server) == 1
+        assert server.http.get("/v1/streams/s").json()["events"] == 1
+
+
+@pytest.fixture
+def interrupted(tmp_path: Path) -> Path:
+    """The state of a server that was killed within an event that takes hours."""
+    state = tmp_path / "killed"
+    with served(tmp_path / "state") as server:
+        register(server)
+        with pushing(server, 2):
+            shutil.copytree(tmp_path / "state", state)
+            server.http.delete("/v1/queries/endless")
+    return state
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("pauses", [False, True])
+def test_the_server_obeys_before_it_has_read_its_journal(interrupted: Path, pauses: bool) -> None:
+    with served(interrupted, waits=False) as server:
+        ready = server.http.get("/readyz")
+        assert (ready.status_code, ready.json()["not_ready"]) == (
+            503, ["replaying: record 4 of 4 of the journal"],
+        )  # fmt: skip
+        assert server.http.get("/healthz").status_code == 200
+        assert server.http.get("/v1/queries").json()["total"] == 2
+        assert server.http.get("/v1/streams").status_code == 200
+        assert server.http.get("/metrics").status_code == 200
+        for refused in (
+            server.http.post(EVENTS, content=event(3, 2), headers=TRIG),
+            server.http.get("/v1/queries/first/matches"),
+            server.http.get("/v1/queries/first/why"),
+        ):
+            assert refused.status_code == 503, refused.text
+            assert "the server reads its journal" in refused.json()["detail"]
+            assert "Retry-After" in refused.headers
+        path = "/v1/queries/endless"
+        if pauses:
+            assert server.http.patch(path, json={"paused": True}).json()["status"] == "paused"
+        else:
+            assert server.http.delete(path).status_code == 204
+        until(lambda: server.http.get("/readyz").status_code == 200)
+        assert values(server) == 2
+        assert server.http.post(EVENTS, content=event(3), headers=TRIG).status_code == 202
+        assert values(server) == 3
+    with served(interrupted) as server:
+        assert values(server) == 3
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_server_stops_while_it_reads_its_journal(interrupted: Path) -> None:
+    begun = time.monotonic()
+    with served(interrupted, waits=False) as server:
+        assert server.http.get("/readyz").status_code == 503
+    assert time.monotonic() - begun < 10
+    with served(interrupted, paused=True) as server:
+        assert server.http.get("/readyz").status_code == 200
+
+
+def test_a_server_may_start_with_all_queries_paused(interrupted: Path) -> None:
+    with served(interrupted, paused=True) as server:
+        items = server.http.get("/v1/queries").json()["items"]
+        assert {one["name"]: one["status"] for one in items} == {
+            "endless": "paused",
+            "first": "paused",
+        }
+        assert server.http.delete("/v1/queries/endless").status_code == 204
+        resumed = server.http.patch("/v1/queries/first", json={"paused": False})
+        assert resumed.json()["status"] == "running"
+        assert server.http.post(EVENTS, content=event(3), headers=TRIG).status_code == 202
+        assert values(server) == 1  # a paused query sees no events
+    with served(interrupted) as server:
+        assert values(server) == 1
+
+
+# ------------------------------------------------------------ a full disk
+
+
+def full(*_: Any) -> Any:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("what", ["write", "sync", "matches"])
+def test_a_full_disk_refuses_bodies_and_the_server_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    pairs = [(time, time % 7) for time in range(1, 40)]
+    with served(tmp_path / "state") as server:
+        server.put("rise")
+        assert server.push(*pairs[:20]).status_code == 202
+        before = server.found()
+        with server.http.stream("GET", "/v1/queries/rise/matches") as answer:
+            with monkeypatch.context() as patch:
+                patch.setattr(journal.Journal, "has_room", lambda self: False)
+                if what == "write":
+                    patch.setattr(journal, "_write", _writes_half)
+                elif what == "sync":
+                    patch.setattr("os.fdatasync", full)
+                else:
+                    patch.setattr(topics.os, "write", full)
+                    patch.setattr(topics, "SPILL_BYTES", 100)
+                with httpx.Client(base_url=server.url) as other:
+                    for _ in range(2):
+                        refused = other.post(
+                            "/v1/streams/trades/events", content=trades(*pairs[20:]), headers=TRIG
+                        )
+                        assert refused.status_code == 503
+                        assert refused.headers["Retry-After"] == "10"
+                        assert "No space left on device" in refused.json()["detail"]
+                    assert other.get("/healthz").status_code == 200
+                    (reason,) = other.get("/readyz").json()["not_ready"]
+                    assert reason.startswith("storage: ")
+                assert server.context.engine._journal.next == 2
+            with httpx.Client(base_url=server.url) as other:
+                until(lambda: other.get("/readyz").status_code == 200)
+                again = other.post(
+                    "/v1/streams/trades/events", content=trades(*pairs[20:]), headers=TRIG
+                )
+            assert again.status_code == 202
+            lines = answer.iter_lines()
+            assert any(line == "event: match" for line in lines)  # it is still subscribed
+        found = server.found()
+        assert found[: len(before)] == before
+    with served(tmp_path / "state") as server:
+        assert server.found() == found
+    with served(tmp_path / "expected") as server:
+        server.put("rise")
+        server.push(*pairs)
+        assert server.found() == found
+
+
+def _writes_half(file: Any, data: bytes) -> None:
+    file.write(data[: len(data) // 2])
+    full()
+
+
+@pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() != 0, reason="only root can mount a file system"
+)
+def test_a_small_disk_that_is_really_full(tmp_path: Path) -> None:
+    mount = tmp_path / "small"
+    mount.mkdir()
+    small = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(mount)]
+    if subprocess.run(small, capture_output=True).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        pairs = [(time, time % 50) for time in range(400)]
+        with served(mount / "state", checkpoint=1000) as server:
+            server.put("rise")
+            refused = server.push(*pairs)
+            assert (refused.status_code, refused.headers["Retry-After"]) == (503, "10")
+            assert server.http.get("/v1/queries/rise").json()["matches"] == 0
+            subprocess.run(["mount", "-o", "remount,size=20m", str(mount)], check=True)
+            until(lambda: server.http.get("/readyz").status_code == 200)
+            assert server.push(*pairs).status_code == 202
+            matches = server.http.get("/v1/queries/rise").json()["matches"]
+        with served(tmp_path / "other") as server:
+            server.put("rise")
+            server.push(*pairs)
+            assert server.http.get("/v1/queries/rise").json()["matches"] == matches
+    finally:
+        subprocess.run(["umount", "--lazy", str(mount)], check=True)
+
+
+# ------------------------------------------------------------ repeated bodies
+
+
+def test_a_repeated_body_changes_nothing(tmp_path: Path) -> None:
+    def push(server: Served, key: str, *pairs: tuple[float, int]) -> httpx.Response:
+        headers = {**TRIG, "Idempotency-Key": key}
+        return server.http.post(
+            "/v1/streams/trades/events", content=trades(*pairs), headers=headers
+        )
+
+    with served(tmp_path) as server:
+        server.put("rise")
+        first = push(server, "a", (1, 10), (2, 12))
+        late = push(server, "b", (1, 9), (3, 13))
+        assert late.json()["late"] == 1
+        for _ in range(2):
+            assert push(server, "a", (1, 10), (2, 12)).json() == first.json()
+            assert push(server, "b", (1, 9), (3, 13)).json() == late.json()
+        other = push(server, "a", (4, 10))
+        assert (other.status_code, other.json()["type"]) == (422, "urn:spaseq:problem:repeated")
+        assert push(server, "x" * 256, (4, 10)).status_code == 400
+        found = server.found()
+        assert len(found) == 3
+    for makes_checkpoint in (True, False):
+        with served(tmp_path) as server:
+            assert push(server, "a", (1, 10), (2, 12)).json() == first.json()
+            assert push(server, "b", (1, 9), (3, 13)).json() == late.json()
+            assert server.found() == found
+            if makes_checkpoint:
+                server.http.post("/v1/checkpoints")
+
+
+def test_a_refused_body_may_come_again_under_its_key(tmp_path: Path) -> None:
+    headers = {**TRIG, "Idempotency-Key": "a"}
+    with served(tmp_path) as server:
+        server.put("rise")
+        path = "/v1/streams/trades/events"
+        assert (
+            server.http.post(path, content=b"this is not TriG", headers=headers).status_code == 400
+        )
+        assert server.http.post(path, content=trades((1, 2)), headers=headers).status_code == 202
+
+
+def test_the_memory_for_answers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spaseq.server import repeats
+
+    monkeypatch.setattr(repeats, "MAX_ANSWERS", 3)
+    monkeypatch.setattr(repeats, "MAX_BYTES", 200)
+    known = repeats.Repeats()
+    for number in range(5):
+        known.add(f"k{number}", "d", {"token": number})
+    assert [known.find(f"k{number}", "d") for number in range(5)] == [
+        None, None, {"token": 2}, {"token": 3}, {"token": 4},
+    ]  # fmt: skip
+    known.add("long", "d", {"errors": ["x" * 150]})
+    assert [key for key, *_ in known.state()] == ["k4", "long"]
+    again = repeats.Repeats()
+    again.restore(known.state())
+    assert again.state() == known.state()
+
+
+# ------------------------------------------------------------ files of the knowledge base
+
+
+def test_files_of_the_knowledge_base_go_with_their_graphs(tmp_path: Path) -> None:
+    graph, turtle = "/v1/kb/http%3A%2F%2Fe.org%2Fg", {"Content-Type": "text/turtle"}
+
+    def files() -> int:
+        return len(list((tmp_path / "kb").iterdir()))
+
+    with served(tmp_path) as server:
+        for number in range(5):
+            content = f"<http://e.org/a> a <http://e.org/{number}> ."
+            assert server.http.put(graph, content=content, headers=turtle).is_success
+        assert files() == 5
+        assert server.http.post("/v1/checkpoints").status_code == 201
+        assert files() == 1
+        assert server.http.put(graph, content="<a:a> a <a:b> .", headers=turtle).is_success
+        (tmp_path / "kb" / "left.nt").write_text("")
+    with served(tmp_path) as server:
+        assert files() == 1
+        shown = server.http.get(graph, headers={"Accept": "application/n-triples"})
+        assert shown.text.startswith("<a:a> ")
+        assert server.http.delete(graph).status_code == 204
+        assert server.http.post("/v1/checkpoints").status_code == 201
+        assert files() == 0
