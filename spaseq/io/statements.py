@@ -37,6 +37,8 @@ RawTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 RawFact: TypeAlias = tuple[RawTerm, ox.NamedNode, RawTerm]
 """A triple of the parser: with the blank nodes of the file, and possibly triple terms."""
 
+_FEW_LINES = 64
+"""Lines that are parsed at once after an error among them."""
 _FEW_BYTES = 1 << 12
 """Directives that may be read again any number of times."""
 _DEFAULT_GRAPH = ox.DefaultGraph()
@@ -77,43 +79,55 @@ def block_statements(
 def _plain_block(
     first: int, block: bytes, file: str, syntax: RdfSyntax, troubles: Troubles
 ) -> Iterator[Statement]:
-    """A block without directives; `first` is the number of its first line."""
-    while block:
-        parts = block.split(b"\n")
+    """A block without directives; `first` is the number of its first line.
+
+    After an error, fewer lines are parsed at once, so that many errors take linear time.
+    """
+    parts = block.split(b"\n")
+    at, most = 0, len(parts)
+    while at < len(parts):
+        end = min(at + most, len(parts))
+        lines = parts[at:end]
         numbers = [
             number
-            for number, line in enumerate(parts, first)
+            for number, line in enumerate(lines, first + at)
             if line.startswith((b"<", b"_")) or _has_statement(line)
         ]
         if not numbers:
-            return
+            at = end
+            continue
         left = iter(numbers)
+        text = b"\n".join(lines) if end - at < len(parts) else block
         try:
-            if b"<<(" in block:
-                _check_nesting(parts)
+            if b"<<(" in text:
+                _check_nesting(lines)
             # zip calls the parser first, so after an error `left` begins with the first line
             # without a quad.
-            yield from zip(ox.parse(block, format=parser_format(syntax)), left, strict=False)
-            return
+            yield from zip(ox.parse(text, format=parser_format(syntax)), left, strict=False)
+            at = end
+            continue
         except LimitError as error:
-            bad = first + error.args[1]
+            bad = at + error.args[1]
             failure = str(error.args[0])
         except SyntaxError as error:
             # The parser misses the dot of a statement only at the beginning of the next line.
-            said = first - 1 + max(error.lineno or 1, 1)
-            bad = min(said, next(left, said))
+            said = at - 1 + max(error.lineno or 1, 1)
+            bad = min(said, next(left, first + said) - first)
             failure = explained(error, syntax, bad == said)
         except BaseException as error:
             reason = parser_failure(error)
             if reason is None:
                 raise
-            failure, bad = reason, next(left, first)
-        rest = parts[bad - first + 1 :]
-        after = next(filter(_has_statement, rest), b"")
-        troubles.malformed = Malformed(parts[bad - first], after, not rest)
-        troubles.report(failure, file, bad)
-        block = b"\n".join(rest)
-        first = bad + 1
+            failure, bad = reason, next(left, first) - first
+        most = _FEW_LINES
+        if at < bad == end - 1 < len(parts) - 1:
+            at = bad  # the line that follows may be part of the message
+            continue
+        later = (parts[place] for place in range(bad + 1, len(parts)))
+        after = next(filter(_has_statement, later), b"")
+        troubles.malformed = Malformed(parts[bad], after, bad + 1 == len(parts))
+        troubles.report(failure, file, first + bad)
+        at = bad + 1
 
 
 def _check_nesting(lines: list[bytes]) -> None:

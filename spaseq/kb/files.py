@@ -11,14 +11,12 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
-from xml.parsers import expat
 
 import pyoxigraph as ox
 
 from spaseq.errors import KbError
-from spaseq.rdf.bounded import Bounded
+from spaseq.rdf.bounded import CUT_OFF, Bounded
 from spaseq.rdf.formats import (
-    RDF_XML,
     SYNTAXES,
     RdfSyntax,
     one_of,
@@ -93,8 +91,9 @@ def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
                 else:
                     feed.statement_ended()
                     yield feed.restored(quad)
-        if syntax is RDF_XML:
-            _require_end(path, packed)
+            if opened.scanner.is_cut_off:
+                place = _place(path, lines.number if lines else 0)
+                raise KbError(f"{place}: not RDF/XML: {CUT_OFF}")
     except SyntaxError as error:
         number = error.lineno or (lines.number if lines else 0)
         raise KbError(f"{_place(path, number)}: {_explained(error, syntax)}") from None
@@ -108,31 +107,6 @@ def read_quads(path: Path, line_by_line: bool = False) -> Iterator[ox.Quad]:
         if failure is None:
             raise
         raise _failed(path, feed, syntax, failure) from None
-
-
-_CUT_OFF = frozenset(
-    getattr(expat.errors, f"XML_ERROR_{name}")
-    for name in ("NO_ELEMENTS", "UNCLOSED_TOKEN", "PARTIAL_CHAR", "UNCLOSED_CDATA_SECTION")
-)
-
-
-def _require_end(path: Path, packed: bool) -> None:
-    """Check that the root element of an XML file is closed; pyoxigraph accepts a file cut off.
-
-    Raises:
-        KbError: if the file ends before its root element.
-    """
-    parser = expat.ParserCreate()
-    try:
-        with _open(path, packed) as file:
-            parser.ParseFile(file)
-    except expat.ExpatError as error:
-        message = expat.ErrorString(error.code)
-        if message in _CUT_OFF:
-            raise KbError(
-                f"{path}:{error.lineno}: not RDF/XML: the file ends before its root element is "
-                f"closed ({message})"
-            ) from None
 
 
 def _failed(path: Path, feed: LineFeed | None, syntax: RdfSyntax, reason: str) -> KbError:

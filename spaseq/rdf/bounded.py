@@ -30,8 +30,13 @@ MAX_ENTITY_BYTES = 1 << 20
 """What all entities of an XML document may expand to, beyond the text of their declarations."""
 MAX_CONTEXT_IRI_BYTES = 4096
 """The longest IRI in a context of JSON-LD."""
+_PART_BYTES = 1 << 12
+"""The fewest bytes of an incomplete token that are passed on to a parser."""
 MAX_TERM_CHAIN = 32
 """How many terms of a context may be defined by each other; the parser recurses."""
+
+
+CUT_OFF = "the file ends before its root element is closed"
 
 
 def check_json(data: bytes) -> None:
@@ -62,12 +67,24 @@ class Scanner:
 
     def __init__(self, syntax: RdfSyntax):
         self._read: Callable[[bytes], None] | None = None
+        self._xml: XmlScanner | None = None
         if syntax is RDF_XML:
-            self._read = XmlScanner(_entities).read
+            self._xml = XmlScanner(_entities)
+            self._read = self._xml.read
         elif syntax is JSON_LD:
             self._read = JsonScanner(MAX_NESTED_JSON_LD, ContextBounds().read).read
         self._open_triples = 0
         self._end = b""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a token has begun that the parser would read again with each part of it."""
+        return self._xml is not None and self._xml.is_open
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether an XML document has ended before its root element; pyoxigraph accepts it."""
+        return self._xml is not None and self._xml.is_cut_off
 
     def read(self, data: bytes) -> None:
         """Read the next bytes of the document.
@@ -84,20 +101,44 @@ class Scanner:
 
 
 class Bounded:
-    """A binary file for a parser, whose `read` raises LimitError before the parser is overtaxed."""
+    """A binary file for a parser, whose `read` raises LimitError before the parser is overtaxed.
+
+    The parser of XML reads an incomplete token again whenever it receives more bytes of it. Such a
+    token is passed on in parts that double in size.
+    """
 
     def __init__(self, file: IO[bytes], syntax: RdfSyntax):
         self._file = file
-        self._scanner = Scanner(syntax)
+        self.scanner = Scanner(syntax)
+        self._text, self._at = b"", 0
+        self._open_bytes = 0
         self.expansion = Expansion()
         """What `count` compares the statements with."""
 
     def read(self, size: int = -1) -> bytes:
         """Read up to `size` bytes."""
-        data = self._file.read(size)
-        self.expansion.size += len(data)
-        self._scanner.read(data)
-        return data
+        if self._at == len(self._text):
+            self._text, self._at = self._next(size), 0
+        end = len(self._text) if size < 0 else min(self._at + size, len(self._text))
+        part = self._text[self._at : end]
+        self._at = end
+        return part
+
+    def _next(self, size: int) -> bytes:
+        parts: list[bytes] = []
+        read, least = 0, self._open_bytes
+        while data := self._file.read(size):
+            self.scanner.read(data)
+            parts.append(data)
+            read += len(data)
+            if not self.scanner.is_open:
+                self._open_bytes = 0
+                break
+            if read >= least and read >= _PART_BYTES:
+                self._open_bytes = 2 * read
+                break
+        self.expansion.size += read
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def parse_document(data: bytes, syntax: RdfSyntax, base: str | None = None) -> Iterator[ox.Quad]:

@@ -279,6 +279,7 @@ cdef class XmlScanner:
     cdef int brackets           # open ones of a declaration
     cdef int matched            # bytes of the end of a comment, section or instruction
     cdef int depth
+    cdef bint has_root
     cdef int64_t size, written
     cdef int64_t namespaces, namespace_bytes, base_bytes, longest
     cdef int literal_depth      # of the element whose content is a literal; -1: none
@@ -291,6 +292,16 @@ cdef class XmlScanner:
         self.sizes = {}
         self.held = bytearray()
         self.literal_depth = -1
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a tag, a comment or a declaration has begun and is not complete."""
+        return self.state != TEXT and self.state != REFERENCE
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the root element has not been closed."""
+        return self.depth > 0 or not self.has_root
 
     def read(self, const uint8_t[::1] data not None):
         """Read the next bytes.
@@ -396,6 +407,7 @@ cdef class XmlScanner:
             return 0
         is_empty = size > 0 and self.held[size - 1] == c"/"
         self.depth += 1
+        self.has_root = True
         if self.depth > ELEMENTS_MAX_NESTING:
             raise LimitError(f"its elements are nested more than {ELEMENTS_MAX_NESTING:,} deep")
         self.own_namespaces[self.depth] = 0

@@ -100,7 +100,7 @@ cdef class NameReader(TermReader):
             if at == NULL:
                 return list(found.items())
             name = at
-            while name > begin and memchr(_BEFORE_NAMES, name[-1], 21) == NULL:
+            while name > begin and memchr(_BEFORE_NAMES, (name - 1)[0], 21) == NULL:
                 name -= 1
             prefix = self.prefix_of(name, at - name)
             if prefix != NULL:
