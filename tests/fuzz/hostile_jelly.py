@@ -166,14 +166,17 @@ def compare(seed: int) -> str:
     return ""
 
 
-def main() -> None:
+def main() -> int:
     first, last = int(sys.argv[1]), int(sys.argv[2])
+    differences = 0
     for seed in range(first, last + 1):
         found = compare(seed)
         if found:
+            differences += 1
             print(f"seed {seed}:\n{found}")
     print(f"{last - first + 1} streams")
+    return 1 if differences else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
