@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from spaseq.errors import InputError
-from spaseq.io.lines import Lines, Piece, normalised
+from spaseq.io.lines import MAX_LINE_BYTES, Lines, Piece, normalised
 from spaseq.io.messages import Context, statements_of
 from spaseq.io.read_options import Counters, Troubles
 from spaseq.io.statements import Document, Statement, directives
@@ -131,6 +131,9 @@ class DocumentFile:
                     start = at
                 if is_read:
                     self._held.append((block, start if reader.is_open else end, end))
+                    if sum(j - i for _, i, j in self._held) > MAX_LINE_BYTES:
+                        said = f"a statement of more than {MAX_LINE_BYTES >> 20} MiB"
+                        raise InputError(said, self._file.name, reader.begin_line)
                     return
                 at = start
             self._held.append((block, at, end))

@@ -28,6 +28,8 @@ STDIN = "-"
 _BLOCK = 1 << 16
 _FILE_BLOCK = 3 << 19
 """Bytes. Events of a batch share their terms, so larger blocks need fewer look-ups."""
+MAX_LINE_BYTES = 1 << 28
+"""The longest line, and the longest statement of a document."""
 _BOM = b"\xef\xbb\xbf"
 _ANNOUNCEMENT = re.compile(rb"\s*(?:VERSION|@version)\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _PREAMBLE = re.compile(rb"\s*(?:@?prefix|@?base)\b", re.IGNORECASE)
@@ -85,6 +87,8 @@ class Lines:
         """The bytes that are read at once."""
         self._next_size = 0
         """The size of the next read, if it differs."""
+        self._line_bytes = 0
+        """The bytes of the beginning of a line whose end has not been read."""
         self._rest: list[bytes] = []
         """The beginning of a line that `pieces` has not returned."""
         self._is_given = stream is not None
@@ -211,6 +215,7 @@ class Lines:
                 yield self._numbered(b"".join((*rest, data[:cut])))
                 rest = []
             rest.append(data[cut:])
+            self._check_line(rest)
         if any(rest):
             yield self._numbered(b"".join(rest))
 
@@ -232,6 +237,7 @@ class Lines:
             cut = data.rfind(b"\n") + 1
             if not cut:
                 rest.append(data)
+                self._check_line(rest)
                 continue
             start = data.find(b"\n") + 1 if any(rest) else 0
             parts = [(data, start, cut)] if start < cut else []
@@ -243,6 +249,17 @@ class Lines:
         if any(self._rest):
             line = b"".join(self._rest)
             yield [(line, 0, len(line))]
+
+    def _check_line(self, parts: list[bytes]) -> None:
+        """Raise an error if the beginning of a line is too long.
+
+        A compressed file of 1 MB can have a line of 1 GB. Cost: linear in the reads of the line.
+        """
+        self._line_bytes = len(parts[-1]) + (self._line_bytes if len(parts) > 1 else 0)
+        if self._line_bytes > MAX_LINE_BYTES:
+            raise InputError(
+                f"a line of more than {MAX_LINE_BYTES >> 20} MiB", self.name, self.number + 1
+            )
 
     def _taken_ahead(self) -> bytes:
         """The lines that have been read and not been returned."""
@@ -292,9 +309,12 @@ class Lines:
         if self._split:
             return self._split.popleft()
         try:
-            line = self._file.readline()
+            line = self._file.readline(MAX_LINE_BYTES + 1)
         except OSError as error:
             raise self._failed(error) from error
+        if len(line) > MAX_LINE_BYTES:
+            self._line_bytes = 0
+            self._check_line([line])
         line = self._without_mark(line)
         if b"\r" in line and line.count(b"\r") > line.count(b"\r\n"):
             # A lone \r ends a line; `bytes.splitlines` knows only these three line ends.

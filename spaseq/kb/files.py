@@ -23,7 +23,7 @@ from spaseq.rdf.formats import (
     parser_format,
     syntax_of_extension,
 )
-from spaseq.rdf.line_feed import LineFeed
+from spaseq.rdf.line_feed import MAX_STRING_BYTES, LineFeed
 from spaseq.rdf.syntax import LimitError, parser_failure, parser_message
 
 
@@ -36,8 +36,10 @@ class NumberedLines:
 
     def readline(self) -> bytes:
         """The next line with its end; empty at the end of the file."""
-        line = self._file.readline()
+        line = self._file.readline(MAX_STRING_BYTES + 1)
         self.number += bool(line)
+        if len(line) > MAX_STRING_BYTES:
+            raise LimitError(f"a line of more than {MAX_STRING_BYTES >> 20} MiB")
         return line
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Protocol
@@ -221,10 +222,11 @@ class Decompressed:
             missing -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def readline(self) -> bytes:
-        """The next line with its end; empty at the end."""
+    def readline(self, most: int = sys.maxsize) -> bytes:
+        """The next line with its end, or about its first `most` bytes; empty at the end."""
         parts: list[bytes] = []
-        while True:
+        size = 0
+        while size < most:
             end = self._ahead.find(b"\n", self._at) + 1
             if end:
                 part = self._ahead[self._at : end]
@@ -232,9 +234,11 @@ class Decompressed:
                 return b"".join((*parts, part)) if parts else part
             if self._at < len(self._ahead):
                 parts.append(self._ahead[self._at :])
+                size += len(parts[-1])
             self._ahead, self._at = self._decompress(_READ_BYTES), 0
             if not self._ahead:
-                return b"".join(parts)
+                break
+        return b"".join(parts)
 
     def _decompress(self, size: int) -> bytes:
         """The next bytes of the content, at most `size`; none at the end."""

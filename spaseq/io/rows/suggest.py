@@ -206,10 +206,11 @@ class _Suggestion:
             yield f"  BIND({expression} AS ?{TIME})"
         else:
             yield from self._no_time()
+        usable = set(self._usable)
         for column in self._all:
             if column.unsupported:
                 yield f"  # The column {column.name!r} holds {column.unsupported}: omitted."
-            elif column not in self._usable:
+            elif column not in usable:
                 yield f"  # The column {column.name!r} shares ?{column.variable}: omitted."
         yield "}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from importlib import import_module
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -11,6 +12,8 @@ import pytest
 from spaseq import cli
 from spaseq.engine.python_graphs import facts_of
 from spaseq.errors import EventError, InputError, KbError
+from spaseq.io import documents as documents_module
+from spaseq.io import lines as lines_module
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
@@ -430,3 +433,34 @@ def test_a_base_that_grows_is_bounded(tmp_path: Path) -> None:
     path.write_text(HEAD + "@base <http://e.org/> .\n" + "@base <aaaaaaaa/> .\n" * 2000)
     assert values(path)[2].startswith(f"{path}:")
     assert "the base IRI has more than 8,192 characters" in values(path)[2]
+
+
+# ------------------------------------------------------------------ long lines of small files
+
+
+ONE = '<urn:g> <http://www.w3.org/ns/prov#generatedAtTime> "1"^^<urn:x> {} .\n'
+
+
+@pytest.mark.parametrize("module", ["gzip", "bz2", "lzma"])
+@pytest.mark.parametrize(
+    ("name", "front", "said"),
+    [
+        ("s.nq", ONE.format("<urn:g>") + '<urn:a> <urn:b> "', ":2: a line of more than 4 MiB"),
+        ("s.nq", '<urn:a> <urn:b> "', ":1: a line of more than 4 MiB"),
+        ("s.trig", HEAD + event(1, "1") + ':g2 { :a :b """', "a line of more than 4 MiB"),
+        ("s.trig", HEAD + event(1, "1") + ':g2 { :a :b """\n', "a statement of more than 4 MiB"),
+        ("s.rdf", "<a>", ":1: a line of more than 4 MiB"),
+        ("s.jsonld", '{"urn:a":"', ":1: a line of more than 4 MiB"),
+    ],
+)
+def test_a_line_that_a_small_file_contains_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str, front: str, said: str
+) -> None:
+    for owner in (lines_module, documents_module):
+        monkeypatch.setattr(owner, "MAX_LINE_BYTES", 4 << 20)
+    unit = b"a" * 99 + (b"\n" if front.endswith("\n") else b"a")
+    path = tmp_path / f"{name}.{ {'gzip': 'gz', 'bz2': 'bz2', 'lzma': 'xz'}[module] }"
+    packed = import_module(module).compress(front.encode() + unit * 60_000)
+    assert len(packed) < 100_000
+    path.write_bytes(packed)
+    assert said in values(path)[2]
