@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -42,6 +43,7 @@ class QueryFolder:
         context: The server, whose engine runs when `look` is called.
         log: Reports files that cannot be used.
         sinks: The names of the sinks that the matches go to.
+        paused: Whether queries that are new at the start are paused.
     """
 
     def __init__(
@@ -50,18 +52,20 @@ class QueryFolder:
         context: Context,
         log: Callable[[str], None],
         sinks: Sequence[str] = (),
+        paused: bool = False,
     ):
         self._path = path
         self._sinks = list(sinks)
         self._context = context
         self._log = log
+        self._pauses = paused
         self._seen: dict[str, _Stamp] = {}
 
     def begin(self) -> None:
         """Register all files together before the engine runs, which is faster than one by one."""
         found = self._scan()
         machine = self._context.engine.machine
-        if not machine.runs:
+        if not machine.runs and not self._pauses:
             fresh = {
                 name: text
                 for name in found
@@ -109,6 +113,7 @@ class QueryFolder:
         for name in [name for name in self._seen if name not in found]:
             del self._seen[name]
         self._remove_missing(found)
+        self._pauses = False
 
     def _scan(self) -> dict[str, _Stamp]:
         found: dict[str, _Stamp] = {}
@@ -150,6 +155,8 @@ class QueryFolder:
         if before is not None and not before.definition.folder:
             self._log(f"{self._path / name}.rq: a client has registered a query of this name")
             return
+        is_paused = self._pauses if before is None else before.definition.paused
+        definition = replace(definition, paused=is_paused)
         # Writing the file of a failed query restarts the query; a restart of the server does not.
         begins = before is None or (before.failure and again)
         if not begins and before is not None and before.definition == definition:

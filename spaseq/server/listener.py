@@ -41,7 +41,9 @@ class Listener(uvicorn.Server):
     def __init__(self, context: Context, options: Options, log: Callable[[str], None]):
         folder = None
         if options.queries is not None:
-            folder = QueryFolder(Path(options.queries), context, log, options.folder_sinks)
+            folder = QueryFolder(
+                Path(options.queries), context, log, options.folder_sinks, options.paused
+            )
         super().__init__(
             uvicorn.Config(
                 make_app(context, folder),

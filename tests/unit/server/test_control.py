@@ -209,6 +209,28 @@ def test_a_server_may_start_with_all_queries_paused(interrupted: Path) -> None:
         assert values(server) == 1
 
 
+def test_queries_of_a_folder_stay_paused(tmp_path: Path) -> None:
+    folder = tmp_path / "queries"
+    folder.mkdir()
+
+    def states(server: Served) -> dict[str, str]:
+        items = server.http.get("/v1/queries").json()["items"]
+        return {one["name"]: one["status"] for one in items}
+
+    (folder / "old.rq").write_text(FIRST)
+    with served(tmp_path / "state", queries=str(folder)) as server:
+        until(lambda: states(server) == {"old": "running"})
+    (folder / "new.rq").write_text(FIRST)
+    with served(tmp_path / "state", queries=str(folder), paused=True) as server:
+        until(lambda: states(server) == {"new": "paused", "old": "paused"})
+        server.http.patch("/v1/queries/old", json={"paused": False})
+        (folder / "third.rq").write_text(FIRST)
+        running = {"new": "paused", "old": "running", "third": "running"}
+        until(lambda: states(server) == running)
+    with served(tmp_path / "state", queries=str(folder)) as server:
+        until(lambda: states(server) == running)
+
+
 # ------------------------------------------------------------ a full disk
 
 
