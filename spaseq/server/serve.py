@@ -183,7 +183,7 @@ def _log_to_stderr(as_json: bool) -> Callable[[str], None]:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_LogFormat(as_json))
-    for name in ("spaseq.server", "uvicorn"):
+    for name in ("spaseq.server", "uvicorn", "asyncio"):
         logger = logging.getLogger(name)
         logger.setLevel(logging.INFO if name == "spaseq.server" else logging.WARNING)
         logger.propagate = False
@@ -205,13 +205,17 @@ class _LogFormat(logging.Formatter):
         is_audit = topic == "audit"
         if not self._as_json:
             shown = f"{stamp} {level} {'audit ' if is_audit else ''}{message}"
-            return shown if not record.exc_info else f"{shown}\n{self._trace(record)}"
-        says = {"time": stamp, "level": level}
+            return f"{shown}{self._cause(record)}"
+        says: dict[str, Any] = {"time": stamp, "level": level}
         says |= {"audit": json.loads(message)} if is_audit else {"message": message}
-        if record.exc_info:
-            says["traceback"] = self._trace(record)
-        return json.dumps(says, ensure_ascii=False)
+        cause = self._cause(record)
+        return json.dumps(says | ({"cause": cause.strip()} if cause else {}), ensure_ascii=False)
 
-    def _trace(self, record: logging.LogRecord) -> str:
-        assert record.exc_info
-        return self.formatException(record.exc_info)
+    def _cause(self, record: logging.LogRecord) -> str:
+        """The error of a record: with a traceback only if it is one of this program."""
+        if not record.exc_info:
+            return ""
+        error = record.exc_info[1]
+        if record.name.startswith("uvicorn") and isinstance(error, ValueError):
+            return f" ({error})"  # a client sends what is not text
+        return f"\n{self.formatException(record.exc_info)}"
