@@ -6,9 +6,9 @@ constant per term of a match.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyoxigraph as ox
@@ -20,8 +20,11 @@ from spaseq.io.native._building import Numbers, Strings
 from spaseq.io.native._native_values import NativeColumn, NativeValues
 from spaseq.io.native._rows import RowMaker
 from spaseq.rdf.event import Term, n_triples
-from spaseq.results import Match, triples_text
+from spaseq.results import Match, Witness, triples_text
 from spaseq.results.identity import match_digest, relabelled
+
+Origin: TypeAlias = Callable[[Witness], str]
+"""What identifies the event of a witness besides its place (spaseq/results/identity.py)."""
 
 ROWS_AT_ONCE = 1024
 """The number of rows of a batch that `Rows` builds from objects."""
@@ -31,9 +34,11 @@ of rows.
 """
 
 
-def batches(columns: Columns, matches: Iterable[Match]) -> Iterator[pa.RecordBatch]:
+def batches(
+    columns: Columns, matches: Iterable[Match], origin: Origin | None = None
+) -> Iterator[pa.RecordBatch]:
     """The rows of matches, in batches."""
-    rows = Rows(columns)
+    rows = Rows(columns, origin)
     for match in matches:
         rows.add(match)
         if rows.full:
@@ -50,8 +55,9 @@ class Rows:
     offset in `_bindings` and `_events`; the offset None means null.
     """
 
-    def __init__(self, columns: Columns):
+    def __init__(self, columns: Columns, origin: Origin | None = None):
         self._columns = columns
+        self._origin = origin
         self._has_id = columns.has("id")
         self._has_events = self._has_id or columns.has("events")
         self._has_texts = self._has_id or columns.has("bindings")
@@ -92,7 +98,8 @@ class Rows:
         for witness in match.events if identified else ():
             known = self._known.get(id(witness))
             if known is None:
-                known = self._known[id(witness)] = witness_shown(witness, kind)
+                origin = "" if self._origin is None else self._origin(witness)
+                known = self._known[id(witness)] = witness_shown(witness, kind, origin)
             shown.append(known[0])
             parts.append(known[1])
             if known[2]:

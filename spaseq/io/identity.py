@@ -51,16 +51,18 @@ def shown_time(time: Timestamp, kind: TimeKind) -> Any:
     return written_time(time, kind) if kind == "string" else time.micros
 
 
-def witness_shown(witness: Witness, kind: TimeKind) -> tuple[Shown, str, Mapping[Term, Term]]:
+def witness_shown(
+    witness: Witness, kind: TimeKind, origin: str = ""
+) -> tuple[Shown, str, Mapping[Term, Term]]:
     """A witness in a row, its contribution to the digest, and the renaming of its blank nodes from
-    the labels of this task to labels derived from the event.
+    the labels of this task to labels derived from the event. `origin`: see spaseq/results/identity.
     """
-    bound, nodes = witness.bindings, new_labels(witness)
+    bound, nodes = witness.bindings, new_labels(witness, origin)
     if nodes:
         bound = renamed(bound, nodes)
     texts = list(map(n_triples, bound.values()))
-    place = place_of(witness, bound, texts)
-    time, name = shown_time(witness.time, kind), _name(witness)
+    place = place_of(witness, bound, texts, origin)
+    time, name = shown_time(witness.time, kind), _name(witness, origin)
     shown = (witness.gpm, witness.stream, time, witness.ordinal, name, tuple(bound), texts)
     return shown, place, nodes
 
@@ -88,11 +90,12 @@ def solution_shown(match: Match) -> Mapping[str, tuple[bytes, bytes]]:
     }
 
 
-def _name(witness: Witness) -> str | None:
+def _name(witness: Witness, origin: str) -> str | None:
     """The name of an event; the label of a blank node is derived from the event."""
     if witness.graph is None:
         return None
     name = plain(witness.graph)
     if isinstance(witness.graph, ox.BlankNode) and MINTED.fullmatch(witness.graph.value):
-        return f"_:e{event_digest(witness.stream, witness.time.micros, witness.ordinal)}"
+        micros = witness.time.micros
+        return f"_:e{event_digest(witness.stream, micros, witness.ordinal, origin)}"
     return name

@@ -1,7 +1,9 @@
 """Identifiers of matches and events: digests and labels that are the same in every run.
 
 The label of a blank node is derived from its event, or for CONSTRUCT from the match. The digest of
-a match covers its query, end, witnesses and solution. Cost: constant per term of a match.
+a match covers its query, end, witnesses and solution. Stream, time and ordinal identify an event;
+where ordinals count within parts of a stream, a text `origin` identifies it as well. Cost: constant
+per term of a match.
 """
 
 from __future__ import annotations
@@ -36,19 +38,23 @@ def match_id(match: Match) -> str:
     return match_digest(match, places, list(map(n_triples, match.bindings.values())))
 
 
-def place_of(witness: Witness, bound: Mapping[str, Term], texts: Sequence[str]) -> str:
+def place_of(
+    witness: Witness, bound: Mapping[str, Term], texts: Sequence[str], origin: str = ""
+) -> str:
     """The contribution of a witness to the digest of its match.
 
     Args:
         witness: the witness.
         bound: its bindings with the labels of `new_labels`.
         texts: the terms of these bindings in N-Triples.
+        origin: what identifies the event besides.
     """
     pairs = "".join([f" {name} {text}" for name, text in sorted(zip(bound, texts, strict=True))])
-    return f"\n{witness.gpm} {witness.stream} {witness.time.micros} {witness.ordinal}{pairs}"
+    ordinal = f"{witness.ordinal} {origin}" if origin else witness.ordinal
+    return f"\n{witness.gpm} {witness.stream} {witness.time.micros} {ordinal}{pairs}"
 
 
-def new_labels(witness: Witness) -> Mapping[Term, Term]:
+def new_labels(witness: Witness, origin: str = "") -> Mapping[Term, Term]:
     """The blank nodes of a witness → blank nodes with labels derived from its event."""
     for term in witness.bindings.values():
         if isinstance(term, ox.BlankNode | ox.Triple):
@@ -56,7 +62,7 @@ def new_labels(witness: Witness) -> Mapping[Term, Term]:
     else:
         return _NONE
     names: dict[Term, Term] = {}
-    event = event_digest(witness.stream, witness.time.micros, witness.ordinal)
+    event = event_digest(witness.stream, witness.time.micros, witness.ordinal, origin)
     for term in witness.bindings.values():
         for node in nodes_of(term):
             found = MINTED.fullmatch(node.value)
@@ -96,9 +102,9 @@ def _of(names: Mapping[Term, Term], node: ox.BlankNode) -> ox.BlankNode:
     return names.get(node, node)  # type: ignore[return-value]
 
 
-def event_digest(stream: str, micros: int, ordinal: int) -> str:
+def event_digest(stream: str, micros: int, ordinal: int, origin: str = "") -> str:
     """An identifier of an event, from its place in its stream."""
-    return _digest(f"{stream} {micros} {ordinal}", 8)
+    return _digest(f"{stream} {micros} {ordinal}{origin and ' '}{origin}", 8)
 
 
 def match_digest(match: Match, places: Sequence[str], texts: Sequence[str]) -> str:

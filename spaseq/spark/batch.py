@@ -13,10 +13,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pyspark.sql import functions as f
 
+from spaseq.errors import EventError, SpaseqError
 from spaseq.io.arrow_columns import columns_of, select_columns
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import format_query
@@ -27,22 +28,31 @@ from spaseq.spark import chunks, events
 from spaseq.spark.distribution import ByTime, Single, distribution, lookback
 from spaseq.spark.division import Division, spaced
 from spaseq.spark.malformed import CORRUPT, mode_of
-from spaseq.spark.schemas import refused_as, schema_of, with_schema
+from spaseq.spark.schemas import is_batch, refused_as, schema_of, with_schema
 from spaseq.spark.shipping import parallelism, shared
-from spaseq.spark.slices import MIN_LOOKBACKS_PER_SLICE, Slices, Slicing, is_one_file, slices
+from spaseq.spark.slices import (
+    MIN_LOOKBACKS_PER_SLICE,
+    Slices,
+    Slicing,
+    is_one_file,
+    slices,
+    source_options,
+)
 from spaseq.spark.tasks import (
     Dividing,
     Evaluating,
     Gathering,
     Job,
+    Limits,
     Numbering,
     Sampling,
     shipped,
 )
 from spaseq.spark.types import Types, spark_schema, typed
+from spaseq.spark.versions import arrow_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
     from pyspark.sql.types import StructType
 
 _CHUNKS = spark_schema(chunks.CHUNKS)
@@ -68,12 +78,15 @@ def match(
     entail: str | None = None,
     columns: Sequence[str] | None = None,
     mode: str = "FAILFAST",
+    observe: Observation | None = None,
+    **limits: Unpack[Limits],
 ) -> DataFrame:
     """The matches of queries over a DataFrame of events.
 
     Args:
         df: events, with the columns `time`, `graph` and optionally `stream`, `name`, `ordinal`,
-            `source`.
+            `source`. A row whose stream is null is of the only stream of the queries. Rows of
+            streams that no query reads are left out, and `observe` counts them.
         query: a query, several queries, or a compiled program.
         kb: graph IRIs with files, stores or graphs. The driver reads them and sends them to the
             workers once.
@@ -89,22 +102,40 @@ def match(
             missing or its name is not an IRI: "FAILFAST" ends the job with an error that names the
             event, "DROPMALFORMED" drops the row, and "PERMISSIVE" returns it in the column
             `_corrupt_record`, which is null in rows of matches.
+        observe: takes the counts of the rows: `events`, and `other_streams` for rows of streams
+            that no query reads.
+        limits: `max_groups`, `max_steps`, `max_matches`, `max_memory` and `on_limit`, as in
+            `Program.start`, for each query in each task.
 
     Raises:
         QueryError, KbError, EventError: at once, if the query, knowledge base and events do not
             agree.
         ValueError: if no query has one of the `columns`. A column that only some queries have is
             null in the rows of the others.
+        SpaseqError: for a streaming DataFrame.
     """
+    if is_batch(df) is False:
+        raise SpaseqError("match needs a DataFrame that is not streaming; use match_stream")
     program = compiled(query, bind)
     background = open_kb(kb or {})
     schema = schema_of(df)
+    events.check_columns(schema, ())
+    files = source_options(df)
+    if files is not None and files.stream not in program.streams:
+        raise EventError(
+            f"the DataFrame reads the stream {files.stream}, and the query reads "
+            f"{', '.join(program.streams)}"
+        )
+    if observe is not None:
+        counted = df.observe(observe, *events.counts(schema, program.streams))
+        df = with_schema(counted, schema)
     programs, kind = _apart(program), events.time_kind(schema)
     made = select_columns([columns_of(one, kind) for one in programs], columns)
     treatment = mode_of(mode)
     results = []
     for number, (one, own) in enumerate(zip(programs, made, strict=True)):
-        one.start(background, entail=entail)  # raises for a missing graph before the job starts
+        # Raises for a missing graph before the job starts.
+        one.start(background, entail=entail, **limits)
         earlier = {stream for other in programs[:number] for stream in other.streams}
         job = Job(
             one,
@@ -115,6 +146,8 @@ def match(
             functions=shipped(one),
             mode=treatment,
             reported=tuple(stream for stream in one.streams if stream not in earlier),
+            time=arrow_type(schema["time"]),
+            limits=limits,
         )
         results.append(_matched(df, schema, job, partitions, balance))
     found = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), results)

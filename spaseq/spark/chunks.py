@@ -7,7 +7,7 @@ checkpoint. `VERSION` in its metadata identifies the columns.
 
 Invariant: the events of a chunk are sorted. The sort key of `EVENTS` is time, ordinal, stream. The
 key of `ARRIVED`, before events have ordinals, is time, stream, source, given ordinal, name, graph;
-a missing source, ordinal or name sorts first.
+a missing source, ordinal or name sorts first. A column `row` is the last key of both.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ BYTES_IN_CHUNK = 8 << 20
 
 def ordered(table: pa.Table) -> pa.Table:
     """The events, sorted by the key of their schema."""
-    names = _ORDER_ARRIVED if "source" in table.column_names else _ORDER
+    names: tuple[str, ...] = _ORDER_ARRIVED if "source" in table.column_names else _ORDER
+    if "row" in table.column_names:
+        names = (*names, "row")
     if _is_ordered(table, names):
         return table
     keys = table

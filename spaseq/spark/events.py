@@ -1,8 +1,9 @@
 """A DataFrame of events → the columns that jobs read, or an error for a missing column.
 
 `time` and `graph` (N-Triples as text or bytes) are required, `stream` is required if the queries
-read several streams, and `name`, `ordinal` and `source` are optional. `chunks.ARRIVED` defines the
-order of events with equal times.
+read several streams, and `name`, `ordinal` and `source` are optional. A row without a stream is of
+the only stream of the queries, and malformed if they read several. Rows of other streams are left
+out, and counted on request. `chunks.ARRIVED` defines the order of events with equal times.
 """
 
 from __future__ import annotations
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
 
 _NUMERIC = (t.IntegralType, t.FractionalType)
 _OPTIONAL = {"ordinal": pa.int64(), "name": pa.string(), "source": pa.string()}
+_TEXT = (t.StringType, t.NullType)
+_KINDS: dict[str, tuple[tuple[type[t.DataType], ...], str]] = {
+    "stream": (_TEXT, "the IRI of a stream as text"),
+    "name": (_TEXT, "an IRI as text"),
+    "source": (_TEXT, "text"),
+    "ordinal": ((t.IntegralType, t.NullType), "a whole number"),
+    "graph": ((t.StringType, t.BinaryType, t.NullType), "N-Triples as text or bytes"),
+}
+"""By column: the types that it may have, and what it holds."""
 
 
 def time_kind(schema: t.StructType) -> TimeKind:
@@ -53,11 +63,17 @@ def check_columns(schema: t.StructType, streams: tuple[str, ...]) -> TimeKind:
     """Check that rows have the columns of events; returns the kind of the times.
 
     Raises:
-        EventError: if a column is missing, or the column `time` has no type of times.
+        EventError: if a column is missing, or has another type.
     """
     _require(schema.names, "graph")
     if len(streams) > 1:
         _require_streams(schema.names, streams)
+    for name, (kinds, what) in _KINDS.items():
+        if name in schema.names and not isinstance(schema[name].dataType, kinds):
+            raise EventError(
+                f"the column {name} has the type {schema[name].dataType.simpleString()}; it must "
+                f"be {what}"
+            )
     return time_kind(schema)
 
 
@@ -69,12 +85,10 @@ def prepared(df: DataFrame, schema: t.StructType, program: CompiledQueries) -> D
         schema: their schema; columns beside it are left out.
         program: the queries.
     """
-    _require(schema.names, "graph")
+    check_columns(schema, program.streams)
     streams = program.streams
-    if len(streams) > 1:
-        _require_streams(schema.names, streams)
     if "stream" in schema.names:
-        df = df.where(f.col("stream").isin(list(streams)))
+        df = df.where(is_own(streams))
 
     def given(name: str, otherwise: str | None = None) -> Column:
         return f.col(name) if name in schema.names else f.lit(otherwise)
@@ -82,7 +96,7 @@ def prepared(df: DataFrame, schema: t.StructType, program: CompiledQueries) -> D
     # Not `withColumn`, which Spark Connect resolves at once: a pipeline that reads a table of its
     # own would not wait for the table.
     chosen = df.select(
-        given("stream", streams[0]).cast("string").alias("stream"),
+        _stream(schema, streams).alias("stream"),
         "time",
         given("ordinal").cast("bigint").alias("ordinal"),
         given("name").cast("string").alias("name"),
@@ -100,18 +114,49 @@ def prepared(df: DataFrame, schema: t.StructType, program: CompiledQueries) -> D
     return with_schema(chosen, t.StructType(fields))
 
 
+def is_own(streams: Sequence[str]) -> Column:
+    """Whether a row with a column `stream` is of the streams, or of none."""
+    stream = f.col("stream").cast("string")
+    return stream.isNull() | stream.isin(list(streams))
+
+
+def counts(schema: t.StructType, streams: Sequence[str]) -> list[Column]:
+    """The numbers of rows of the streams, and of rows of other streams, for Spark's `observe`."""
+    own = is_own(streams) if "stream" in schema.names else f.lit(True)
+    return [f.count_if(own).alias("events"), f.count_if(~own).alias("other_streams")]
+
+
+def _stream(schema: t.StructType, streams: Sequence[str]) -> Column:
+    if "stream" not in schema.names:
+        return f.lit(streams[0])
+    stream = f.col("stream").cast("string")
+    return f.coalesce(stream, f.lit(streams[0])) if len(streams) == 1 else stream
+
+
 def completed(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.RecordBatch:
-    """Rows with the columns of events as a batch of prepared events, of the streams alone."""
+    """Rows with the columns of events as a batch of prepared events.
+
+    Raises:
+        EventError: for a row of another stream.
+    """
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     columns = {
         name: given[name].cast(kind) if name in given else pa.nulls(len(batch), kind)
         for name, kind in _OPTIONAL.items()
     }
-    stream = given.get("stream", pa.array([streams[0]] * len(batch), pa.string()))
+    stream = given.get("stream", pa.nulls(len(batch))).cast(pa.string())
+    if len(streams) == 1:
+        stream = pc.fill_null(stream, streams[0])
+    known = pc.is_in(stream, value_set=pa.array([*streams, None], pa.string()))
+    if not pc.all(known).as_py() and len(batch):
+        other = stream.filter(pc.invert(known))[0]
+        raise EventError(
+            f"a row of the stream {other}, which the query does not read: its streams are "
+            f"{', '.join(streams)}; pass TABLE(SELECT * FROM … WHERE stream IN (…))"
+        )
     columns |= {"stream": stream, "time": given["time"]}
     columns["graph"] = pc.fill_null(given["graph"].cast(pa.binary()), b"")
-    found = pa.RecordBatch.from_pydict(columns)
-    return found.filter(pc.is_in(found.column("stream"), value_set=pa.array(streams, pa.string())))
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def micros(schema: t.StructType) -> Column:
@@ -157,7 +202,15 @@ def zoned(form: Column) -> Column:
 
 
 def arrived(batch: pa.RecordBatch, streams: tuple[str, ...]) -> pa.Table:
-    """A batch of prepared events as a table of `chunks.ARRIVED`."""
+    """A batch of prepared events as a table of `chunks.ARRIVED`.
+
+    Raises:
+        EventError: for a row without a stream, or a time that is none.
+    """
+    if batch.column("stream").null_count:
+        raise EventError(
+            f"the row has no stream, and the queries read several: {', '.join(streams)}"
+        )
     micros, stamps, dated = time_column.read(batch.column("time"))
     stream = pc.index_in(batch.column("stream"), value_set=pa.array(streams, pa.string()))
     return pa.Table.from_arrays(

@@ -30,11 +30,6 @@ CORRUPT = "_corrupt_record"
 CORRUPT_PART = -2
 """The part of chunks that hold malformed rows."""
 _NAMES = ("stream", "time", "ordinal", "name", "graph", "source")
-_RECORDS = pa.schema(
-    [(name, pa.int64() if name == "ordinal" else pa.string()) for name in (*_NAMES, "error")],
-    metadata={b"spaseq": chunks.VERSION},
-)
-"""Malformed rows: the columns as text, and the error."""
 
 
 def mode_of(mode: str) -> Mode:
@@ -48,9 +43,18 @@ def mode_of(mode: str) -> Mode:
     return cast(Mode, mode.upper())
 
 
-def column() -> pa.Field:
-    """The column of results that holds malformed rows."""
-    return pa.field(CORRUPT, pa.struct(list(_RECORDS)))
+def column(time: pa.DataType) -> pa.Field:
+    """The column of results that holds malformed rows, for events with a type of times."""
+    return pa.field(CORRUPT, pa.struct(list(_records(time))))
+
+
+def _records(time: pa.DataType) -> pa.Schema:
+    """Malformed rows: the columns of events, whose times have any type, and the error."""
+    kinds = {"ordinal": pa.int64(), "time": time}
+    return pa.schema(
+        [(name, kinds.get(name, pa.string())) for name in (*_NAMES, "error")],
+        metadata={b"spaseq": chunks.VERSION},
+    )
 
 
 class Sorting:
@@ -59,13 +63,22 @@ class Sorting:
     Args:
         streams: the streams of the program.
         mode: the mode.
-        reported: the streams whose malformed rows are to be returned.
+        reported: the streams whose malformed rows are to be returned; with one of them, also the
+            rows without a stream.
+        time: the type of the times.
     """
 
-    def __init__(self, streams: tuple[str, ...], mode: Mode, reported: tuple[str, ...]):
+    def __init__(
+        self,
+        streams: tuple[str, ...],
+        mode: Mode,
+        reported: tuple[str, ...],
+        time: pa.DataType,
+    ):
         self._streams = streams
         self._mode = mode
-        self._reported = reported
+        self._reported = (*reported, None) if reported else ()
+        self._records = _records(time)
 
     def sorted(self, batch: pa.RecordBatch) -> tuple[pa.Table, list[pa.RecordBatch]]:
         """The events of a batch of prepared events, as `chunks.ARRIVED`; and a chunk with the
@@ -93,27 +106,22 @@ class Sorting:
         return _without(batch, dict(self._found(batch, parse=True)))
 
     def _returned(self, batch: pa.RecordBatch, wrong: dict[int, str]) -> list[pa.RecordBatch]:
-        rows = batch.take(pa.array(list(wrong), pa.int64())).to_pylist()
+        rows = batch.take(pa.array(list(wrong), pa.int64()))
         if self._mode == "DROPMALFORMED":
-            first = f"{_shown(rows[0])}: {next(iter(wrong.values()))}"
+            (row,) = rows.slice(0, 1).to_pylist()
+            first = f"{_shown(row)}: {next(iter(wrong.values()))}"
             logging.getLogger("spaseq.spark").warning(
                 "%d malformed rows were dropped; the first is %s", len(wrong), first
             )
             return []
-        records = [
-            {
-                **row,
-                "time": None if row["time"] is None else str(row["time"]),
-                "graph": row["graph"].decode("utf-8", "replace"),
-                "error": error,
-            }
-            for row, error in zip(rows, wrong.values(), strict=True)
-            if row["stream"] in self._reported
-        ]
-        if not records:
-            return []
-        written = chunks.written(pa.Table.from_pylist(records, schema=_RECORDS))
-        return [chunks.row(CORRUPT_PART, 0, written)]
+        texts = [graph.decode("utf-8", "replace") for graph in rows.column("graph").to_pylist()]
+        columns = {name: rows.column(name) for name in _NAMES}
+        columns |= {"graph": pa.array(texts), "error": pa.array(list(wrong.values()))}
+        arrays = [columns[field.name].cast(field.type) for field in self._records]
+        records = pa.Table.from_arrays(arrays, schema=self._records)
+        own = [stream in self._reported for stream in rows.column("stream").to_pylist()]
+        records = records.filter(pa.array(own))
+        return [chunks.row(CORRUPT_PART, 0, chunks.written(records))] if len(records) else []
 
     def _found(
         self, batch: pa.RecordBatch, parse: bool, first: int = 0
@@ -152,10 +160,11 @@ def rows_of_chunk(chunk: bytes, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def with_column(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def with_column(batches: Iterable[pa.RecordBatch], time: pa.DataType) -> Iterator[pa.RecordBatch]:
     """Rows of matches with the column of malformed rows, which is null."""
+    field = column(time)
     for batch in batches:
-        yield batch.append_column(column(), pa.nulls(len(batch), column().type))
+        yield batch.append_column(field, pa.nulls(len(batch), field.type))
 
 
 def _shown(row: dict[str, object]) -> str:

@@ -55,7 +55,10 @@ def release(
 
 
 def numbered(table: pa.Table, streams: tuple[str, ...]) -> pa.Table:
-    """A table of `chunks.ARRIVED`, ordered and with all events of its times, as `chunks.EVENTS`."""
+    """A table of `chunks.ARRIVED`, ordered and with all events of its times, as `chunks.EVENTS`.
+
+    Columns beside those of `chunks.ARRIVED` stay with their events.
+    """
     micros, stream = table.column("micros").to_numpy(), table.column("stream").to_numpy()
     places = np.arange(len(table))
     is_first = np.ones(len(table), np.bool_)
@@ -63,8 +66,11 @@ def numbered(table: pa.Table, streams: tuple[str, ...]) -> pa.Table:
     ordinals = pa.array(places - np.maximum.accumulate(np.where(is_first, places, 0)), pa.int64())
     names = _renamed(table, ordinals, streams)
     columns = {"ordinal": ordinals, "name": names}
-    arrays = [columns.get(name, table.column(name)) for name in chunks.EVENTS.names]
-    return chunks.ordered(pa.Table.from_arrays(arrays, schema=chunks.EVENTS))
+    schema = chunks.EVENTS
+    for field in list(table.schema)[len(chunks.ARRIVED) :]:
+        schema = schema.append(field)
+    arrays = [columns.get(name, table.column(name)) for name in schema.names]
+    return chunks.ordered(pa.Table.from_arrays(arrays, schema=schema))
 
 
 def _renamed(table: pa.Table, ordinals: pa.Array, streams: tuple[str, ...]) -> pa.ChunkedArray:

@@ -36,7 +36,7 @@ from spaseq.spark.division import Own
 from spaseq.spark.paths import size_of
 from spaseq.spark.shipping import Shared, is_connect
 from spaseq.spark.source import NAME, EventOptions, check_time, is_divisible
-from spaseq.spark.tasks import Job, collecting_between, rows_of
+from spaseq.spark.tasks import Job, collecting_between, memory_named, report, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -227,7 +227,9 @@ def sliced(job: Job, slices: Slices, number: int) -> Iterator[pa.RecordBatch]:
     run = job.start()
     ranges = slices.ranges(slices.with_lookback(first), behind)
     matches = _matches(run, slices.options, ranges)
-    yield from rows_of(job, run, matches, Own(first.micros, behind.micros))
+    with memory_named(run):
+        yield from rows_of(job, run, matches, Own(first.micros, behind.micros))
+    report(run)
 
 
 def _matches(

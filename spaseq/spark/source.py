@@ -45,6 +45,7 @@ from spaseq.records import dataclass
 from spaseq.results.identity import event_digest
 from spaseq.spark import splits
 from spaseq.spark._arrow import GraphWriter, instants
+from spaseq.spark.conditions import with_condition, with_conditions
 from spaseq.spark.paths import files_at, given_path, size_of
 from spaseq.spark.versions import (
     ReadAllAvailable,
@@ -161,14 +162,17 @@ class RdfEvents(DataSource):
         """The name for `format`."""
         return NAME
 
+    @with_condition
     def schema(self) -> str:
         """The schema of the rows, in Spark's notation."""
         return EventOptions.parse(self.options).schema()
 
+    @with_condition
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader for `spark.read`."""
         return EventsReader(EventOptions.parse(self.options))
 
+    @with_condition
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The reader for `spark.readStream`."""
         options = EventOptions.parse(self.options)
@@ -183,6 +187,7 @@ class EventsReader(DataSourceReader):
     def __init__(self, options: EventOptions):
         self._options = options
 
+    @with_condition
     def partitions(self) -> Sequence[FileSplit]:
         """The splits of all files; Spark reads each in a task."""
         files = self._options.files()
@@ -218,6 +223,7 @@ class GrowingFolder(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = self._options.files_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxFiles(most)
 
+    @with_condition
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
     ) -> dict[str, Any]:
@@ -235,6 +241,7 @@ class GrowingFolder(DataSourceStreamReader, SupportsTriggerAvailableNow):
             new = new[: limit.max_files]
         return {"files": dict.fromkeys([*taken, *new], 1)} if new else start
 
+    @with_condition
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FileSplit]:
         """The splits of the files of a batch."""
         new = [path for path in end["files"] if path not in start["files"]]
@@ -270,6 +277,7 @@ def is_divisible(path: str, options: EventOptions) -> bool:
     return splits.is_divisible(path, known.syntax.syntax, options.read)
 
 
+@with_conditions
 def rows(part: FileSplit, options: EventOptions) -> Iterator[pa.RecordBatch]:
     """The events of a split as rows."""
     troubles: list[str] = []

@@ -19,6 +19,7 @@ from hashlib import blake2b
 import pyarrow as pa
 
 from spaseq.engine.checkpoint import fingerprints
+from spaseq.engine.compiled import CompiledQueries
 from spaseq.errors import StateError
 from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.time import from_micros
@@ -28,7 +29,7 @@ from spaseq.runs import Run
 from spaseq.spark import chunks
 from spaseq.spark.distribution import lookback
 from spaseq.spark.part_run import Feeder
-from spaseq.spark.tasks import Job
+from spaseq.spark.tasks import Job, memory_named, report
 
 _FORMAT = 3
 _MAX_CACHED_RUNS = 128
@@ -86,7 +87,8 @@ def advance(
     if saved is None and not len(events):
         return Advance([], None, None)
     run = _resumed(job, task, saved)
-    matches = list(Feeder(run).push(events))
+    with memory_named(run):
+        matches = list(Feeder(run).push(events))
     if len(events):
         last = events.column("micros")[-1].as_py()
     else:
@@ -94,6 +96,8 @@ def advance(
         last = saved.last
     if run.clock.domain is not None:
         matches += run.advance(from_micros(watermark, run.clock.domain))
+    if job.functions or job.limits.get("on_limit") == "shed":
+        report(run, job.mark)
     matches = list(job.division.owned(matches, task))
     if _is_idle(job, run, last, watermark):
         return Advance(matches, None, None)
@@ -139,7 +143,7 @@ def _resumed(job: Job, task: int, saved: Saved | None) -> Run:
     if cached is not None:
         return cached[0]
     try:
-        return job.program.resume(saved.run, job.kb, share=False)
+        return job.program.resume(saved.run, job.kb, share=False, **job.limits)
     except StateError as error:
         raise StateError(
             f"the checkpoint does not fit this query: {error}; or start a new checkpoint"
@@ -183,11 +187,18 @@ def _retention(plan: QueryPlan) -> int | None:
     return plan.window.size + kept + (0 if isinstance(back, str) else back)
 
 
+def retained(program: CompiledQueries) -> int | None:
+    """The time after an event, in microseconds, for which it can change a result of the queries, or
+    be in one; None: without limit.
+    """
+    retentions = [_retention(query.plan) for query in program.queries]
+    known = [retention for retention in retentions if retention is not None]
+    return sum(known) if len(known) == len(retentions) else None
+
+
 def _idle_at(job: Job, last: int) -> int | None:
-    retentions = [_retention(query.plan) for query in job.program.queries]
-    if any(retention is None for retention in retentions):
-        return None
-    return last + sum(retention for retention in retentions if retention is not None) + 1
+    kept = retained(job.program)
+    return None if kept is None else last + kept + 1
 
 
 def _is_idle(job: Job, run: Run, last: int, watermark: int) -> bool:

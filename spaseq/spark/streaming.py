@@ -15,12 +15,13 @@ batch checks that the checkpoint belongs to the query.
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 import pyarrow as pa
 from pyspark.sql import Row
@@ -39,6 +40,7 @@ from spaseq.kb.snapshot import open_kb
 from spaseq.plan.key_division import ByKey
 from spaseq.program import Program
 from spaseq.rdf.accepted import Bindable
+from spaseq.rdf.time_text import date_time_text
 from spaseq.spark import chunks, events, malformed, numbering
 from spaseq.spark.batch import SingleTaskWarning, compiled
 from spaseq.spark.conditions import with_conditions
@@ -49,8 +51,9 @@ from spaseq.spark.malformed import CORRUPT_PART, mode_of
 from spaseq.spark.schemas import is_batch, schema_of, with_schema
 from spaseq.spark.shipping import Shared, shared
 from spaseq.spark.stateful import Saved, advance, check, header
-from spaseq.spark.tasks import MARK, Divider, Gathering, Job, shipped
+from spaseq.spark.tasks import MARK, Divider, Gathering, Job, Limits, shipped
 from spaseq.spark.types import Types, spark_schema, typed
+from spaseq.spark.versions import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -65,9 +68,21 @@ Late: TypeAlias = Literal["log", "rows"]
 
 _CHUNKS = spark_schema(chunks.CHUNKS)
 _DIVIDED = spark_schema(
-    pa.schema([("part", pa.int32()), ("kind", pa.string()), ("chunk", pa.binary())])
+    pa.schema(
+        [
+            ("part", pa.int32()),
+            ("kind", pa.string()),
+            ("chunk", pa.binary()),
+            ("size", pa.int64()),
+        ]
+    )
 )
-_OUT = spark_schema(pa.schema([("kind", pa.string()), ("payload", pa.binary())]))
+_OUT = spark_schema(
+    pa.schema([("kind", pa.string()), ("payload", pa.binary()), ("size", pa.int64())])
+)
+"""Kinds of rows: `matches`, `late`, `malformed`; each with the number of rows in its payload. With
+late="log" a payload of late events is a summary, and only counts.
+"""
 _PARTS_PER_TASK = 2
 
 
@@ -85,6 +100,7 @@ def match_stream(
     columns: Sequence[str] | None = None,
     mode: str = "FAILFAST",
     observe: str | None = None,
+    **limits: Unpack[Limits],
 ) -> DataFrame:
     """The matches of queries over a streaming DataFrame of events.
 
@@ -94,8 +110,9 @@ def match_stream(
         kb: as for `match`; read by this call, and again when the query is restarted.
         lateness: the greatest delay of an event behind the latest time so far, as Spark's
             `withWatermark` spells durations.
-        late: how late events are reported: "log" writes a warning to the worker's log; "rows"
-            adds a column `late` that holds the event, and is null in rows of matches.
+        late: how late events are reported: "log" writes one warning per batch to a worker's log;
+            "rows" adds a column `late` that holds the event, and is null in rows of matches.
+            `observe` counts them in both cases.
         bind: as for `match`.
         types: the Spark types of the columns of variables, by column.
         parts: the number of groups of state for keys, and of buckets for waiting events. It
@@ -105,9 +122,10 @@ def match_stream(
         mode: as for `match`. FAILFAST ends the stream, and again at each restart, until the source
             no longer has the row. It may change during the life of a checkpoint.
         observe: a name, unique in the query, for metrics of each batch: `NAME_input` with the
-            count of `events`, `NAME_output` with those of `matches`, and of `late` and `malformed`
-            where there are such rows. Spark shows them in the progress of the query and to its
-            listeners, also on Connect.
+            counts of `events` and of rows of `other_streams`, `NAME_output` with those of
+            `matches`, `late` events and `malformed` rows (with PERMISSIVE). Spark shows them in the
+            progress of the query and to its listeners, also on Connect.
+        limits: as for `match`. They may change during the life of a checkpoint.
 
     Raises:
         QueryError, KbError, EventError: at once, if the query, knowledge base and events do not
@@ -118,7 +136,7 @@ def match_stream(
         raise SpaseqError("match_stream needs a streaming DataFrame; use match for any other")
     program = compiled(query, bind)
     background = open_kb(kb or {})
-    program.start(background, entail=entail)
+    program.start(background, entail=entail, **limits)
     spark = df.sparkSession
     if spark.conf.get(PROVIDER, "") != ROCKSDB:
         raise SpaseqError(
@@ -126,7 +144,7 @@ def match_stream(
             "or create the session by spaseq.spark.session()"
         )
     given = schema_of(df)
-    kind = events.time_kind(given)
+    kind = events.check_columns(given, program.streams)
     wanted = parts or _PARTS_PER_TASK * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     (made,) = select_columns([columns_of(program, kind)], columns)
     whole = Job(
@@ -140,39 +158,38 @@ def match_stream(
         shipped(program),
         mode_of(mode),
         program.streams,
+        arrow_type(given["time"]),
+        limits,
     )
     job = shared(spark, whole)
+    if observe is not None:
+        counts = events.counts(given, program.streams)
+        df = with_schema(df.observe(f"{observe}_input", *counts), given)
+    if "stream" in given.names:
+        # In front of the watermark, which rows of other streams do not move.
+        df = df.where(events.is_own(program.streams))
     timed = df.select("*", f.timestamp_micros(events.micros(given)).alias("__event_time"))
     prepared = events.prepared(timed.withWatermark("__event_time", lateness), given, program)
-    if observe is not None:
-        counted = prepared.observe(f"{observe}_input", f.count("*").alias("events"))
-        prepared = with_schema(counted, schema_of(prepared))
-    gathered = prepared.mapInArrow(Gathering(job, marks=True).__call__, _CHUNKS)
+    gathered = prepared.mapInArrow(Gathering(job).__call__, _CHUNKS)
     divided = gathered.groupBy("part").transformWithState(
         BucketProcessor(job, late), _DIVIDED, "Append", "EventTime"
     )
     out = (
         with_schema(divided, _DIVIDED)
         .groupBy("part")
-        .transformWithState(PartProcessor(job), _OUT, "Append", "EventTime")
+        .transformWithState(PartProcessor(job, late), _OUT, "Append", "EventTime")
     )
+    if observe is not None:
+        out = out.observe(f"{observe}_output", *map(_count, ("matches", "late", "malformed")))
     schema = spark_schema(_schema(whole, late))
     found = with_schema(out, _OUT).mapInArrow(Unpacking(job, late).__call__, schema)
-    if observe is not None:
-        counted = found.observe(f"{observe}_output", *_counts(schema.names))
-        found = with_schema(counted, schema)
     return found if types is None else typed(found, types)
 
 
-def _counts(columns: Sequence[str]) -> list[Column]:
-    """The counts of the kinds of rows."""
-    others = {"late": "late", "malformed": malformed.CORRUPT}
-    special = {name: f.col(column) for name, column in others.items() if column in columns}
-    is_match = f.lit(True)
-    for column in special.values():
-        is_match = is_match & column.isNull()
-    counts = {"matches": is_match, **{name: c.isNotNull() for name, c in special.items()}}
-    return [f.count_if(is_one).alias(name) for name, is_one in counts.items()]
+def _count(kind: str) -> Column:
+    """The number of rows of a kind."""
+    counted = f.sum(f.when(f.col("kind") == kind, f.col("size")))
+    return f.coalesce(counted, f.lit(0)).alias(kind)
 
 
 def late_events(matches: DataFrame) -> DataFrame:
@@ -229,7 +246,8 @@ class BucketProcessor(StatefulProcessor):
         if key[0] == MARK:
             self._header.update((header(self._job.value),))
         elif key[0] == CORRUPT_PART:
-            yield from (Row(part=0, kind="malformed", chunk=chunk) for chunk in sent)
+            for chunk in sent:
+                yield Row(part=0, kind="malformed", chunk=chunk, size=len(chunks.read(chunk)))
         else:
             yield from self._released([chunks.read(chunk) for chunk in sent], timerValues)
 
@@ -275,24 +293,21 @@ class BucketProcessor(StatefulProcessor):
         writer = chunks.ChunkWriter()
         written = chain(writer.add(*self._divider.divided(ready)), writer.rest())
         for part, _, chunk in chunks.rows(written):
-            yield Row(part=part, kind="events", chunk=chunk)
+            yield Row(part=part, kind="events", chunk=chunk, size=None)
 
     def _reported(self, late: pa.Table) -> Iterator[Row]:
         if not len(late):
             return
-        if self._late == "rows":
-            yield Row(part=0, kind="late", chunk=chunks.written(late))
-        else:
-            logging.getLogger("spaseq.spark").warning(
-                "%d late events were dropped: they arrived behind the watermark", len(late)
-            )
+        chunk = chunks.written(late) if self._late == "rows" else _summary(late)
+        yield Row(part=0, kind="late", chunk=chunk, size=len(late))
 
 
 class PartProcessor(StatefulProcessor):
     """The second stateful operator: each group of rows is a part of the keys."""
 
-    def __init__(self, job: Shared):
+    def __init__(self, job: Shared, late: Late):
         self._job = job
+        self._late = late
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state; Spark calls this once in each task."""
@@ -306,12 +321,16 @@ class PartProcessor(StatefulProcessor):
         self, key: Any, rows: Iterator[Row], timerValues: TimerValues
     ) -> Iterator[Row]:
         """Evaluate the events of a part; pass late events and malformed rows through."""
-        ready = []
+        ready, summaries = [], []
         for row in rows:
-            if row.kind != "events":
-                yield Row(kind=row.kind, payload=bytes(row.chunk))
-            else:
+            if row.kind == "events":
                 ready.append(chunks.read(bytes(row.chunk)))
+            else:
+                yield Row(kind=row.kind, payload=bytes(row.chunk), size=row.size)
+                if row.kind == "late" and self._late == "log":
+                    summaries.append(bytes(row.chunk))
+        if summaries:
+            self._log(summaries)
         yield from self._advance(key[0], ready, timerValues)
 
     @with_conditions
@@ -335,7 +354,40 @@ class PartProcessor(StatefulProcessor):
             self._part.update((done.saved.header, done.saved.last, done.saved.run))
         _set_timer(self._handle, done.wake, watermark)
         for batch in batches(self._job.value.columns, done.matches):
-            yield Row(kind="matches", payload=chunks.written(pa.Table.from_batches([batch])))
+            table = pa.Table.from_batches([batch])
+            yield Row(kind="matches", payload=chunks.written(table), size=len(table))
+
+    def _log(self, summaries: Sequence[bytes]) -> None:
+        """Log the late events of a batch, all of which reach one part."""
+        streams = self._job.value.program.streams
+        for stream, (count, first, last) in _together(summaries).items():
+            is_date = self._job.value.columns.kind == "timestamp"
+            times = [date_time_text(each) if is_date else each / 1e6 for each in (first, last)]
+            logging.getLogger("spaseq.spark").warning(
+                "%d late events of the stream %s were dropped, with times from %s to %s: they "
+                "arrived behind the watermark",
+                count, streams[stream], *times,
+            )  # fmt: skip
+
+
+def _summary(late: pa.Table) -> bytes:
+    """Late events by the number of their stream: how many, and the first and last time."""
+    counts = late.group_by("stream").aggregate(
+        [("micros", "count"), ("micros", "min"), ("micros", "max")]
+    )
+    names = ("stream", "micros_count", "micros_min", "micros_max")
+    rows = zip(*(counts.column(name).to_pylist() for name in names), strict=True)
+    return json.dumps({stream: rest for stream, *rest in rows}).encode()
+
+
+def _together(summaries: Sequence[bytes]) -> dict[int, tuple[int, int, int]]:
+    """The sum of summaries of late events."""
+    found: dict[int, tuple[int, int, int]] = {}
+    for summary in summaries:
+        for stream, (count, first, last) in json.loads(summary).items():
+            known = found.get(int(stream), (0, first, last))
+            found[int(stream)] = known[0] + count, min(known[1], first), max(known[2], last)
+    return found
 
 
 def _set_timer(handle: StatefulProcessorHandle, wake: int | None, watermark: int) -> None:
@@ -361,7 +413,9 @@ class Unpacking:
         job = self._job.value
         schema = _schema(job, self._late)
         for batch in batches:
-            for kind, payload in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+            for kind, payload, _ in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+                if kind == "late" and self._late == "log":
+                    continue
                 if kind == "malformed":
                     table = malformed.rows_of_chunk(payload, schema)
                 else:
@@ -378,7 +432,7 @@ def _schema(job: Job, late: Late) -> pa.Schema:
     schema = job.columns.schema()
     if late == "rows":
         schema = schema.append(pa.field("late", _late_type(job.columns.kind)))
-    return schema.append(malformed.column()) if job.mode == "PERMISSIVE" else schema
+    return schema.append(malformed.column(job.time)) if job.mode == "PERMISSIVE" else schema
 
 
 def _late_type(kind: TimeKind) -> pa.DataType:

@@ -7,17 +7,21 @@ base (spaseq/spark/shipping.py).
 from __future__ import annotations
 
 import gc
+import logging
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeGuard
+from typing import TypedDict, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 
+from spaseq.engine.limit_errors import OnLimit
+from spaseq.errors import LimitExceeded
 from spaseq.io.arrow_columns import Columns
 from spaseq.io.arrow_rows import CompiledRows, Rows
 from spaseq.io.native._rows import RowMaker
@@ -42,6 +46,18 @@ from spaseq.sparql.registry import register_all, registered
 _NONE: Numbers = np.zeros(0, np.int64)
 MARK = -1
 """A bucket without events that every batch of a streaming query reaches."""
+_REPORTED: set[tuple[str, str]] = set()
+"""What this worker has reported about jobs, by their marks."""
+
+
+class Limits(TypedDict, total=False):
+    """The limits of a run, as `Program.start` takes them."""
+
+    max_groups: int | None
+    max_steps: int | None
+    max_matches: int | None
+    max_memory: int | None
+    on_limit: OnLimit
 
 
 @dataclass(frozen=True)
@@ -63,22 +79,28 @@ class Job:
     """The treatment of malformed rows."""
     reported: tuple[str, ...] = ()
     """The streams whose malformed rows this job returns."""
+    time: pa.DataType = field(default_factory=pa.string)
+    """The type of the times of events."""
+    limits: Limits = field(default_factory=Limits)
+    """The limits of each run."""
 
     def start(self) -> Run:
         """A new run. A worker computes the entailed knowledge base once."""
         if self.functions:
             register_all(pickle.loads(self.functions))
-        return self.program.start(self.kb, entail=self.entail, share=False)
+        return self.program.start(self.kb, entail=self.entail, share=False, **self.limits)
 
     @property
     def schema(self) -> pa.Schema:
         """The schema of the rows of results."""
         schema = self.columns.schema()
-        return schema.append(malformed.column()) if self.mode == "PERMISSIVE" else schema
+        if self.mode == "PERMISSIVE":
+            schema = schema.append(malformed.column(self.time))
+        return schema
 
     def sorting(self) -> Sorting:
         """The object that separates events from malformed rows."""
-        return Sorting(self.program.streams, self.mode, self.reported)
+        return Sorting(self.program.streams, self.mode, self.reported, self.time)
 
     @cached_property
     def needs_all_events(self) -> bool:
@@ -125,28 +147,27 @@ class Dividing:
 class Gathering:
     """Batches of events → chunks for the buckets in which they are numbered.
 
-    With `marks`, a chunk without events for the bucket `MARK` comes first. Chunks of malformed rows
-    have the bucket `CORRUPT_PART`.
+    A chunk without events for the bucket `MARK` comes with the number of events in place of a time.
+    Chunks of malformed rows have the bucket `CORRUPT_PART`.
     """
 
-    def __init__(self, job: Shared, marks: bool = False):
+    def __init__(self, job: Shared):
         self._job = job
-        self._marks = marks
 
     @with_conditions
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = self._job.value
         writer = chunks.ChunkWriter(chunks.ARRIVED)
-        sorting = job.sorting()
-        if self._marks:
-            yield chunks.row(MARK, 0, b"")
+        sorting, count = job.sorting(), 0
         for batch in batches:
             if len(batch):
+                count += len(batch)
                 table, wrong = sorting.sorted(batch)
                 yield from wrong
                 buckets = numbering.buckets(table.column("micros").to_numpy(), job.buckets)
                 yield from writer.add(table, np.arange(len(table)), buckets)
         yield from writer.rest()
+        yield chunks.row(MARK, count, b"")
 
 
 class Numbering:
@@ -163,6 +184,13 @@ class Numbering:
         for part, some in groupby(chunks.rows(batches), itemgetter(0)):
             if part == CORRUPT_PART:
                 yield from (chunks.row(*row) for row in some)
+                continue
+            if part == MARK:
+                if not sum(count for _, count, _ in some):
+                    logging.getLogger("spaseq.spark").warning(
+                        "no row is of a stream that the query reads: it reads %s",
+                        ", ".join(job.program.streams),
+                    )  # fmt: skip
                 continue
             for table in in_order((first, chunks.read(chunk)) for _, first, chunk in some):
                 ready = numbering.numbered(table, job.program.streams)
@@ -263,7 +291,56 @@ class Evaluating:
                 continue
             run = job.start()
             found = evaluated(run, some)
-            yield from collecting_between(rows_of(job, run, found, job.division.own(task)))
+            with memory_named(run):
+                yield from collecting_between(rows_of(job, run, found, job.division.own(task)))
+            report(run)
+
+
+@contextmanager
+def memory_named(run: Run) -> Iterator[None]:
+    """Say in which queries and at what time the memory of a worker ended.
+
+    Raises:
+        LimitExceeded: in place of MemoryError.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        names, time = ", ".join(run.program.names), run.clock.time
+        at = "" if time is None else f" at {time.term.value}"
+        raise LimitExceeded(
+            f"a worker has no memory left for the query {names}{at}: "
+            f"{error or 'an allocation failed'}. Bound it with max_groups, max_steps or "
+            "max_matches, or give the workers more memory (spark.executor.pyspark.memory)"
+        ) from error
+
+
+def report(run: Run, mark: str = "") -> None:
+    """Log what a run lost: the errors of functions and filters, and the groups that it dropped.
+
+    With the mark of a job, a worker logs each function and filter once for the job.
+    """
+    stats, log = run.stats, logging.getLogger("spaseq.spark").warning
+    said = {
+        iri: f"the function {iri} raised {each['errors']} errors, first {each['first']}"
+        for iri, each in stats.get("function_errors", {}).items()
+    }
+    for name, query in stats["queries"].items():
+        for each in query.get("errors", ()):
+            said[each["expression"]] = (
+                f"the query {name}: {each['expression']} of the GPM {each['gpm']} had "
+                f"{each['errors']} errors, first {each['example']}"
+            )
+        if query["shed_groups"]:
+            said[name] = (
+                f"the query {name} dropped {query['shed_groups']} groups of partial matches: "
+                "on_limit is shed"
+            )
+    for what, text in said.items():
+        if (mark, what) not in _REPORTED:
+            log("%s", text)
+        if mark:
+            _REPORTED.add((mark, what))
 
 
 def collecting_between(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -300,7 +377,7 @@ def rows_of(
     batch is full.
     """
     batches = _match_rows(job, run, matches, own)
-    return malformed.with_column(batches) if job.mode == "PERMISSIVE" else batches
+    return malformed.with_column(batches, job.time) if job.mode == "PERMISSIVE" else batches
 
 
 def _match_rows(

@@ -13,7 +13,7 @@ from inspect import signature
 import pyarrow as pa
 import pyspark
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from spaseq.errors import SpaseqError
 
@@ -51,6 +51,7 @@ __all__ = [
     "ReadMaxFiles",
     "SupportsTriggerAvailableNow",
     "arrow_schema",
+    "arrow_type",
     "require_read_limits",
 ]
 
@@ -73,3 +74,8 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     if "timezone" in signature(to_arrow_schema).parameters:
         return to_arrow_schema(schema, timezone="UTC")
     return to_arrow_schema(schema)  # 4.1 knows no other zone
+
+
+def arrow_type(field: StructField) -> pa.DataType:
+    """The Arrow type of a column, with timestamps in UTC."""
+    return arrow_schema(StructType([field])).field(0).type

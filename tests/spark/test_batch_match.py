@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from jobs import event_rows, shown
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Observation, Row, SparkSession
+from pyspark.sql import functions as f
 
 import spaseq
 from spaseq.errors import EventError, KbError, SpaseqError
@@ -107,8 +108,13 @@ def test_partitions_do_not_matter(
     assert found.total() > 5
     with warnings.catch_warnings():
         warnings.simplefilter("error" if query != SINGLE else "ignore", SingleTaskWarning)
-        for partitions in (1, 7):
-            assert rows(match(frame, program, kb, partitions=partitions)) == found
+        # Rows without a stream are of the only one; rows of other streams are counted.
+        seen = Observation()
+        others = frame.withColumn("stream", f.lit("urn:other")).limit(9)
+        mixed = frame.withColumn("stream", f.lit(None)).unionByName(others)
+        assert rows(match(mixed, program, kb, partitions=7, observe=seen)) == found
+        assert seen.get == {"events": len(events), "other_streams": 9}
+        assert rows(match(frame, program, kb, partitions=1)) == found
         assert rows(match(frame, program, kb, balance=True)) == found
 
 
@@ -165,6 +171,19 @@ def test_what_does_not_fit_is_told_at_once(frame: DataFrame, kb: dict[str, str])
         match(frame.drop("graph"), BY_KEY, kb)
     with pytest.raises(EventError, match="time has the type array"):
         match(frame.selectExpr("array(1) AS time", "graph"), BY_KEY, kb)
+    for wrong, said in (
+        ("1 AS stream", "the column stream has the type int; it must be the IRI of a stream"),
+        ("'1' AS ordinal", "the column ordinal has the type string; it must be a whole number"),
+        ("1 AS graph", "the column graph has the type int; it must be N-Triples as text or bytes"),
+    ):
+        name = wrong.split()[-1]
+        with pytest.raises(EventError, match=said):
+            match(frame.drop(name).selectExpr("*", wrong), BY_KEY, kb)
+    with pytest.raises(ValueError, match="max_groups must be at least 1"):
+        match(frame, BY_KEY, kb, max_groups=0)
+    stream = frame.sparkSession.readStream.format("rate").load()
+    with pytest.raises(SpaseqError, match="not streaming; use match_stream"):
+        match(stream.selectExpr("timestamp AS time", "'' AS graph"), BY_KEY, kb)
     with pytest.raises(ValueError, match="no column nothing"):
         match(frame, BY_KEY, kb, types={"nothing": "int"})
 

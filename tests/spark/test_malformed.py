@@ -6,6 +6,8 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +17,15 @@ from jobs import arrow, shown, shuffled
 from test_stateful import AFTER_ALL, Stream
 
 import spaseq
-from spaseq.errors import ArgumentError, EventError, InputError, KbError, QueryError, StateError
+from spaseq.errors import (
+    ArgumentError,
+    EventError,
+    InputError,
+    KbError,
+    LimitExceeded,
+    QueryError,
+    StateError,
+)
 from spaseq.io.arrow_columns import columns_of
 from spaseq.kb.snapshot import open_kb
 from spaseq.spark import condition
@@ -34,6 +44,7 @@ WHERE {
   DEFINE GPM B ON s { ?k :value ?b FILTER(?b >= 5) }
 }"""
 STREAM = "http://example.org/s"
+KINDS = {"ordinal": pa.int64(), "graph": pa.binary()}
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -99,6 +110,67 @@ def test_a_batch_without_its_malformed_rows() -> None:
         assert set(records[name].values()) == {None}
 
 
+def test_a_malformed_row_keeps_the_type_of_its_time() -> None:
+    moment = datetime(2026, 1, 5, 10, tzinfo=UTC)
+    for time, kind in (
+        (moment, pa.timestamp("us", "UTC")),
+        (moment.replace(tzinfo=None), pa.timestamp("us")),
+        (moment.date(), pa.date32()),
+        (2.5, pa.float64()),
+        (Decimal("2.5"), pa.decimal128(5, 2)),
+    ):
+        row = {**event(0, 1), "graph": b"oops", "time": time}
+        batch = pa.RecordBatch.from_pylist([row]).cast(
+            pa.schema([(n, kind if n == "time" else KINDS.get(n, pa.string())) for n in row])
+        )
+        made = replace(job("PERMISSIVE"), time=kind)
+        shared: Any = SimpleNamespace(value=made)
+        divided = list(Numbering(shared)(shuffled(list(Gathering(shared)([batch])))))
+        ((found,),) = (some.to_pylist() for some in Evaluating(shared)(shuffled(divided)))
+        assert found[CORRUPT]["time"] == time
+        assert made.schema.field(CORRUPT).type.field("time").type == kind
+
+
+SEVERAL = """PREFIX : <http://example.org/> SELECT * WITHIN 20 SECONDS
+FROM STREAM s :s FROM STREAM t :t WHERE { SEQ(A ; B)
+  DEFINE GPM A ON s { ?k :value ?a } DEFINE GPM B ON t { ?k :value ?b } }"""
+
+
+def test_rows_without_a_stream() -> None:
+    """They are malformed if the queries read several streams."""
+    whole = job("PERMISSIVE")
+    for query, mode in ((SEVERAL, "PERMISSIVE"), (SEVERAL, "FAILFAST")):
+        program = spaseq.compile(query)
+        columns = columns_of(program, "string")
+        made = replace(
+            whole,
+            program=program,
+            columns=columns,
+            division=Division((), ((),)),
+            mode=mode_of(mode),
+            reported=program.streams,
+        )
+        shared: Any = SimpleNamespace(value=made)
+        given = arrow([event(0, 1, stream=None)], "string")
+        if mode == "FAILFAST":
+            with pytest.raises(EventError, match="has no stream, and the queries read several"):
+                list(Gathering(shared)([given]))
+        else:
+            divided = list(Numbering(shared)(shuffled(list(Gathering(shared)([given])))))
+            ((row,),) = (some.to_pylist() for some in Evaluating(shared)(shuffled(divided)))
+            assert (row[CORRUPT]["stream"], row[CORRUPT]["name"]) == (None, "urn:e0")
+
+
+def test_no_row_of_the_streams_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    shared: Any = SimpleNamespace(value=job("FAILFAST"))
+    for given, said in (([], 1), ([arrow(SOUND, "string")], 0)):
+        caplog.clear()
+        gathered = [row for some in ([], given) for row in Gathering(shared)(some)]
+        list(Numbering(shared)(shuffled(gathered)))
+        assert len(caplog.messages) == said
+    assert caplog.text == ""
+
+
 def test_a_sample_without_its_malformed_rows() -> None:
     given = arrow([*SOUND, *(row for row, _ in WRONG.values())], "string")
     for mode in ("DROPMALFORMED", "PERMISSIVE"):
@@ -141,8 +213,8 @@ def test_rows_of_a_stream_have_one_schema() -> None:
     """Those of matches, late events and malformed rows."""
     shared: Any = SimpleNamespace(value=job("PERMISSIVE"))
     gathered = Gathering(shared)([arrow([WRONG["urn:graph"][0]], "string")])
-    (chunk,) = (row["chunk"] for batch in gathered for row in batch.to_pylist() if row["part"] < 0)
-    sent = pa.RecordBatch.from_pydict({"kind": ["malformed"], "payload": [chunk]})
+    (chunk,) = (row["chunk"] for batch in gathered for row in batch.to_pylist() if row["chunk"])
+    sent = pa.RecordBatch.from_pydict({"kind": ["malformed"], "payload": [chunk], "size": [1]})
     (batch,) = Unpacking(shared, "rows")([sent])
     (row,) = batch.to_pylist()
     assert batch.schema.names[-2:] == ["late", CORRUPT]
@@ -170,6 +242,7 @@ def test_conditions() -> None:
         InputError("x", "f", 3): "SPASEQ_INVALID_INPUT",
         KbError("x"): "SPASEQ_INVALID_KNOWLEDGE_BASE",
         StateError("x"): "SPASEQ_INVALID_CHECKPOINT",
+        LimitExceeded("x"): "SPASEQ_LIMIT_EXCEEDED",
         spaseq.SpaseqError("x"): "SPASEQ_ERROR",
     }
     for error, name in failures.items():
@@ -178,6 +251,8 @@ def test_conditions() -> None:
             list(Fails(error)())
         # What the driver sees is the text alone.
         assert condition(RuntimeError(f"worker failed\n{caught.value}")) == name
+    with pytest.raises(LimitExceeded, match=r"^\[SPASEQ_LIMIT_EXCEEDED\] a worker has no memory"):
+        list(Fails(MemoryError("no room"))())
     with pytest.raises(QueryError) as wrong:
         spaseq.compile("SELECT")
     assert condition(wrong.value) == "SPASEQ_INVALID_QUERY"

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.udtf import AnalyzeArgument
 
 import spaseq
-from spaseq.errors import ArgumentError, EventError, InputError, KbError, QueryError, SpaseqError
-from spaseq.spark import from_rows, match
+from spaseq.errors import (
+    ArgumentError,
+    EventError,
+    InputError,
+    KbError,
+    LimitExceeded,
+    QueryError,
+    SpaseqError,
+)
+from spaseq.spark import condition, from_rows, match
 from spaseq.spark.functions import graphs, iris
 from spaseq.spark.mapped_rows import RowReader, check_columns, checked
 from spaseq.spark.sql import SpaseqMatch
@@ -87,6 +96,11 @@ def called(rows: Sequence[tuple[Any, ...]], **given: Any) -> list[tuple[str, str
     return sorted(found)
 
 
+CONDITIONS = {
+    QueryError: "SPASEQ_INVALID_QUERY",
+    EventError: "SPASEQ_INVALID_EVENT",
+    LimitExceeded: "SPASEQ_LIMIT_EXCEEDED",
+}
 OPTIONS = {"query": QUERY, "map": MAPPING, "time_column": "t"}
 
 
@@ -130,17 +144,40 @@ def test_rows_that_are_not_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
         ({**OPTIONS, "columns": "k"}, ArgumentError, "an array is needed"),
         ({**OPTIONS, "times": "dates"}, ArgumentError, "timestamp, decimal, string"),
         ({"query": 3}, ArgumentError, "a text is needed"),
+        ({**OPTIONS, "columns": ["zz"]}, ValueError, "there is no column zz"),
+        ({**OPTIONS, "time_column": "zz"}, ArgumentError, "there is no column zz"),
+        (
+            {**OPTIONS, "ordinal_column": "zz"},
+            ArgumentError,
+            "there is no column zz; there are k, t",
+        ),
+        (
+            {**OPTIONS, "ordinal_column": "k"},
+            ArgumentError,
+            "k has the type string, not one of int",
+        ),
+        ({"query": QUERY, "ordinal_column": "v"}, ArgumentError, "for rows with a mapping"),
+        ({**OPTIONS, "max_groups": 0}, ValueError, "max_groups must be at least 1"),
+        ({**OPTIONS, "max_steps": "x"}, ArgumentError, "a whole number is needed"),
+        ({**OPTIONS, "on_limit": "wait"}, ValueError, 'on_limit is "stop" or "shed"'),
+        (
+            {**OPTIONS, "query": QUERY.replace("(Low ;", "(Low+ ;"), "max_groups": 1},
+            LimitExceeded,
+            r"query:\d+:\d+: error: more than 1 group .* at 2026-01-05T.*--max-groups",
+        ),
     ],
 )
 def test_calls_that_are_refused(given: dict[str, Any], error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=said) as caught:
         called(READINGS, **given)
+    # The driver sees the text alone.
+    assert condition(RuntimeError(str(caught.value))) == CONDITIONS.get(error, "SPASEQ_ERROR")
 
 
 # ------------------------------------------------------------------ mappings of rows
 
 
-def rows(**columns: list[Any]) -> pa.RecordBatch:
+def rows(**columns: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns)
 
 
@@ -163,11 +200,19 @@ def test_rows_in_any_order_are_events() -> None:
 def test_rows_without_a_time(caplog: pytest.LogCaptureFixture) -> None:
     batch = rows(k=["a", "b"], t=[None, datetime(2026, 1, 5, tzinfo=UTC)], v=[1, 2])
     given = STREAM, checked(MAPPING), "t", "timestamp"
-    with pytest.raises(InputError, match=r"\[SPASEQ_INVALID_INPUT\] .*without a time"):
+    said = (
+        r"^\[SPASEQ_INVALID_INPUT\] a row for the stream http://example.org/s: a row without a time"
+        r".*: k = 'a', t = None, v = 1$"
+    )
+    with pytest.raises(InputError, match=said):
         list(RowReader(*given, "FAILFAST")([batch]))  # type: ignore[arg-type]
     (found,) = RowReader(*given, "DROPMALFORMED")([batch])  # type: ignore[arg-type]
     assert len(found) == 1
-    assert "without a time" in caplog.text
+    (line,) = caplog.messages
+    assert line.startswith(
+        "1 rows for the stream http://example.org/s were dropped; the first: a row"
+    )
+    assert line.endswith("k = 'a', t = None, v = 1")
 
 
 # ------------------------------------------------------------------ functions
@@ -179,7 +224,7 @@ def test_graphs_of_columns() -> None:
         (iris(pa.array(["urn:o", None])), "<urn:o>"),
         (pa.array(['say "hi"', None]), '"say \\"hi\\""'),
         (pa.array([12, None]), f'"12"^^<{XSD}integer>'),
-        (pa.array([Decimal("1.50"), None]), f'"1.50"^^<{XSD}decimal>'),
+        (pa.array([Decimal("1.50"), None]), f'"1.5"^^<{XSD}decimal>'),
         (pa.array([True, None]), f'"true"^^<{XSD}boolean>'),
         (pa.array([date(2026, 1, 5), None]), f'"2026-01-05"^^<{XSD}date>'),
         (aware, f'"2026-01-05T10:30:00Z"^^<{XSD}dateTime>'),
@@ -199,6 +244,34 @@ def test_graphs_of_columns() -> None:
     ).to_pylist() == [None]
     (number,) = graphs(*(pa.array([each]) for each in ("urn:s", "urn:p", 0.5))).to_pylist()
     assert number == f'<urn:s> <urn:p> "0.5"^^<{XSD}double> .\n'
+    with pytest.raises(EventError, match="a predicate is null"):
+        graphs(*(pa.array([each], pa.string()) for each in ("urn:s", None, "1")))
+
+
+def test_a_column_has_the_terms_that_a_mapping_makes_of_it() -> None:
+    columns = [
+        pa.array([0.1, 2.0], pa.float32()),
+        pa.array([0.1, 1e300]),
+        pa.array([Decimal("2.50"), Decimal("100.00")]),
+        pa.array([b"ab", b""]),
+        pa.array([True, False]),
+        pa.array([datetime(2026, 1, 5, 10, 30, tzinfo=UTC), None], pa.timestamp("us", "UTC")),
+        pa.array([datetime(2026, 1, 5, 10, 30, 0, 500_000), None]),
+        pa.array([date(2026, 1, 5), None]),
+        pa.array([timedelta(hours=26), None]),
+        pa.array([-7, None], pa.int8()),
+        pa.array(["text\n", None]),
+    ]
+    for column in columns:
+        (events,) = RowReader(
+            STREAM,
+            checked("CONSTRUCT { <urn:s> <urn:p> ?v } WHERE {}"),
+            "t",
+            "timestamp",
+            "FAILFAST",
+        )([rows(t=[moment(0), moment(1)], v=column)])
+        given = pa.array(["urn:s"] * 2), pa.array(["urn:p"] * 2), column
+        assert graphs(*given).to_pylist() == events.column("graph").to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -257,11 +330,23 @@ def test_through_spark(spark: SparkSession) -> None:
     spark.sql(
         f"SELECT k AS key, t AS time, {graph} AS graph FROM readings"
     ).createOrReplaceTempView("events")
-    table = spark.sql(
-        "SELECT k, low, high FROM spaseq_match("
-        f"TABLE(events) PARTITION BY key ORDER BY time, query => '{QUERY}')"
+    call = (
+        "SELECT k, low, high, id FROM "
+        "spaseq_match(TABLE({}) PARTITION BY {} ORDER BY {}, query => '{}'{})"
     )
-    both = again.selectExpr("1 AS way", *columns).union(table.selectExpr("2 AS way", *columns))
-    rows = sorted(map(tuple, both.collect()))
-    assert [row[1:] for row in rows if row[0] == 1] == found
-    assert [row[1:] for row in rows if row[0] == 2] == found
+    table = spark.sql(call.format("events", "key", "time", QUERY, ""))
+    named = f", map => '{MAPPING}', time_column => 't', ordinal_column => 'v'"
+    direct = spark.sql(call.format("readings", "k", "t", QUERY, named))
+    ways = [again.selectExpr("1 AS way", *columns, "id"), table.selectExpr("2", "*")]
+    ways.append(direct.selectExpr("3", "*"))
+    rows = sorted(map(tuple, reduce(DataFrame.union, ways).collect()))
+    for way in (1, 2, 3):
+        own = [row[1:] for row in rows if row[0] == way]
+        assert [row[:3] for row in own] == found
+        assert len({row[3] for row in own}) == len(own)
+    with pytest.raises(Exception, match=r"query:1:7: error") as wrong:
+        spark.sql(call.format("events", "key", "time", "SELECT", ""))
+    assert condition(wrong.value) == "SPASEQ_INVALID_QUERY"
+    with pytest.raises(Exception, match="the subject: 'a b' is not an IRI") as wrong:
+        spark.sql("SELECT spaseq_graph('a b', 'urn:p', 1) AS graph").collect()
+    assert condition(wrong.value) == "SPASEQ_INVALID_EVENT"

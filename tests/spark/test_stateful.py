@@ -38,7 +38,7 @@ from spaseq.runs import Run
 from spaseq.spark import chunks, stateful
 from spaseq.spark.distribution import distribution
 from spaseq.spark.division import Division
-from spaseq.spark.streaming import BucketProcessor, PartProcessor
+from spaseq.spark.streaming import BucketProcessor, Late, PartProcessor
 from spaseq.spark.tasks import Gathering, Job
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "50"))
@@ -69,6 +69,7 @@ class Stream:
         )
         self.buckets, self.parts = Operator(), Operator()
         self.watermark = 0
+        self.late_mode: Late = "rows"
         self.late: list[dict[str, Any]] = []
         self.malformed: list[dict[str, Any]] = []
         self.rows: list[dict[str, Any]] = []
@@ -105,14 +106,14 @@ class Stream:
     ) -> list[Row]:
         fresh: dict[int, list[Row]] = {}
         if rows:
-            for part, _, chunk in chunks.rows(
-                Gathering(self.shared, marks=True)([arrow(rows, self.kind)])
-            ):
+            for part, _, chunk in chunks.rows(Gathering(self.shared)([arrow(rows, self.kind)])):
                 fresh.setdefault(part, []).append(Row(chunk=chunk))
         divided: dict[int, list[Row]] = {}
-        for row in buckets.batch(BucketProcessor(self.shared, "rows"), fresh, self.watermark):
+        for row in buckets.batch(
+            BucketProcessor(self.shared, self.late_mode), fresh, self.watermark
+        ):
             divided.setdefault(row.part, []).append(row)
-        return parts.batch(PartProcessor(self.shared), divided, self.watermark)
+        return parts.batch(PartProcessor(self.shared, self.late_mode), divided, self.watermark)
 
     @property
     def wakes(self) -> list[int]:
@@ -174,6 +175,33 @@ def objection(
     if missing or more or stream.late or stream.waiting:
         return f"missing: {list(missing)}\ntoo much: {list(more)}\nlate: {stream.late}"
     return ""
+
+
+def test_late_events_are_counted_in_both_modes(caplog: pytest.LogCaptureFixture) -> None:
+    """With one line for each stream and batch, however many groups of times they are in."""
+    query = """PREFIX : <http://example.org/> SELECT * WITHIN 2 SECONDS PARTITION BY ?k
+    FROM STREAM s :s WHERE { SEQ(A ; B)
+      DEFINE GPM A ON s { ?k :v 1 } DEFINE GPM B ON s { ?k :v 2 } }"""
+    graph = b"<urn:k> <http://example.org/v> 1 ."
+    late = [
+        {"stream": f"{EXAMPLE}s", "time": 10**6 * second, "graph": graph, "ordinal": None,
+         "name": None, "source": None}
+        for second in range(20)
+    ]  # fmt: skip
+    modes: tuple[Late, ...] = ("rows", "log")
+    for mode in modes:
+        stream = Stream(spaseq.compile(query), open_kb({}), "timestamp", 5)
+        stream.late_mode = mode
+        stream.watermark = 10**6
+        given = stream._given(late, Operator(), Operator())
+        assert {row.kind for row in given} == {"late"}
+        assert sum(row.size for row in given) == 20
+        sizes = [len(pa.ipc.open_stream(row.payload).read_all()) for row in given if mode == "rows"]
+        assert sum(sizes) == (20 if mode == "rows" else 0)
+    assert caplog.messages == [
+        "20 late events of the stream http://example.org/s were dropped, with times from "
+        "1970-01-01T00:00:00Z to 1970-01-01T00:00:19Z: they arrived behind the watermark"
+    ]
 
 
 @pytest.mark.parametrize("state", ["none", "events that wait", "runs"])

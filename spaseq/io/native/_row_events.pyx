@@ -17,19 +17,19 @@ Python object per row, unless an expression has no native form.
 """
 
 cimport cython
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
 
 from spaseq.gpm.native._bytecode cimport Expression
 from spaseq.gpm.native._operand cimport Operand, set_canonical
 from spaseq.rdf.native._framing cimport EventReader, Stamp
 from spaseq.rdf.native._minting cimport is_blank
 from spaseq.rdf.native._quads cimport Quad
-from spaseq.rdf._batch cimport EventBatch, known_term, record_of
+from spaseq.rdf._batch cimport EventBatch, known_term, record_of, written_record
 from spaseq.rdf._dictionary cimport Dictionary
 from spaseq.rdf._literals cimport SECOND, Form, civil
 from spaseq.rdf._memory cimport Arena, arena_free, arena_reset, mem_free, mem_realloc, mem_alloc
-from spaseq.rdf._numerals cimport is_numeral
+from spaseq.rdf._numerals cimport Numeral, is_numeral
 from spaseq.rdf._relevance cimport Keep, Relevance, keep_of, keeps_object
 from spaseq.rdf._terms cimport NO_ZONE, TermRecord, hash_of, int128, is_triple, term_t
 from spaseq.rdf._values cimport Kind as ValueKind
@@ -59,6 +59,8 @@ cdef enum:
     MEMO_INPUTS = 4         # the most inputs of a step whose results are cached
     EPOCH_DAY = 719162      # days from 0001-01-01 to 1970-01-01
     FORM_ROOM = 96          # bytes that suffice for the lexical form of all but texts
+
+cdef int64_t NO_ORDINAL = INT64_MIN
 
 cdef str XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -284,7 +286,9 @@ cdef class RowReader:
     cdef uint32_t width         # slots of a row
     cdef uint32_t column_count
     cdef Values* columns
-    cdef int row_slot, time_slot, column_time_slot, graph_slot
+    cdef int row_slot, time_slot, column_time_slot, graph_slot, ordinal_slot
+    cdef int64_t* ordinals      # by row of the table, if there is a slot for them
+    cdef size_t ordinal_room
     cdef StepPlan* steps
     cdef uint32_t step_count
     cdef Template* triples
@@ -316,6 +320,7 @@ cdef class RowReader:
         self.width = max(plan.width, 1)
         self.column_count = len(plan.columns)
         self.row_slot, self.graph_slot = plan.row_slot, plan.graph_slot
+        self.ordinal_slot = plan.ordinal_slot
         self.time_slot, self.column_time_slot = plan.time_slot, plan.column_time_slot
         self.columns = <Values*>_zeros(self.column_count, sizeof(Values))
         self.steps = <StepPlan*>_zeros(len(plan.steps), sizeof(StepPlan))
@@ -347,6 +352,7 @@ cdef class RowReader:
         mem_free(self.triples)
         mem_free(self.matrix)
         mem_free(self.dropped)
+        mem_free(self.ordinals)
         mem_free(self.text)
         arena_free(&self.scratch)
 
@@ -401,6 +407,9 @@ cdef class RowReader:
             self.matrix = <term_t*>_grown(self.matrix, count * self.width * sizeof(term_t))
             self.dropped = <uint8_t*>_grown(self.dropped, count)
             self.room = count
+        if self.ordinal_slot >= 0 and self.first + stop > self.ordinal_room:
+            self.ordinal_room = self.first + 2 * stop
+            self.ordinals = <int64_t*>_grown(self.ordinals, self.ordinal_room * sizeof(int64_t))
         memset(self.matrix, 0, count * self.width * sizeof(term_t))
         memset(self.dropped, 0, count)
         with nogil:
@@ -556,6 +565,18 @@ cdef class RowReader:
         cdef uint64_t hash = hash_of(text, size)
         cdef term_t term = known_term(self.events.batch, hash, text, size)
         return term if term else self.events.batch.enter(hash, text, size, True)
+
+    def ordinals_of(self, rows):
+        """The values of `?_ordinal` of rows of the table, given by their numbers; None: unbound."""
+        cdef int64_t ordinal
+        found = []
+        for row in rows:
+            if self.ordinal_slot < 0 or <size_t>row >= self.ordinal_room:
+                found.append(None)
+            else:
+                ordinal = self.ordinals[<size_t>row]
+                found.append(None if ordinal == NO_ORDINAL else ordinal)
+        return found
 
     # ---------------------------------------------------------------- expressions
 
@@ -742,6 +763,12 @@ cdef class RowReader:
                 with gil:
                     self.questions.no_name(self.events.batch.term(name), number)
                 return 0
+        if self.ordinal_slot >= 0 and not self._number(row[self.ordinal_slot], number):
+            with gil:
+                self.questions.no_ordinal(
+                    self.events.batch.term(row[self.ordinal_slot]), number
+                )
+            return 0
         self.events.open(number, name)
         for i in range(self.triple_count):
             added += self._add(i, row, number)
@@ -760,6 +787,36 @@ cdef class RowReader:
     cdef inline uint64_t _position(self, int64_t place) noexcept nogil:
         """The position of a row in the file: its number, or its line."""
         return self.first + <uint64_t>place if self.lines == NULL else self.lines[place]
+
+    cdef bint _number(self, term_t term, uint64_t row) noexcept nogil:
+        """Set the ordinal of a row; False if the term is not an xsd:integer of 64 bits."""
+        cdef const Ending* ending = &ENDINGS[<int>Kind.INTEGER]
+        cdef const TermRecord* record
+        cdef Numeral numeral
+        cdef int128 value = 0
+        cdef uint32_t i = 1
+        cdef bint negative
+        if term == 0:
+            self.ordinals[row] = NO_ORDINAL
+            return True
+        record = written_record(self.events.batch, term, &numeral)
+        if record.size <= ending.size + 1 or record.size > ending.size + 21 or memcmp(
+            record.text + record.size - ending.size, ending.text, ending.size
+        ):
+            return False
+        negative = record.text[1] == c"-"
+        if negative or record.text[1] == c"+":
+            i = 2
+        for i in range(i, record.size - ending.size):
+            if not c"0" <= record.text[i] <= c"9":
+                return False
+            value = 10 * value + (record.text[i] - c"0")
+        if negative:
+            value = -value
+        if not -INT64_MAX <= value <= INT64_MAX:
+            return False
+        self.ordinals[row] = <int64_t>value
+        return True
 
     cdef bint _has_time(self, int slot, const term_t* row, int64_t place) noexcept nogil:
         """Whether a slot has a value, even if the term of its column is not computed."""

@@ -2,7 +2,8 @@
 
 A mapping is `CONSTRUCT { template } WHERE { BIND … FILTER … }` over one solution per row, whose
 variables are the columns of the table. `?_row` is the number of the row, from 1. `?_time` is the
-time of the event and `?_graph` its name, if they are bound.
+time of the event and `?_graph` its name, if they are bound. On Spark, whose rows have no order,
+`?_ordinal` orders the events of one time.
 
 Source: SPARQL 1.1 sections 10.1 (BIND), 16.2 (CONSTRUCT); TARQL.
 """
@@ -26,7 +27,7 @@ from spaseq.parser import ast, parse_mapping
 from spaseq.plan.check_functions import check_functions
 from spaseq.records import dataclass
 
-ROW, TIME, GRAPH = "_row", "_time", "_graph"
+ROW, TIME, GRAPH, ORDINAL = "_row", "_time", "_graph", "_ordinal"
 
 _NO_GRAPH = "a mapping computes an event from the columns of a row: use BIND and FILTER"
 

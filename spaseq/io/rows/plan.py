@@ -19,7 +19,15 @@ from spaseq.gpm.native.bytecode import ExpressionCode, NotNative, compile_code
 from spaseq.gpm.program import constant
 from spaseq.gpm.python.entry import Evaluate, compile_expression
 from spaseq.io.rows.columns import Column
-from spaseq.io.rows.mapping import GRAPH, ROW, TIME, RowMapping, optional_variables, variables
+from spaseq.io.rows.mapping import (
+    GRAPH,
+    ORDINAL,
+    ROW,
+    TIME,
+    RowMapping,
+    optional_variables,
+    variables,
+)
 from spaseq.parser import ast
 from spaseq.plan.scope import expression_variables
 from spaseq.plan.wording import did_you_mean, listing, question_or
@@ -67,6 +75,7 @@ class RowPlan:
     time_slot: int
     column_time_slot: int
     graph_slot: int
+    ordinal_slot: int
     steps: tuple[Step, ...]
     triples: tuple[tuple[Place, Place, Place], ...]
     template: tuple[ast.Triple, ...]
@@ -78,15 +87,16 @@ def bind_mapping(
     columns: Sequence[Column],
     time_column: str | None,
     is_of_use: IsOfUse,
+    ordered: bool = False,
 ) -> RowPlan:
-    """Bind a mapping to the columns of a table.
+    """Bind a mapping to the columns of a table. With `ordered`, the plan computes `?_ordinal`.
 
     Raises:
         QuerySemanticError: if a variable of the mapping is not a column, or is a column of lists.
         LookupError: if there is no column `time_column`.
     """
     named, time = checked_columns(mapping, columns, time_column)
-    return _Binder(mapping, named, time, is_of_use).plan()
+    return _Binder(mapping, named, time, is_of_use, ordered).plan()
 
 
 def checked_columns(
@@ -124,7 +134,7 @@ def _findings(mapping: RowMapping, named: dict[str, list[Column]]) -> Iterator[D
     """Variables that are neither columns nor assigned, and columns without a value."""
     tree = mapping.tree
     assigned = {e.variable.name: e for e in tree.where.elements if isinstance(e, ast.Bind)}
-    may_be_absent = {ROW, TIME, GRAPH, *optional_variables(tree)}
+    may_be_absent = {ROW, TIME, GRAPH, ORDINAL, *optional_variables(tree)}
     seen: set[str] = set()
     for part in sorted(variables(tree), key=lambda each: each.span.start):
         name = part.name
@@ -181,18 +191,21 @@ class _Binder:
         named: dict[str, list[Column]],
         column_of_time: Column | None,
         is_of_use: IsOfUse,
+        ordered: bool,
     ):
         self._tree = mapping.tree
         self._named = {name: found[0] for name, found in named.items()}
         self._time = column_of_time
         self._is_of_use = is_of_use
+        self._about = {TIME, GRAPH, ORDINAL} if ordered else {TIME, GRAPH}
+        """The variables about the event itself."""
         elements = self._tree.where.elements
         self._binds = {e.variable.name: e for e in elements if isinstance(e, ast.Bind)}
         self._filters = [each for each in elements if isinstance(each, ast.Filter)]
 
     def plan(self) -> RowPlan:
         triples = self._useful_triples()
-        needed = self._closure({TIME, GRAPH}).union(
+        needed = self._closure(self._about).union(
             *(self._closure(expression_variables(each.condition)) for each in self._filters),
             *map(self._of_triple, triples),
         )
@@ -204,7 +217,7 @@ class _Binder:
         placed = tuple(_placed(triple, slots) for triple in triples)
         computed = {slot for step in steps for slot in step.inputs}
         computed.update(place for triple in placed for place in triple if isinstance(place, int))
-        computed.add(slots.get(GRAPH, -1))
+        computed.update(slots.get(name, -1) for name in self._about - {TIME})
         return RowPlan(
             tuple(read),
             tuple(slot in computed for slot in range(len(read))),
@@ -213,6 +226,7 @@ class _Binder:
             slots.get(TIME, -1),
             -1 if self._time is None else read.index(self._time),
             slots.get(GRAPH, -1),
+            slots.get(ORDINAL, -1),
             steps,
             placed,
             tuple(triples),

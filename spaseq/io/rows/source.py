@@ -47,11 +47,14 @@ EVENTS_AT_ONCE = 1024
 class RowSource(Source):
     """A stream read from successive tables: paths, or tables in memory.
 
-    `mapping` makes events of the rows.
+    `mapping` makes events of the rows. With `ordered`, `reader` knows the `?_ordinal` of each row.
     """
 
     files: Sequence[Any]
     mapping: RowMapping | None = None
+    ordered: bool = False
+    reader: RowReader | None = None
+    """The reader of the rows of the last table."""
     _table: TableLosses | None = field(init=False, default=None)
     """The losses of the table that is being read."""
     _lost: list[Loss] = field(init=False, default_factory=list)
@@ -107,7 +110,7 @@ class RowSource(Source):
         if plan is None:
             return
         assert self.mapping is not None
-        rows = RowReader(events, relevance, plan, questions)
+        rows = self.reader = RowReader(events, relevance, plan, questions)
         losses = TableLosses(self.mapping, plan, rows, table.name, table.unit)
         self._table = losses
         questions.file = table.name
@@ -147,6 +150,7 @@ class RowSource(Source):
                 columns,
                 self.options.time_column,
                 lambda predicate, value: is_of_use(relevance, predicate, value),
+                self.ordered,
             )
         except LookupError as error:
             raise InputError(str(error.args[0]), table.name) from error
@@ -232,6 +236,9 @@ class _RowQuestions(Questions):
 
     def untimed_row(self, row: int) -> None:
         self.report(f"a row without a time: ?{TIME} is unbound, or the time column is empty", row)
+
+    def no_ordinal(self, term: Term, row: int) -> None:
+        self.report(f"?_ordinal is {term}; an ordinal is an xsd:integer of 64 bits", row)
 
     def no_name(self, term: Term, row: int) -> None:
         self.report(f"?_graph is {term}; the name of an event is an IRI", row)
