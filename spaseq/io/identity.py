@@ -55,7 +55,8 @@ def witness_shown(
     witness: Witness, kind: TimeKind, origin: str = ""
 ) -> tuple[Shown, str, Mapping[Term, Term]]:
     """A witness in a row, its contribution to the digest, and the renaming of its blank nodes from
-    the labels of this task to labels derived from the event. `origin`: see spaseq/results/identity.
+    the labels of this task to labels derived from the event. `spaseq.results.identity` describes
+    `origin`.
     """
     bound, nodes = witness.bindings, new_labels(witness, origin)
     if nodes:

@@ -325,7 +325,7 @@ def test_through_spark(spark: SparkSession) -> None:
     assert _plain(found) == _plain(wanted())
     accessor: Any = readings
     mapped = accessor.spaseq.from_rows(STREAM, MAPPING, time_column="t")
-    again = mapped.spaseq.match(QUERY, partitions=1, columns=columns)
+    again = mapped.spaseq.match(QUERY, partitions=1, columns=[*columns, "id"])
     graph = "spaseq_graph(concat('http://example.org/', k), 'http://example.org/value', v)"
     spark.sql(
         f"SELECT k AS key, t AS time, {graph} AS graph FROM readings"
