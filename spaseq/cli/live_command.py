@@ -248,6 +248,7 @@ def _run(
         reports.report_left_out(session.sources, shed, options.late)
         reports.report_closed(sum(query.closed_by_end for query in run.queries))
         reports.report_failures(run.rows.matchers.calls.failures)
+        reports.report_result_errors(run.evaluation)
         if shown.stats:
             reports.print_statistics(session.sources, run.stats, written, elapsed())
         if shown.stats_json:

@@ -19,6 +19,7 @@ from spaseq.cli.status_line import hide_line, shown_line
 from spaseq.io.losses import Loss, worth_reporting
 
 if TYPE_CHECKING:
+    from spaseq.engine.evaluation import Evaluation
     from spaseq.gpm.python.calls import Failures
     from spaseq.io.source import Source
     from spaseq.pipeline import Progress
@@ -212,6 +213,15 @@ def report_failures(failures: Mapping[str, Failures]) -> None:
     for iri, found in failures.items():
         times = "once" if found.count == 1 else f"{found.count:,} times"
         log(f"the function <{iri}> failed {times}, first with {found.first}")
+
+
+def report_result_errors(run: Evaluation) -> None:
+    """Report the expressions of results that erred on bound values, with the first error."""
+    from spaseq.explain.erred import of_results
+
+    several = len(run.public.queries) > 1
+    for name, erred in of_results(run):
+        log(f"{f'query {name}: ' if several else ''}{erred.gpm}: {erred}")
 
 
 def print_statistics(

@@ -409,6 +409,7 @@ def _run(
         reports.report_left_out(sources, sum(query.shed for query in started.queries))
         reports.report_closed(sum(query.closed_by_end for query in started.queries))
         reports.report_failures(started.rows.matchers.calls.failures)
+        reports.report_result_errors(started.evaluation)
         if options.stats:
             reports.print_statistics(sources, started.stats, sink.written, elapsed())
         if options.stats_json:

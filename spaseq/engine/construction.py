@@ -12,6 +12,7 @@ import pyoxigraph as ox
 
 from spaseq.gpm.program import constant
 from spaseq.parser import ast
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Fact, Term, depth_of
 from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
 
@@ -22,9 +23,15 @@ class Construction:
     Args:
         template: The triples of the template. A triple term precedes the triples that contain it.
         variables: Its variables, in the order of the values in a solution.
+        errors: Per triple: counts the solutions with a term that cannot be where it is.
     """
 
-    def __init__(self, template: Sequence[ast.Triple], variables: Sequence[str]):
+    def __init__(
+        self,
+        template: Sequence[ast.Triple],
+        variables: Sequence[str],
+        errors: Sequence[ErrorCount],
+    ):
         self._slots: dict[object, int] = {}
         for name in variables:
             self._slot(ast.Var(name))
@@ -41,8 +48,9 @@ class Construction:
                 self._slot(triple.predicate),
                 self._slot(triple.object),
                 None if triple.of is None else self._slot(triple.of),
+                count,
             )
-            for triple in template
+            for triple, count in zip(template, errors, strict=True)
         ]
         self._fixed: list[Term | None] = [
             constant(node) if isinstance(node, ast.Constant) else None
@@ -57,7 +65,8 @@ class Construction:
 
         Args:
             solution: The values of the variables.
-            number: The number of the match, which the labels of its blank nodes contain.
+            number: The number of the match, which the labels of its blank nodes contain. The graph
+                of 0 is only compared with others, and does not count errors.
         """
         return tuple(dict.fromkeys(self._facts(solution, number)))
 
@@ -65,7 +74,7 @@ class Construction:
         terms = [*solution, *self._fixed]
         for n, slot in enumerate(self._blanks):
             terms[slot] = ox.BlankNode(f"m{number}n{n}")
-        for first, second, third, whole in self._triples:
+        for first, second, third, whole, count in self._triples:
             subject, predicate, object_ = terms[first], terms[second], terms[third]
             if (
                 subject is not None
@@ -77,3 +86,8 @@ class Construction:
                     yield subject, predicate, object_
                 elif depth_of(object_) < MAX_NESTED_TRIPLES:
                     terms[whole] = ox.Triple(subject, predicate, object_)
+                count.has_value = True
+            elif number and subject is not None and predicate is not None and object_ is not None:
+                is_subject = isinstance(subject, ox.Literal | ox.Triple)
+                place, term = ("subject", subject) if is_subject else ("predicate", predicate)
+                count.see(None, lambda place=place, term=term: {place: term})  # type: ignore[misc]

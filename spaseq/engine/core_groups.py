@@ -24,6 +24,7 @@ from spaseq.engine.result_groups import NEVER
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.kb.knowledge import Knowledge
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Timestamp
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
@@ -59,6 +60,7 @@ class CoreGroups:
         """Read the results of an automaton from now on."""
         groups, self._native = self._groups, native
         columns = match_columns(self._compiled)
+        self._output.errors.keep(self.errors())
         self._reader = self._maker = self._gathered = None
         self.set_deadline()
         if read_in_python(self._compiled) is not None:
@@ -69,6 +71,13 @@ class CoreGroups:
             groups.shown = lambda number: native.witnesses_of(reader.shown(number)) or None
             self._reader = reader
             self._maker = GroupMaker(reader, columns, self._output)
+
+    def errors(self) -> list[ErrorCount | None]:
+        """The errors of the keys and arguments that the reader evaluates; None for the others."""
+        if self._reader is None:
+            return []
+        names = self._output.cell_names()
+        return [None if each is None else each.named(names) for each in self._reader.errors]
 
     @property
     def gathers(self) -> bool:
@@ -84,6 +93,7 @@ class CoreGroups:
         """Let Python read the results and keep the groups, without the newest results."""
         self._groups.leave_core(without)
         self._made, self._solutions = self.made, None
+        self._output.errors.keep(self.errors())
         self._reader = self._maker = self._gathered = None
 
     @property

@@ -20,6 +20,7 @@ from spaseq.engine.continuing import same_solutions
 from spaseq.engine.core_groups import CoreGroups
 from spaseq.engine.formatting import Make
 from spaseq.engine.limit_errors import exceeded, naming_limits
+from spaseq.engine.native._constructs import ConstructMaker
 from spaseq.engine.native._group_matches import GroupedMatches
 from spaseq.engine.native._matches import Matches, MatchMaker
 from spaseq.engine.native.check import check
@@ -51,6 +52,7 @@ from spaseq.nfa.state import AutomatonState, NodeState
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.checked import GREATEST, LEAST
 from spaseq.rdf.codec import Reader, Writer
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import DATE_TIME, Event, Timestamp
 from spaseq.rdf.limits import NO_LIMIT, NO_LIMITS, LimitReached, Limits
 from spaseq.rdf.time import from_micros
@@ -111,9 +113,9 @@ class QueryRun:
         self._occurrences = linked(plan, self._registers, kb, matchers.calls, LinkedOccurrence)
         self.native = self._on_the_core(matchers)
         """The automaton on the compiled core."""
-        self.constructs = construct_maker(self.native, compiled, self._registers)
-        """Makes the matches of a query that registers a stream; None if Python does."""
         self.output = OutputStage(compiled, self._registers, self._occurrences, kb, matchers.calls)
+        self.constructs = self._new_constructs()
+        """Makes the matches of a query that registers a stream; None if Python does."""
         self._arrange()
         self._waits = self.output.waits
         self.ended: dict[str, int] = {}
@@ -222,6 +224,10 @@ class QueryRun:
             self.compiled, self._registers, self._occurrences, matchers, self.limits, self._files
         )
 
+    def _new_constructs(self) -> ConstructMaker | None:
+        errors = self.output.errors.template
+        return construct_maker(self.native, self.compiled, self._registers, errors)
+
     def _new_grouping(self) -> CoreGroups | None:
         if self.output.groups is None:
             return None
@@ -265,6 +271,14 @@ class QueryRun:
             untrue=list(map(step.untrue_counts, occurrences)),
             errors=[[e.named(names) for e in step.errors(o)] for o in occurrences],
         )
+
+    def result_errors(self) -> list[ErrorCount]:
+        """The errors of the parts of the result (`result_errors.result_parts`)."""
+        return list(self.output.errors.counts(self._native_errors()))
+
+    def _native_errors(self) -> list[ErrorCount | None]:
+        """Those that the core counts, of the keys and arguments of groups."""
+        return [] if self.grouping is None else self.grouping.errors()
 
     def held(self) -> MemoryUse:
         """The size of the automaton's state and of the results remembered for de-duplication."""
@@ -346,10 +360,11 @@ class QueryRun:
     def renew(self, matchers: Matchers) -> None:
         """Rebuild the core after terms have become permanent and so changed their numbers."""
         before, state, kept = self.native, self.state(), self.kept()
+        self.output.errors.keep(self._native_errors())
         self.grouping = self._new_grouping()
         self.native = self._on_the_core(matchers)
         self.list_for(self.members)
-        self.constructs = construct_maker(self.native, self.compiled, self._registers)
+        self.constructs = self._new_constructs()
         self._arrange()
         self._set_makers()
         self.resume(kept, state)
@@ -398,11 +413,13 @@ class QueryRun:
         self.resume(kept, state)
         if not is_part:
             add_counters(self.native, before.native)
+            self.output.errors.count_on(before.output.errors, before._native_errors())
 
     def count_on(self, other: QueryRun) -> None:
         """Add the counters and the matches of another run of the query."""
         self.emitted += other.matched
         sum_counters(self.native, other.native)
+        self.output.errors.count_on(other.output.errors, other._native_errors())
 
     # ------------------------------------------------------------------ draining
 

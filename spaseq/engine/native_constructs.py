@@ -15,17 +15,21 @@ from spaseq.gpm.program import constant
 from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
 from spaseq.rdf._dictionary import text_of
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Term, triple_of
 
 
 def construct_maker(
-    native: NativeRun, compiled: CompiledQuery, registers: RegisterFile
+    native: NativeRun,
+    compiled: CompiledQuery,
+    registers: RegisterFile,
+    errors: Sequence[ErrorCount],
 ) -> ConstructMaker | None:
     """The maker of the matches of a query that registers a stream; None if Python creates them.
 
     Python creates matches that come later than their last event, depend on each other by more than
     their order, can be duplicates, or have steps of several events, and those whose template has
-    reified triples.
+    reified triples. `errors` counts those of the triples of the template.
     """
     plan, automaton = compiled.plan, compiled.automaton
     output = plan.output
@@ -59,7 +63,7 @@ def construct_maker(
     ]
     maker = native.maker_of_events(ConstructMaker)
     names = tuple(name for name, _ in columns)
-    construction = Construction(output.template, names)
+    construction = Construction(output.template, names, errors)
     maker.set_template(native.decoder(columns), triples, partial(_graph, construction, names))
     return maker
 

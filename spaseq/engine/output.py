@@ -16,6 +16,7 @@ from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.construction import Construction
 from spaseq.engine.native_groups import native_groups
 from spaseq.engine.projection import listing, projection
+from spaseq.engine.result_errors import ResultErrors, see
 from spaseq.engine.result_groups import Grouped, GroupSolution, ResultGroups
 from spaseq.engine.result_limit import Key, ResultLimit
 from spaseq.gpm.named_graphs import CurrentGraphs
@@ -28,6 +29,8 @@ from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.selection import Contiguous, choose, chosen
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Output, Projected
+from spaseq.plan.scope import expression_variables
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Fact, Term, Timestamp, triple_of
 from spaseq.records import dataclass
 from spaseq.results import Match, Witness
@@ -97,11 +100,13 @@ class OutputStage:
         self._scope = Scope(None, kb, plan.kb_graphs, calls)
         self._streams = {iri: number for number, iri in enumerate(plan.streams)}
         self.variables = tuple(column.name for column in plan.output.columns)
+        self.errors = ResultErrors(plan.output)
+        """Counts the expressions of the result that err."""
         grouping = plan.output.grouping
         self.groups = (
             None
             if grouping is None
-            else ResultGroups[Newest](plan.output, self._scope, native_groups(plan))
+            else ResultGroups[Newest](plan.output, self._scope, native_groups(plan), self.errors)
         )
         """The groups of results, each with its newest result."""
         self._columns = self._compiled(computed_columns(plan.output))
@@ -136,7 +141,7 @@ class OutputStage:
         self._forget_at = 1024
         self._ambiguous = automaton.ambiguous
         variables = [name for name, _ in plan.output.template_registers]
-        self._construction = Construction(plan.output.template, variables)
+        self._construction = Construction(plan.output.template, variables, self.errors.template)
         self.constructed = 0
         output = plan.output
         self._bindings_only = all(register.kind == "value" for register in plan.registers) and (
@@ -436,6 +441,10 @@ class OutputStage:
             return solution
         return tuple(sorted(map(str, self._construction.graph(solution, 0))))
 
+    def cell_names(self) -> Sequence[str]:
+        """The names of the registers, by number."""
+        return self._registers.cell_names()
+
     def environment(self, path: Path) -> Environment:
         """The registers after the whole match, by replaying its steps."""
         env = self._registers.blank()
@@ -483,12 +492,13 @@ class OutputStage:
         earlier: dict[str, int] = {}
         compiled = []
         for number, column in enumerate(columns):
-            compiled.append(self._column(column.value, {**earlier, **known}))
+            slots = {**earlier, **known}
+            compiled.append(self._column(column.value, slots, self.errors.columns[number]))
             earlier[column.name] = first + number
         return compiled
 
     def _column(
-        self, condition: Condition, slots: Mapping[str, int]
+        self, condition: Condition, slots: Mapping[str, int], errors: ErrorCount
     ) -> Callable[[Environment], Term | None]:
         """The value of an expression over registers and the columns before it."""
         registers, scope = self._registers, self._scope
@@ -503,10 +513,13 @@ class OutputStage:
 
             return read
         evaluate = compile_expression(condition.expression, slots)
+        names = [name for name in expression_variables(condition.expression) if name in slots]
 
         def computed(env: Environment) -> Term | None:
             registers.refresh(env, views)
-            return evaluate(env, scope)
+            value = evaluate(env, scope)
+            see(errors, value, lambda: {name: env[slots[name]] for name in names})
+            return value
 
         return computed
 

@@ -24,9 +24,11 @@ from typing import Generic, TypeAlias, TypeVar, cast
 from spaseq.engine.native._result_groups import NativeGroups
 from spaseq.engine.native_groups import AggregateValues, Measured
 from spaseq.engine.result_aggregates import Accumulator, Total, accumulator
-from spaseq.gpm.python.entry import Evaluate, Scope, Test, compile_expression, compile_filter
+from spaseq.engine.result_errors import ResultErrors, see
+from spaseq.gpm.python.entry import Evaluate, Scope, Truth, compile_expression, compile_truth
 from spaseq.parser import ast
 from spaseq.plan.logical import Output
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Term, Timestamp
 from spaseq.records import dataclass
 
@@ -85,9 +87,12 @@ class ResultGroups(Generic[R]):
         scope: The scope of the expressions over groups.
         native: The groups in the core; Python takes over at a result that it refuses. None: Python
             keeps the groups from the beginning.
+        errors: Counts the expressions over groups that err.
     """
 
-    def __init__(self, output: Output, scope: Scope, native: NativeGroups | None = None):
+    def __init__(
+        self, output: Output, scope: Scope, native: NativeGroups | None, errors: ResultErrors
+    ):
         assert output.grouping is not None
         self._grouping = grouping = output.grouping
         self._scope = scope
@@ -104,12 +109,17 @@ class ResultGroups(Generic[R]):
         names += [aggregate.name for aggregate in grouping.aggregates]
         self._cells = [self._index.setdefault(name, len(self._index)) for name in names]
         self._computed = [
-            self._next(item.name, item.value.expression)
-            for item in (*grouping.lets, *output.columns)
+            (
+                *self._next(item.name, item.value.expression),
+                # The core decodes a copy of an aggregate when it is read, if ever.
+                None if isinstance(item.value.expression, ast.Var) else count,
+            )
+            for item, count in zip((*grouping.lets, *output.columns), errors.groups, strict=True)
             if item.value.expression != ast.Var(item.name)  # a key, or bound by LET
         ]
         self._blank: list[Term | None] = [None] * len(self._index)
-        self._having: list[Test] = [compile_filter(each, self._index) for each in grouping.having]
+        tests = [compile_truth(each, self._index) for each in grouping.having]
+        self._having: list[tuple[Truth, ErrorCount]] = list(zip(tests, errors.having, strict=True))
         names = [name for name, _ in output.template_registers]
         shown = names if output.form == "construct" else [c.name for c in output.columns]
         self._shown = [self._index[name] for name in shown]
@@ -294,14 +304,22 @@ class ResultGroups(Generic[R]):
         env, scope = [*self._blank], self._scope
         for index, value in zip(self._cells, chain(key, values), strict=True):
             env[index] = value
-        for index, evaluate in self._computed:
-            env[index] = evaluate(env, scope)
-        for test in self._having:
-            if not test(env, scope):
+        for index, evaluate, count in self._computed:
+            value = env[index] = evaluate(env, scope)
+            if count is not None:
+                see(count, value, partial(self._row, env))
+        for test, count in self._having:
+            truth = test(env, scope)
+            see(count, truth, partial(self._row, env))
+            if truth is not True:
                 return None
         return tuple([env[index] for index in self._shown]), tuple(
             [env[index] for index in self._per]
         )
+
+    def _row(self, env: Sequence[Term | None]) -> dict[str, Term | None]:
+        """The values of a group by their names, for the message about an error."""
+        return {name: env[index] for name, index in self._index.items()}
 
     def _read(self, key: Key) -> _Read:
         """A group by its key."""

@@ -1,4 +1,7 @@
-"""The filters and BINDs of a run that erred: how often, and the reason for the first error.
+"""The expressions of a run that erred: how often, and the reason for the first error.
+
+They are the filters and BINDs, and those of the result: SELECT, GROUP BY, LET, HAVING and the
+template of a CONSTRUCT.
 
 The counts are those of the run. The reason is found on request, by evaluating the expression again
 on the first row for which it had no value. Expressions with EXISTS have no reason, since the event
@@ -16,24 +19,32 @@ from typing import Any, cast
 
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.residual_filters import looks_at_graphs
+from spaseq.engine.result_errors import ResultPart, result_parts
 from spaseq.explain.cost import conditions
-from spaseq.gpm.expression_errors import error_text, prefixes_of, with_prefixes
+from spaseq.gpm.expression_errors import (
+    error_text,
+    kind_of,
+    prefixes_of,
+    shown_term,
+    with_prefixes,
+)
 from spaseq.gpm.plan_text import renamed
 from spaseq.gpm.python.entry import Scope
 from spaseq.nfa.counters import AutomatonCounters
 from spaseq.parser import ast
-from spaseq.parser.format import expression_line
+from spaseq.parser.format import expression_line, term_text
 from spaseq.plan.logical import GpmPlan
-from spaseq.rdf.error_count import ErrorCount
+from spaseq.rdf.error_count import ErrorCount, Example
 from spaseq.rdf.event import Term
 from spaseq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Erred:
-    """A filter or a BIND that erred."""
+    """An expression that erred."""
 
     gpm: str
+    """Its graph pattern, or the clause of the result that has it."""
     text: str
     """The text as in the query, with its prefixes: `FILTER(?x < 15)`."""
     count: int
@@ -92,10 +103,7 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
     scope = Scope(None, run.kb, plan.kb_graphs)
 
     def why(expression: ast.Expr, count: ErrorCount) -> str:
-        if count.example is None or looks_at_graphs(expression):
-            return ""
-        row = cast("dict[str, Term | None]", dict(count.example))
-        return error_text(expression, row, scope, prefixes) or ""
+        return _reason(expression, count, scope, prefixes)
 
     def as_written(these: Sequence[str], own: Sequence[str], gpm: int) -> Sequence[str]:
         """The texts of conditions; with a variable for a constant, another place may test them."""
@@ -147,8 +155,50 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
 
     found = [each for index in range(len(plan.gpms)) for each in of_pattern(index)]
     binds = {(e.gpm, e.unbound): e for e in found if e.unbound}
-    every = [_traced(each, binds) for each in (*found, *of_partial_matches())]
+    every = [
+        _traced(each, binds) for each in (*found, *of_partial_matches(), *_of_result(run, number))
+    ]
     return [replace(each, text=with_prefixes(each.text, prefixes)) for each in every]
+
+
+def of_results(run: Evaluation) -> Iterator[tuple[str, Erred]]:
+    """The expressions of results that erred on bound values, each with the name of its query.
+
+    An unbound variable is not reported: OPTIONAL and missing columns leave variables unbound.
+    """
+    for number, compiled in enumerate(run.public.queries):
+        for each in _of_result(run, number):
+            if not each.example.endswith("is unbound"):
+                yield compiled.plan.name, each
+
+
+def _of_result(run: Evaluation, number: int) -> Iterator[Erred]:
+    """The expressions of the result of a query that erred."""
+    counts = run.queries[run.shared.executors[number]].result_errors()
+    if not any(counts):
+        return
+    plan, written = run.shared.plan(number), run.public.queries[number].plan
+    prefixes = prefixes_of(run.public.sources[run.public.positions[number]])
+    scope = Scope(None, run.kb, plan.kb_graphs)
+    parts, own = result_parts(plan.output), result_parts(written.output)
+    shown = own if len(own) == len(parts) else parts
+    for part, as_shown, count in zip(parts, shown, counts, strict=True):
+        if not count:
+            continue
+        if isinstance(part.node, ast.Triple):
+            example = _misplaced(count.example, prefixes)
+        else:
+            example = _reason(part.node, count, scope, prefixes)
+        text = with_prefixes(_text_of_part(as_shown, prefixes), prefixes)
+        yield Erred(part.clause, text, count.count, not count.has_value, example)
+
+
+def _reason(expression: ast.Expr, count: ErrorCount, scope: Scope, prefixes: dict[str, str]) -> str:
+    """Why an expression erred first; empty if that is unknown."""
+    if count.example is None or looks_at_graphs(expression):
+        return ""
+    row = cast("dict[str, Term | None]", dict(count.example))
+    return error_text(expression, row, scope, prefixes) or ""
 
 
 def _traced(each: Erred, binds: Mapping[tuple[str, str], Erred]) -> Erred:
@@ -169,6 +219,31 @@ def _inner(
             yield node, node.condition
         elif isinstance(node, ast.Bind):
             yield node, node.expression
+
+
+def _text_of_part(part: ResultPart, prefixes: dict[str, str]) -> str:
+    """The text of an expression of the result, or of a triple of the template."""
+    if isinstance(part.node, ast.Triple):
+        terms = (part.node.subject, part.node.predicate, part.node.object)
+        return " ".join(term_text(cast(ast.Term, term), prefixes) for term in terms)
+    text = expression_line(part.node, prefixes)
+    for node in ast.walk(part.node):
+        if isinstance(node, ast.Var) and "(" in node.name:  # the register of an aggregate
+            text = text.replace(f"?{node.name}", node.name)
+    if part.clause == "HAVING":
+        return f"HAVING({text})"
+    return f"({text} AS ?{part.variable})" if part.variable else text
+
+
+def _misplaced(example: Example | None, prefixes: dict[str, str]) -> str:
+    """Why a triple of the template is not valid."""
+    if example is None:
+        return ""
+    ((place, term),) = example.items()
+    assert term is not None
+    return f"{shown_term(term, prefixes)} is {kind_of(term)}, and a {place} is an IRI" + (
+        " or a blank node" if place == "subject" else ""
+    )
 
 
 def _text(node: ast.Filter | ast.Bind, prefixes: dict[str, str]) -> str:

@@ -43,8 +43,9 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     matches, and of matches remembered for de-duplication. `shed_groups` counts groups dropped by
     a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
     the readers count them. `function_errors` has the functions that failed: the number of failures
-    since the run was started or resumed, and the first message. A query whose filters or BINDs
-    erred has `errors`, a list of these with their counts and the first error. A query with a GROUP
+    since the run was started or resumed, and the first message. A query whose filters, BINDs or
+    expressions of the result erred has `errors`, a list of these with their counts and the first
+    error; `gpm` is the graph pattern, or the clause of the result. A query with a GROUP
     also has `result_groups`, the number of groups with results, and `grouped_results`, the number
     of results in them. A query whose LIMIT has PER or EVERY has `withheld_results`, the number of
     results that it withheld. With EVERY it has `limited_values`, the number of values of PER that

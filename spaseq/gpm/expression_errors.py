@@ -123,8 +123,8 @@ def unlike_text(condition: ast.Expr, row: Mapping[str, Term | None], scope: Scop
 
 
 def _named(name: str) -> str:
-    """A variable, or the value of the previous iteration, as a query writes it."""
-    return name if name.startswith("PREV(") else f"?{name}"
+    """A variable, an aggregate or the value of the previous iteration, as a query writes it."""
+    return name if "(" in name else f"?{name}"
 
 
 def _unbound_text(name: str) -> str:

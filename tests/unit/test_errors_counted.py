@@ -34,6 +34,16 @@ def run_over(text: str, *events: str) -> spaseq.Run:
     return run
 
 
+def select(columns: str, rest: str = "", where: str = "") -> str:
+    """A query over ?p and then ?q, with columns and clauses after the patterns."""
+    return f"""PREFIX : <{E}>
+{columns} WITHIN 100 SECONDS FROM STREAM s :s WHERE {{
+  SEQ(A : B)
+  DEFINE GPM A ON s {{ [] :p ?p {where} }}
+  DEFINE GPM B ON s {{ [] :q ?q }}
+}} {rest}"""
+
+
 def errors_of(run: spaseq.Run) -> dict[str, tuple[int, bool, str]]:
     """Expression → (errors, whether it only erred, the first error)."""
     found = run.stats["queries"]["query"].get("errors", [])
@@ -217,3 +227,131 @@ def test_queries_that_are_evaluated_as_one_have_their_own_texts() -> None:
     (found,) = counted["errors"]
     assert found["expression"] == "FILTER(?p * 2 > 3)"
     assert found["example"] == '"x" * 2: a string and a number'
+
+
+# ------------------------------------------------------------------ results
+
+TWICE = ('p "12"', "p 3", "q 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "expression", "counted"),
+    [
+        (select("SELECT (?p * 2 AS ?m)"), "(?p * 2 AS ?m)",
+         (1, False, '"12" * 2: a string and a number')),
+        (select("SELECT ?q (?p * 2 AS ?m) (?m + ?q AS ?n)"), "(?m + ?q AS ?n)",
+         (1, False, "?m is unbound")),
+        (select("SELECT DISTINCT (?p * 2 AS ?m)"), "(?p * 2 AS ?m)",
+         (1, False, '"12" * 2: a string and a number')),
+        (select("SELECT (?p * 2 AS ?m)", "LIMIT 5"), "(?p * 2 AS ?m)",
+         (1, False, '"12" * 2: a string and a number')),
+        (select("SELECT ?k (SUM(?q) AS ?n)", "GROUP BY (?p * 2 AS ?k) OVER 9 SECONDS"),
+         "(?p * 2 AS ?k)", (1, False, '"12" * 2: a string and a number')),
+        (select("SELECT (SUM(?p * 2) AS ?n)", "GROUP BY ?q OVER 9 SECONDS"), "?p * 2",
+         (1, False, '"12" * 2: a string and a number')),
+        (select("SELECT ?n", "GROUP BY ?p OVER 9 SECONDS LET (?p * COUNT(*) AS ?n)"),
+         "(?p * COUNT(*) AS ?n)", (1, False, '"12" * 1: a string and a number')),
+        (select("SELECT ?p", "GROUP BY ?p OVER 9 SECONDS HAVING (?p * 2 > 0)"),
+         "HAVING(?p * 2 > 0)", (1, False, '"12" * 2: a string and a number')),
+        (select("SELECT ?p", "GROUP BY ?p OVER TUMBLING 9 SECONDS HAVING (?p * 2 > 0)"),
+         "HAVING(?p * 2 > 0)", (1, False, '"12" * 2: a string and a number')),
+        (select("CONSTRUCT { ?p :twice ?q }", where="OPTIONAL { ?z :none ?y }"), "?p :twice ?q",
+         (2, True, "3 is a number, and a subject is an IRI or a blank node")),
+        (select("CONSTRUCT { :s ?p ?q }"), ":s ?p ?q",
+         (2, True, "3 is a number, and a predicate is an IRI")),
+        (select("CONSTRUCT { :s :p [] . ?n :twice ?p }",
+                "GROUP BY ?p OVER 9 SECONDS LET (COUNT(*) AS ?n)"),
+         "?n :twice ?p", (2, True, "1 is a number, and a subject is an IRI or a blank node")),
+    ],
+)  # fmt: skip
+def test_errors_of_results(text: str, expression: str, counted: tuple[int, bool, str]) -> None:
+    run = spaseq.compile(text).start()
+    found = []
+    for at, event in enumerate(TWICE):
+        predicate, value = event.split(" ")
+        term = f'"{value}"^^<{INTEGER}>' if value.isdigit() else value
+        found += run.push(S, at, f"<{E}e{at}> <{E}{predicate}> {term} .".encode())
+    found += run.finish()
+    for match in found:
+        match.bindings  # noqa: B018 (decodes what the core has left)
+        match.graph  # noqa: B018
+    assert errors_of(run)[expression] == counted
+    (clause,) = (
+        each["gpm"]
+        for each in run.stats["queries"]["query"]["errors"]
+        if each["expression"] == expression
+    )
+    assert f"{clause}: {expression} " in run.why_not()
+
+
+def test_events_of_a_registered_stream_count_once() -> None:
+    text = select("REGISTER STREAM :derived AS CONSTRUCT { :s :q ?q . ?p :twice ?q }")
+    reader = f"""PREFIX : <{E}> SELECT ?q WITHIN 9 SECONDS FROM STREAM d :derived WHERE {{
+      SEQ(A) DEFINE GPM A ON d {{ ?s :q ?q }} }}"""
+    for decoded in (True, False):
+        run = spaseq.compile([text, reader], names=["writes", "reads"]).start()
+        found = []
+        for at, (predicate, value) in enumerate((("p", '"x"'), ("q", "<e:1>"), ("q", "<e:2>"))):
+            found += run.push(S, at, f"<{E}e{at}> <{E}{predicate}> {value} .".encode())
+        found += run.finish()
+        if decoded:
+            assert [match.graph for match in found if match.query == "writes"]
+        (error,) = run.stats["queries"]["writes"]["errors"]
+        written = sum(match.query == "writes" for match in found)
+        assert (error["expression"], error["errors"]) == ("?p :twice ?q", written)
+
+
+def test_the_line_after_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    where = "OPTIONAL { ?z :none ?y }"
+    Path("q.rq").write_text(select("SELECT ?q (?p * 2 AS ?m) (?y + 1 AS ?n)", where=where))
+    quads = "".join(
+        f'<{E}g{at}> <http://www.w3.org/ns/prov#generatedAtTime> "{at}"^^<{INTEGER}> .\n'
+        f'<{E}a> <{E}{predicate}> "12" <{E}g{at}> .\n'
+        for at, predicate in enumerate("pq")
+    )
+    Path("s.nq").write_text(quads)
+    assert cli.main(["run", "q.rq", "--stream", "s=s.nq", "--format", "csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == ["q,m,n", "12,,"]
+    expected = 'SELECT: (?p * 2 AS ?m) only erred, once: "12" * 2: a string and a number'
+    assert err == f"spaseq: {expected}\n"
+
+
+def test_results_without_errors_have_none() -> None:
+    text = select("SELECT (?p * 2 AS ?m)")
+    assert errors_of(run_over(text, "p 1", "q 2")) == {}
+
+
+def test_a_change_of_the_queries_keeps_the_counts_of_results() -> None:
+    for clauses in ("", "GROUP BY ?q OVER 99 SECONDS"):
+        columns = "SELECT (SUM(?p * 2) AS ?m)" if clauses else "SELECT (?p * 2 AS ?m)"
+        run = run_over(select(columns, clauses), 'p "12"', "q 1")
+        (before,) = errors_of(run).values()
+        run.add("more", spaseq.compile(query("[] :r ?r ; ?any ?z")))
+        assert before in errors_of(run).values()
+        run.push(S, 9, f'<{E}e> <{E}q> "2"^^<{INTEGER}> .'.encode())
+        assert max(errors_of(run).values())[0] == before[0] + 1
+
+
+def test_threads_add_the_counts_of_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spaseq.keyed_runs.LEAST_BYTES", 0)
+    lines = []
+    for at in range(400):
+        value = f'"12"^^<{INTEGER}>' if at % 2 else '"x"'
+        lines += [
+            f'<{E}g{at}> <http://www.w3.org/ns/prov#generatedAtTime> "{at}"^^<{INTEGER}> .',
+            f"<{E}k{at % 7}> <{E}p> {value} <{E}g{at}> .",
+        ]
+    (tmp_path / "s.nq").write_text("\n".join(lines))
+    text = query("?k :p ?p", "?k :p ?q", "A ; B").replace("SELECT *", "SELECT ?k (?p * 2 AS ?m)")
+    found = []
+    for workers in (1, 2):
+        result = spaseq.run(text, {"s": str(tmp_path / "s.nq")}, workers=workers)
+        count = sum("m" not in match.bindings for match in result)
+        (error,) = result.stats["queries"]["query"]["errors"]
+        assert (error["errors"], error["always"]) == (count, False)
+        found.append(count)
+    assert found[0] == found[1] > 0

@@ -31,6 +31,7 @@ cdef class ConstructMaker(MatchMaker):
     cdef uint32_t triple_count
     cdef list constants         # the texts of terms
     cdef object instantiate
+    cdef bint misplaced         # whether the last event lacks a triple that is not valid
 
     cdef int _add_event(
         self, ConstructedMatch match, EventBatch batch, uint32_t ordinal

@@ -135,6 +135,7 @@ cdef class ConstructMaker(MatchMaker):
         cdef const char* stamp = last._text(0)
         cdef uint32_t size = last.sizes()[0]
         cdef term_t stamped = entered(batch, hash_of(stamp, size), stamp, size) if size else 0
+        self.misplaced = False
         self.values._replay(match.steps)
         for i in range(self.triple_count):
             subject = self._enter(term, match, batch, True, False)
@@ -151,6 +152,8 @@ cdef class ConstructMaker(MatchMaker):
                 j += 1
             if j == batch.triple_count:
                 batch.add_triple(subject, predicate, value)
+        if self.misplaced:
+            match.decode_graph()    # counts the triples that are not valid
         event = batch.add_event()
         event.first, event.statements = first, batch.triple_count - first
         event.micros, event.domain, event.ordinal = last.micros, last.domain, ordinal
@@ -185,5 +188,6 @@ cdef class ConstructMaker(MatchMaker):
         if (subject and (begin[0] == c'"' or is_triple(begin))) or (
             predicate and (begin[0] != c"<" or is_triple(begin))
         ):
+            self.misplaced = True
             return 0
         return entered(batch, hash, begin, size)

@@ -6,6 +6,7 @@ from spaseq.engine.native._result_groups import NativeGroups
 from spaseq.gpm.native.bytecode import ExpressionCode
 from spaseq.gpm.python.calls import Calls
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Term
 
 class ResultReader:
@@ -20,6 +21,8 @@ class ResultReader:
         keys: Sequence[str],
         calls: Calls,
     ) -> None: ...
+    @property
+    def errors(self) -> list[ErrorCount | None]: ...
     @property
     def groups(self) -> NativeGroups: ...
     @property

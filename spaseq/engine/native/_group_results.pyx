@@ -117,6 +117,13 @@ cdef class ResultReader:
         self._find_columns()
         self.numerals = <Numeral*>mem_calloc(len(values) + 2, sizeof(Numeral))
 
+    @property
+    def errors(self):
+        """The errors of the keys and arguments, as `ErrorCount`; None for variables."""
+        return [
+            None if each is None else (<Expression>each).errors for each in self.expressions
+        ]
+
     def __dealloc__(self):
         mem_free(self.linked)
         mem_free(self.cells)
@@ -463,7 +470,9 @@ cdef class ResultReader:
         found = &(<Expression>self.linked[place]).stack[1]
         (<Expression>self.linked[place])._run(self.maker.step.batch, self.env, NULL)
         if found.kind == ERROR:
+            (<Expression>self.linked[place]).count_error(self.maker.step.batch, self.env)
             return 0
+        (<Expression>self.linked[place]).has_value = True
         write_term(found, &(<Expression>self.linked[place]).scratch)
         text[0], size[0] = found.whole, found.whole_size
         return 0
