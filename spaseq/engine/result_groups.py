@@ -28,6 +28,7 @@ from spaseq.engine.result_errors import ResultErrors, see
 from spaseq.gpm.python.entry import Evaluate, Scope, Truth, compile_expression, compile_truth
 from spaseq.parser import ast
 from spaseq.plan.logical import Output
+from spaseq.plan.scope import expression_variables
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Term, Timestamp
 from spaseq.records import dataclass
@@ -79,6 +80,23 @@ class _Group(Generic[R]):
     removed: int = 0
 
 
+def _needed(output: Output) -> set[str]:
+    """The names that the solutions of groups show or test, and those that they are computed from.
+
+    Other values of LET are not computed, so that they err nowhere, as in the core.
+    """
+    grouping = output.grouping
+    assert grouping is not None
+    found = {name for name, _ in output.template_registers} | {*output.per}
+    found |= {column.name for column in output.columns}
+    for condition in grouping.having:
+        found |= expression_variables(condition)
+    for item in reversed((*grouping.lets, *output.columns)):
+        if item.name in found:
+            found |= expression_variables(item.value.expression)
+    return found
+
+
 class ResultGroups(Generic[R]):
     """The groups of one query.
 
@@ -108,6 +126,7 @@ class ResultGroups(Generic[R]):
         names = [key.name for key in grouping.keys]
         names += [aggregate.name for aggregate in grouping.aggregates]
         self._cells = [self._index.setdefault(name, len(self._index)) for name in names]
+        needed = _needed(output)
         self._computed = [
             (
                 *self._next(item.name, item.value.expression),
@@ -115,7 +134,8 @@ class ResultGroups(Generic[R]):
                 None if isinstance(item.value.expression, ast.Var) else count,
             )
             for item, count in zip((*grouping.lets, *output.columns), errors.groups, strict=True)
-            if item.value.expression != ast.Var(item.name)  # a key, or bound by LET
+            if item.name in needed
+            and item.value.expression != ast.Var(item.name)  # a key, or bound by LET
         ]
         self._blank: list[Term | None] = [None] * len(self._index)
         tests = [compile_truth(each, self._index) for each in grouping.having]
@@ -304,15 +324,23 @@ class ResultGroups(Generic[R]):
         env, scope = [*self._blank], self._scope
         for index, value in zip(self._cells, chain(key, values), strict=True):
             env[index] = value
+        # Errors count unless HAVING is false, since the core tests HAVING first.
+        seen: list[tuple[ErrorCount, object]] = []
         for index, evaluate, count in self._computed:
             value = env[index] = evaluate(env, scope)
             if count is not None:
-                see(count, value, partial(self._row, env))
+                seen.append((count, value))
+        holds = True
         for test, count in self._having:
             truth = test(env, scope)
-            see(count, truth, partial(self._row, env))
-            if truth is not True:
+            if truth is False:
                 return None
+            holds &= truth is True
+            seen.append((count, truth))
+        for count, value in seen:
+            see(count, value, partial(self._row, env))
+        if not holds:
+            return None
         return tuple([env[index] for index in self._shown]), tuple(
             [env[index] for index in self._per]
         )

@@ -37,6 +37,7 @@ cdef class ResultReader:
     cdef uint32_t* needed       # the registers that expressions read
     cdef uint32_t needed_count
     cdef int32_t* columns       # see `_find_columns`
+    cdef uint64_t erring        # bits of the keys and arguments of a result that erred
     cdef term_t* env
     cdef Numeral* numerals      # spelt for the current key, then for the start and each argument
     cdef Label** labels         # of the results of the instant
@@ -62,6 +63,7 @@ cdef class ResultReader:
     cdef int _show(self) except -1 nogil
     cdef int _fill(self, const Found* found) noexcept nogil
     cdef int _read(self, const Found* found) except -1 nogil
+    cdef int _count_errors(self) except -1 nogil
     cdef const TermRecord* _record(self, term_t term, Numeral* numeral) noexcept nogil
     cdef int _value(
         self, uint32_t place, Numeral* numeral, const char** text, uint32_t* size

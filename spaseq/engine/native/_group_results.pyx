@@ -418,6 +418,7 @@ cdef class ResultReader:
         cdef uint32_t i, size = 0
         cdef term_t term
         self._fill(found)
+        self.erring = 0
         self.groups.key_size = 0
         for i in range(self.groups.key_count):
             self._value(i, &self.numerals[0], &text, &size)
@@ -443,7 +444,17 @@ cdef class ResultReader:
                     continue
             if not self.groups.read(i, self.groups.texts[i + 1], self.groups.sizes[i + 1]):
                 return False
+        if self.erring:
+            self._count_errors()
         return True
+
+    cdef int _count_errors(self) except -1 nogil:
+        """Count the errors of a result that the groups accept; Python reads the others again."""
+        cdef uint32_t i
+        for i in range(min(self.groups.key_count + self.groups.argument_count, 64)):
+            if self.erring >> i & 1 and self.linked[i] != NULL:
+                (<Expression>self.linked[i]).count_error(self.maker.step.batch, self.env)
+        return 0
 
     cdef const TermRecord* _record(self, term_t term, Numeral* numeral) noexcept nogil:
         """The record of a term of a label; a numeral is spelt into `numeral`."""
@@ -470,7 +481,7 @@ cdef class ResultReader:
         found = &(<Expression>self.linked[place]).stack[1]
         (<Expression>self.linked[place])._run(self.maker.step.batch, self.env, NULL)
         if found.kind == ERROR:
-            (<Expression>self.linked[place]).count_error(self.maker.step.batch, self.env)
+            self.erring |= <uint64_t>1 << min(place, 63)
             return 0
         (<Expression>self.linked[place]).has_value = True
         write_term(found, &(<Expression>self.linked[place]).scratch)

@@ -647,7 +647,7 @@ cdef class NativeGroups:
             elif condition.measure == BEST:
                 queue = &group.queues[condition.place]
                 if group.totals[self.bests[condition.place].argument].unbound or queue.count == 0:
-                    return False
+                    continue        # the condition is an error, which Python counts
                 best = &numbers_of(
                     queue.entries[queue.first]
                 )[self.bests[condition.place].argument]
@@ -661,7 +661,7 @@ cdef class NativeGroups:
                 if condition.measure == BOUND:
                     value = <double>(numbers + total.others)
                 elif total.unbound or total.others:
-                    return False    # SUM and AVG are unbound, so the condition is an error
+                    continue        # SUM and AVG are unbound, so the condition is an error
                 else:
                     error = 1e-12
                     value = approximate(total, &error)
