@@ -335,10 +335,10 @@ class ResultGroups(Generic[R]):
             truth = test(env, scope)
             if truth is False:
                 return None
-            holds &= truth is True
+            holds = holds and truth is True
             seen.append((count, truth))
-        for count, value in seen:
-            see(count, value, partial(self._row, env))
+        for count, found in seen:
+            see(count, found, partial(self._row, env))
         if not holds:
             return None
         return tuple([env[index] for index in self._shown]), tuple(
