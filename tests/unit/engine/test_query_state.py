@@ -23,8 +23,8 @@ DERIVED = {
     "constructs", "grouping", "_waits",
     # saved beside `QueryState`: the automaton's state has `native`, `OutputStage` its own fields
     "output",
-    # from other fields
-    "behind",
+    # from other fields, and from the division of equal queries into templates
+    "behind", "members",
     # set again by the run: for each call, by the sink, and with the next closed timestamp
     "ending", "_make", "_copied", "copiers", "_empty_at",
 }  # fmt: skip
