@@ -225,9 +225,9 @@ class _Drawing:
         self._lateness = chance.choice((None, None, 0, 1, 1, 2, 3))
         if self._lateness is not None:
             self._lateness *= SECOND_MICROS
-        self._promises = chance.random() < 0.4
+        self._promises = chance.random() < 0.5
         self._silences = chance.random() < 0.3
-        self._restarts = chance.random() < 0.5
+        self._restarts = chance.random() < 0.6
 
     def arrivals(self) -> Arrivals:
         chance = self._chance
@@ -257,7 +257,8 @@ class _Drawing:
         lateness = self._lateness
         if lateness is None:
             return list(events)
-        delays = (0, 0, 0, lateness, lateness, lateness // 2, lateness + SECOND_MICROS)
+        late = lateness + SECOND_MICROS
+        delays = (0, 0, 0, lateness, lateness, lateness // 2, late, late)
         return sorted(events, key=lambda e: e.time.micros + self._chance.choice(delays))
 
     def _between(
@@ -276,5 +277,5 @@ class _Drawing:
             yield Silence(chance.choice(open_))
         if self._restarts and chance.random() < 0.3:
             yield Checkpoint()
-        if self._restarts and chance.random() < 0.15:
+        if self._restarts and chance.random() < 0.3:
             yield Restart(chance.random() < 0.5)

@@ -419,6 +419,11 @@ def open_ends(seed: int, folder: Path) -> str:
     chance = random.Random(seed)
     texts = [action for action in arrivals.actions if isinstance(action, Arrive)]
     cut = chance.randrange(len(texts) + 1)
+    before = doors.time(texts[:cut])
+    for one in texts[cut:]:
+        greatest = before.streams[one.stream].greatest
+        if greatest is not None and any(e.time.micros < greatest for _, e in one.events):
+            return ""  # the end of a stream ends the waiting for late events
     session = DrivenSession(
         doors.program, folder, lateness=arrivals.lateness, keeps=True, close=False, kb=doors.kb
     )
