@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -45,7 +46,12 @@ class DrivenServer:
         settings = EngineSettings(folder, checkpoint=1e6, idle=IDLE_SECONDS, durable=self._durable)
         folder.mkdir(parents=True, exist_ok=True)
         self.engine = Engine(settings, self._run, Board(folder / "matches", 10**6, 1 << 30))
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not self.engine.has_replayed:
+            assert time.monotonic() < until, self.engine.trouble
+            time.sleep(0.001)
         self.engine.start()
+        self.do(lambda: None)  # what was found again is published before
 
     def do(self, function: Callable[[], _T]) -> _T:
         """Call a function in the thread of the engine."""
