@@ -236,7 +236,7 @@ class Troubles:
     unit: InputUnit = "line"
     """The unit of positions in the file that is being read."""
     repeated_bytes: int = 0
-    """Bytes of directives that were read again after errors, and for messages."""
+    """Bytes that were read again after errors, and directives for messages."""
     note: str = ""
     """How the syntax of the file was recognised, for messages about the syntax."""
 

@@ -210,7 +210,7 @@ class Document:
         while True:
             self._troubles.repeated_bytes += max(len(self.preamble) - _FEW_BYTES, 0)
             if self._troubles.repeated_bytes > REPEATED_MAX_BYTES:
-                said = "its prefixes are too many for the number of errors and messages after them"
+                said = "too much would be read again after its errors and for its messages"
                 raise InputError(said, self._file, self._lines.number + 1)
             self._feed = LineFeed(self._lines, remembers=self._troubles.on_error == "skip")
             parser = ox.parse(
@@ -222,6 +222,7 @@ class Document:
                 if torn is None:
                     return
                 behind = torn
+                self._troubles.repeated_bytes += sum(map(len, behind))
             except LimitError as error:
                 self._report(str(error))
             except BaseException as error:

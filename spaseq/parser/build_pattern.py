@@ -12,7 +12,7 @@ from typing import Any
 
 from spaseq.errors import Span
 from spaseq.parser import ast
-from spaseq.parser.build_expression import RDF, ExpressionBuilder
+from spaseq.parser.build_expression import MAX_CHAIN, RDF, ExpressionBuilder, TooDeep
 from spaseq.parser.lalr import Part, Token, Tree, as_token, as_tree
 from spaseq.parser.source import Source
 
@@ -244,6 +244,8 @@ class PatternBuilder(ExpressionBuilder):
         return ast.AlternativePath(self._paths(tree), self.span(tree))
 
     def path_sequence(self, tree: Tree) -> ast.Path:
+        if len(tree.children) > MAX_CHAIN:
+            raise TooDeep(tree)
         return ast.SequencePath(self._paths(tree), self.span(tree))
 
     def _paths(self, tree: Tree) -> tuple[Any, ...]:

@@ -780,7 +780,7 @@ cdef bint timestamp_of(
     dated[0] = datatype.form == Form.DATE_TIME
     if dated[0]:
         return _date_micros(text + 1, end, datatype.size == STAMP_SIZE, micros)
-    if datatype.kind == Kind.INTEGER:
+    if datatype.kind == Kind.INTEGER and datatype.size == 7:  # integer: others have a range
         return _number_micros(text + 1, end, False, factor, micros)
     if Kind.DECIMAL <= datatype.kind <= Kind.DOUBLE:
         return _number_micros(text + 1, end, True, factor, micros)

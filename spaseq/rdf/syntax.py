@@ -20,7 +20,7 @@ BASE_MAX_CHARACTERS = 8192
 """The longest base IRI: relative base IRIs can make it longer and longer."""
 TOO_LONG_PREFIXES = "its prefixes or base IRI are too long for the number of its names"
 REPEATED_MAX_BYTES = 1 << 23
-"""Directives that may be read again after errors, and for the messages of a log."""
+"""What may be read again after errors of a document, and for the messages of a log."""
 
 _BRACKETS = re.compile(rb"<<\(|\)>>")
 _WHERE = re.compile(

@@ -22,6 +22,7 @@ import pyoxigraph as ox
 
 from spaseq.errors import EventError
 from spaseq.rdf import calendar, unbounded
+from spaseq.rdf._values import BOUNDS
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 from spaseq.rdf.time_text import DAY, EPOCH_DAY, date_time_text, seconds_literal
 
@@ -85,7 +86,7 @@ def from_literal(
     form = _NUMBER_FORMS.get(datatype)
     if form is not None:
         text = literal.value.strip(" \t\r\n")
-        if form.fullmatch(text) is None:
+        if form.fullmatch(text) is None or not _is_in_range(text, datatype):
             raise _ill_formed(literal.value, datatype, "")
         micros, exact = _number_micros(text, unit, precision)
         return Timestamp(micros, NUMBER, literal if exact else seconds_literal(micros))
@@ -98,6 +99,15 @@ def from_literal(
         'xsd:date or a number, for example "2026-01-31T12:00:00Z"'
         f"^^<{_DATE_TIME.value}>"
     )
+
+
+def _is_in_range(text: str, datatype: str) -> bool:
+    """Whether a number is one of its datatype: some integers have a least or a greatest one."""
+    least, most = BOUNDS.get(datatype.removeprefix(XSD), (None, None))
+    if least is most is None:
+        return True
+    number = Decimal(text)
+    return (least is None or number >= least) and (most is None or number <= most)
 
 
 def from_value(

@@ -50,8 +50,8 @@ from spaseq.server.problems import Problem
 
 PROV = "http://www.w3.org/ns/prov#generatedAtTime"
 RDF_NS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-CPU_SECONDS, CPU_SECONDS_PER_MEGABYTE = 4, 4
-"""What a child may take: the slowest readers are those of pyoxigraph, with 0.5 s a megabyte."""
+CPU_SECONDS, CPU_SECONDS_PER_MEGABYTE = 20, 4
+"""What a child may take. Up to 8 MiB are read again after errors, in about 10 s."""
 MEGABYTES, MEGABYTES_PER_MEGABYTE = 400, 150
 """What a child may allocate: an event of small terms takes about 50 bytes for each of its bytes."""
 
@@ -475,7 +475,7 @@ def tried(door: str, extension: str, data: bytes, megabytes: float) -> tuple[str
             os._exit(0)
         os.close(writing)
         # The processor time is bounded; a child that waits for something is ended here.
-        limit = 20 * (CPU_SECONDS + CPU_SECONDS_PER_MEGABYTE * megabytes)
+        limit = 600 + 20 * (CPU_SECONDS + CPU_SECONDS_PER_MEGABYTE * megabytes)
         timer = _ended_after(child, limit)
         with os.fdopen(reading, "rb") as pipe:
             answer = pipe.read()

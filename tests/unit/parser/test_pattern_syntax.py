@@ -326,6 +326,9 @@ def test_bounds_on_nesting() -> None:
     ):
         with pytest.raises(QuerySyntaxError, match="nested too deeply"):
             parse_expression(text)
+    parse_pattern("{ ?x " + "/".join(["<u:p>"] * 250) + " ?y }")
+    with pytest.raises(QuerySyntaxError, match="chains too many"):
+        parse_pattern("{ ?x " + "/".join(["<u:p>"] * 251) + " ?y }")
     for opening, closing in (("(", ")"), ("[ ?y ", "]"), ("{ ", "}")):
         text = f"{{ ?x ?y {opening * 300}?x {closing * 300} }}"
         with pytest.raises(QuerySyntaxError):

@@ -3,13 +3,15 @@
 import time as clock
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.errors import EventError
+from spaseq.errors import EventError, InputError
+from spaseq.io.source import Source
 from spaseq.rdf import time, time_text
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
 
@@ -257,3 +259,35 @@ def test_a_timestamp_is_a_datetime_where_python_has_one() -> None:
     assert Timestamp(2**62, DATE_TIME).datetime is None
     number = Timestamp(1_500_000, NUMBER)
     assert (number.datetime, number.seconds) == (None, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "datatype", "is_valid"),
+    [
+        ("255", "unsignedByte", True),
+        ("256", "unsignedByte", False),
+        ("-1", "unsignedLong", False),
+        ("-129", "byte", False),
+        ("0", "positiveInteger", False),
+        ("-0", "nonNegativeInteger", True),
+        ("99999999999", "integer", True),
+        ("2147483648", "int", False),
+        ("2147483648", "unsignedInt", True),
+    ],
+)
+def test_numbers_beyond_the_range_of_their_datatype_are_no_times(
+    tmp_path: Path, text: str, datatype: str, is_valid: bool
+) -> None:
+    """By value, and in the stream that the compiled reader reads."""
+    literal = ox.Literal(text, datatype=ox.NamedNode(time.XSD + datatype))
+    path = tmp_path / "s.nq"
+    path.write_text(f"<urn:g> <http://www.w3.org/ns/prov#generatedAtTime> {literal} .\n")
+    if is_valid:
+        assert time.from_literal(literal).micros == int(text) * 10**6
+        assert [event.time.micros for event in Source("urn:s", [str(path)])] == [int(text) * 10**6]
+        return
+    said = f'"{text}" is not a valid xsd:{datatype}'
+    with pytest.raises(EventError, match=said):
+        time.from_literal(literal)
+    with pytest.raises(InputError, match=said):
+        list(Source("urn:s", [str(path)]))
