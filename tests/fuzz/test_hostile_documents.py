@@ -47,7 +47,8 @@ def test_hostile_documents_cost_time_and_memory_in_proportion() -> None:
 )
 def test_a_child_that_exceeds_a_bound_is_a_fault(deed: str, said: str) -> None:
     code = (
-        f"import hostile_documents as h; h.CPU_SECONDS = 1; h.DOORS['request'] = ({deed}, ('json',)); "
+        "import hostile_documents as h; h.CPU_SECONDS = 1; "
+        f"h.DOORS['request'] = ({deed}, ('json',)); "
         "print(h.tried('request', 'json', b'1', 0.01)[0])"
     )
     command = [sys.executable, "-c", code]
