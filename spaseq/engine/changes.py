@@ -494,8 +494,8 @@ class Change:
 class Joining(Change):
     """The run with the queries of another one, which go on with their states.
 
-    Both runs must be at the same time and have the same knowledge base. The other run must not be
-    used afterwards.
+    Both runs must be at the same time, with no timestamp open, and have the same knowledge base.
+    The other run must not be used afterwards.
 
     Raises:
         ChangeError: if a query does not fit the run.
@@ -506,7 +506,6 @@ class Joining(Change):
         other.catch_up()
         super().__init__(run, entries_of(run))
         self._other = other
-        self._delayed = dict(zip(other.queries, other.delayed, strict=True))
         written = {query.plan.registers_stream for query in other.queries}
         for entry in entries_of(other):
             check_new_name(run, entry.compiled.plan.name)
@@ -521,9 +520,6 @@ class Joining(Change):
         """Take over the queries, as `Change.apply`, and what the clock of their run knows."""
         run, other = self._run, self._other
         super().apply()
-        for entry, events in zip(self.entries, run.delayed, strict=True):
-            if isinstance(entry.kept, QueryRun):
-                events += self._delayed.get(entry.kept, [])
         run.clock.join(other.clock)
         run.registered.times |= other.registered.times
         run.registered.ordinals |= other.registered.ordinals

@@ -55,14 +55,11 @@ class StreamClock:
             self.per_stream.setdefault(iri, 0)
 
     def join(self, other: StreamClock) -> None:
-        """Have the streams and the events of another clock, which has closed the same time."""
+        """Have the streams and the events of another clock, which has closed the same times."""
         self.add_streams(other.streams)
         self.domain = self.domain or other.domain
-        if other.time is not None:
-            if self.time is None or other.time.micros > self.time.micros:
-                self.time, self.ordinals = other.time, {}
-            if other.time.micros == self.time.micros:
-                self.ordinals |= other.ordinals
+        if self.time is None or (other.time is not None and other.time.micros > self.time.micros):
+            self.time, self.ordinals = other.time, {}
         self.events += other.events
         self.triples += other.triples
         for iri, count in other.per_stream.items():

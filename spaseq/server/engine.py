@@ -607,7 +607,7 @@ class Engine(KeptState):
         has_joined = False
         while len(runs := self.machine.needed_runs(definition, program)) > 1:
             self.machine.check_join(runs)
-            self._journal.append({"do": "join", "runs": runs})
+            self._journal.append({"do": "join", "definition": definition.to_dict()})
             has_joined = True
             self._matching(lambda: self.machine.join(runs))
         return has_joined

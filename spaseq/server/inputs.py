@@ -129,6 +129,12 @@ class InputStream(StreamTime):
         return len(self._waiting)
 
     @property
+    def next_time(self) -> int:
+        """The least time of an event that is yet to be released, as far as it is known."""
+        waiting = self._waiting.first_time
+        return self.bound if waiting is None else min(waiting, self.bound)
+
+    @property
     def first_record(self) -> int | None:
         """The first record of the journal with a waiting event."""
         return self._waiting.first_record

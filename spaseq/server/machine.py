@@ -27,7 +27,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._effort import check
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.reorder import connected, horizon
+from spaseq.rdf.reorder import BEFORE_ALL, connected, horizon
 from spaseq.results import Match
 from spaseq.server.bodies import Body, BodyReader, ReadBody
 from spaseq.server.components import Component, check_kinds
@@ -108,7 +108,7 @@ class Machine(QueryPlaces):
                 check_kinds(self._components_of(made))
                 if running is None:
                     one = self._enter(name, program, made)
-                elif running.options != options:
+                elif running.options != options or self._has_to_move(running, made, state):
                     one = self._move(running, program, made, state)
                 else:
                     one = self._replace(running, program, state, revision)
@@ -162,13 +162,29 @@ class Machine(QueryPlaces):
         options = made.options
         self.runs.check_registered(program, options, name)
         bound = self.runs.bound_to(options, made.streams.values(), made.registers)
-        one = bound[0] if bound else self.runs.home(options, made.streams.values())
+        one = bound[0] if bound else self.runs.home(options, self._bounds(made))
         if one is None:
             self._components = None
             return self.runs.start(options, program)
         one.run.add(name, program, new_streams=True)
         one.group()
         return one
+
+    def _bounds(self, made: Standing) -> dict[str, int]:
+        """IRI of a stream that a query reads → the least time of its next event."""
+        components, streams = self.components, self.streams
+        return {
+            iri: streams[iri].next_time if iri in components else BEFORE_ALL
+            for iri in made.streams.values()
+        }
+
+    def _has_to_move(self, running: Standing, made: Standing, state: StatePolicy) -> bool:
+        """Whether a version has streams that are not as far as the run of the one before."""
+        if state == "keep" or self.runs.bound_to(
+            made.options, made.streams.values(), made.registers
+        ):
+            return False
+        return not self._run_of(running).fits(self._bounds(made))
 
     def _replace(
         self, standing: Standing, program: Program, state: StatePolicy, record: int
@@ -208,22 +224,22 @@ class Machine(QueryPlaces):
         return one
 
     def join(self, serials: Sequence[int]) -> None:
-        """Make one run of several ones, at the latest of their times.
+        """Make one run of several ones, after the latest of their times.
 
-        The events that wait for other streams and are before this time are matched first.
+        The events that wait for other streams until then are matched first.
 
         Raises:
             RunStopped: if a run stops.
             KbError, LimitExceeded, ChangeError: if a run cannot have the queries of another one.
         """
         runs = [one for serial in serials if (one := self.runs.of(serial)) is not None]
+        if not runs:
+            return  # a query that failed later is left out when the journal is read again
         main = max(runs, key=lambda one: (one.run.clock.closed is not None, one.run.clock.closed))
-        component = self._components_of_runs([main])[0]
         closed = main.run.clock.closed
         if closed is not None:
-            for other in self._components_of_runs(runs):
-                if other is not component:
-                    self._match(other, closed)
+            for component in self._components_of_runs(runs):
+                self._match(component, closed + 1)  # no timestamp is open in one of the runs only
         for one in runs:
             if one is not main:
                 homes = {(one.serial, name): main.serial for name in one.names}
@@ -548,8 +564,9 @@ class Machine(QueryPlaces):
     def first_needed(self) -> int | None:
         """The first record that a checkpoint made now needs; None: none of those there are."""
         needed = [stream.first_record for stream in self.streams.values()]
-        for feed in self.feeds.values():
-            needed.append(feed.first_record(self.streams[feed.settings.stream].first_record))
+        needed += [
+            feed.first_record(self._fed(name).first_record) for name, feed in self.feeds.items()
+        ]
         return min((record for record in needed if record is not None), default=None)
 
     # ------------------------------------------------------------ time
@@ -624,10 +641,7 @@ class Machine(QueryPlaces):
             "draining": self.draining.state(),
             "runs": self.runs.state(),
             "streams": [stream.state() for stream in self.streams.values()],
-            "feeds": [
-                feed.state(self.streams[feed.settings.stream].first_record)
-                for feed in self.feeds.values()
-            ],
+            "feeds": [f.state(self._fed(n).first_record) for n, f in self.feeds.items()],
             "kb": self.kb.state(),
             "made": self._made_streams,
             "repeats": self.repeats.state(),

@@ -277,7 +277,8 @@ def apply(machine: Machine, record: Record, failed: Mapping[tuple[int, str], str
         case "join":
             # The record precedes the change, which may have failed in the same way before.
             with suppress(SpaseqError):
-                machine.join(says["runs"])
+                definition = Definition.from_dict(says["definition"])
+                machine.join(machine.needed_runs(definition, definition.compile()))
         case "divide":
             machine.divide_all()
         case "stream-remove":

@@ -101,6 +101,17 @@ class ServerRun:
         """The IRIs of the streams that the queries read or register."""
         return {*+self.uses, *+self.registers}
 
+    def fits(self, streams: Mapping[str, int]) -> bool:
+        """Whether a query can be in the run without missing events, or making them late.
+
+        Args:
+            streams: IRI of a stream that it reads → the least time of its next event.
+        """
+        closed, known = self.run.clock.closed, self.connects
+        return closed is None or all(
+            iri in known or bound >= closed for iri, bound in streams.items()
+        )
+
     def count(self, standing: Standing, by: int) -> bool:
         """Count the streams of a query; returns whether others are read or registered now.
 
@@ -255,8 +266,15 @@ class ServerRun:
             # Blank nodes of an earlier run must not have the labels of those of this run.
             count = sum(end - start for _, start, end in released)
             minter.restore(stream.released - count, BEFORE_ALL, 0)
-        copy, ready, count = minter.copy, None, 0
+        copy, ready, count, closed = minter.copy, None, 0, self.run.clock.closed
         for batch, start, end in released:
+            # A run that a query joined may be ahead of events that have waited for another run.
+            first = start
+            while closed is not None and start < end and batch.micros(start) < closed:
+                start += 1
+            if start > first:
+                made, last, ordinal = minter.state()
+                minter.restore(made + start - first, last, ordinal)
             for index in range(start, end):
                 if ready is None or count >= EVENTS_AT_ONCE:
                     if ready is not None:
@@ -330,16 +348,18 @@ class RunSet:
         """End a run, whose last query is removed."""
         self._runs.pop(serial).run.close()
 
-    def home(self, options: RunOptions, streams: Iterable[str]) -> ServerRun | None:
+    def home(self, options: RunOptions, streams: Mapping[str, int]) -> ServerRun | None:
         """The run that a query joins, which reads one of its streams; None: a new one.
 
-        Of several ones, it is that whose time is the least, so that the fewest events are late.
+        Args:
+            options: The options of the query.
+            streams: IRI of a stream that it reads → the least time of its next event.
         """
-        read = set(streams)
-        near = [one for one in self if one.options == options and not read.isdisjoint(one.connects)]
-        if not near:
-            return None
-        return min(near, key=lambda one: one.run.clock.closed or BEFORE_ALL)
+        for one in self:
+            is_near = one.options == options and not one.connects.isdisjoint(streams)
+            if is_near and one.fits(streams):
+                return one
+        return None
 
     def bound_to(
         self, options: RunOptions, streams: Iterable[str], registers: str | None

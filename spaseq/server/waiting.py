@@ -95,6 +95,13 @@ class WaitingEvents:
                 yield one.record, one.first + index
 
     @property
+    def first_time(self) -> int | None:
+        """The time of the first event, in microseconds."""
+        if self._heap:
+            return self._heap[0][0]
+        return self._ranges[0].times[self._ranges[0].start] if self._ranges else None
+
+    @property
     def first_record(self) -> int | None:
         """The first record with a waiting event."""
         records = [record for _, record, *_ in self._heap]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from driven_server import DrivenServer
 from served import RISE, SPARQL, TRIG, Served, served
 
 from spaseq.errors import ChangeError, StateError
+from spaseq.server.inputs import Accepted
 from spaseq.server.machine import Machine
 from spaseq.server.recovery import upgraded
 
@@ -471,3 +474,79 @@ def _state_of_first(state: Any) -> Any:
 def test_a_state_of_a_later_version_is_refused() -> None:
     with pytest.raises(StateError, match="version 9, and this spaseq reads versions up to 2"):
         upgraded({"version": 9})
+
+
+# ---------------------------------------------------------------- drawn changes
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_queries_of_one_stream_keep_their_results_whatever_connects_them(
+    tmp_path: Path, seed: int
+) -> None:
+    """Queries over one stream find what they find alone, while others connect and leave."""
+    draw = random.Random(seed)
+    names = ["trades", "news", "alarms"]
+    server = DrivenServer(tmp_path, durable=True)
+    sent: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    seen: dict[str, int] = {}
+    at, others, has_joined = dict.fromkeys(names, 0), set[str](), False
+    try:
+        for number in range(40):
+            action, name = draw.randrange(10), draw.choice(names)
+            other = draw.choice([one for one in names if one != name])
+            if action == 0 and name not in seen:
+                server.put_query(name, rise(name))
+                seen[name] = len(sent[name])
+            elif action == 1:
+                server.put_query(f"both{number}", both(name, other))
+                others.add(f"both{number}")
+            elif action == 2 and not any(one.startswith("w") for one in others):
+                for one, text in (
+                    ("w1", writer("w1", name, f"x{number}")),
+                    ("w2", writer("w2", other, f"y{number}")),
+                    ("reader", both(f"x{number}", f"y{number}")),
+                ):
+                    server.put_query(one, text)
+                    others.add(one)
+                has_joined = True
+            elif action == 3 and others:
+                leaving = ("reader", "w1", "w2") if "reader" in others else (min(others),)
+                for one in leaving:
+                    server.do(partial(server.engine.remove_query, one))
+                    others.discard(one)
+            elif action == 4:
+                draw.choice((server.restart, server.crash, server.checkpoint))()
+            elif seen:
+                name = draw.choice(sorted(seen))
+                at[name] += draw.randrange(4)
+                taken = _push_quads(server, name, at[name], len(sent[name]))
+                if taken.late:
+                    assert has_joined
+                else:
+                    sent[name].append((at[name], len(sent[name])))
+        for one in sorted(others):
+            server.do(partial(server.engine.remove_query, one))
+        for name, first in seen.items():
+            at[name] += 100
+            _push_quads(server, name, at[name], -1)
+            events = sent[name][first:]
+            expected = [
+                (p1, p2) for t1, p1 in events for t2, p2 in events if p1 < p2 and t2 <= t1 + 10
+            ]
+            found = [
+                tuple(int(one["bindings"][variable]["value"]) for variable in ("p1", "p2"))
+                for one in server.lines(name)
+            ]
+            assert sorted(found) == sorted(expected), name
+    finally:
+        server.close()
+
+
+def _push_quads(server: DrivenServer, stream: str, at: int, price: int) -> Accepted:
+    integer = "<http://www.w3.org/2001/XMLSchema#integer>"
+    graph = f"<http://e/{stream}{price}>"
+    text = (
+        f'{graph} <http://www.w3.org/ns/prov#generatedAtTime> "{at}"^^{integer} .\n'
+        f'<http://e/c> <http://example.org/price> "{price}"^^{integer} {graph} .\n'
+    )
+    return server.push(f"http://example.org/{stream}", text.encode())

@@ -31,6 +31,7 @@ def test_events_leave_by_time_and_arrival(seed: int) -> None:
         expected.sort(key=lambda one: one[:3])
         assert len(waiting) == len(expected)
         assert sorted(waiting.places()) == sorted((one[1], one[2]) for one in expected)
+        assert waiting.first_time == min((one[0] for one in expected), default=None)
         assert waiting.first_record == min((one[1] for one in expected), default=None)
         if draw.random() < 0.6:
             bound = now + draw.randrange(-4, 5)
