@@ -27,7 +27,7 @@ from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._effort import check
 from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.reorder import BEFORE_ALL, connected, horizon
+from spaseq.rdf.reorder import connected, horizon
 from spaseq.results import Match
 from spaseq.server.bodies import Body, BodyReader, ReadBody
 from spaseq.server.components import Component, check_kinds
@@ -169,22 +169,6 @@ class Machine(QueryPlaces):
         one.run.add(name, program, new_streams=True)
         one.group()
         return one
-
-    def _bounds(self, made: Standing) -> dict[str, int]:
-        """IRI of a stream that a query reads → the least time of its next event."""
-        components, streams = self.components, self.streams
-        return {
-            iri: streams[iri].next_time if iri in components else BEFORE_ALL
-            for iri in made.streams.values()
-        }
-
-    def _has_to_move(self, running: Standing, made: Standing, state: StatePolicy) -> bool:
-        """Whether a version has streams that are not as far as the run of the one before."""
-        if state == "keep" or self.runs.bound_to(
-            made.options, made.streams.values(), made.registers
-        ):
-            return False
-        return not self._run_of(running).fits(self._bounds(made))
 
     def _replace(
         self, standing: Standing, program: Program, state: StatePolicy, record: int

@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from spaseq.engine.changes import StatePolicy
 from spaseq.program import Program
-from spaseq.rdf.reorder import connected
+from spaseq.rdf.reorder import BEFORE_ALL, connected
 from spaseq.rdf.time import from_micros, json_value
 from spaseq.runs import Run
 from spaseq.server.components import Component, Holding, check_kinds, components_of
@@ -172,6 +173,22 @@ class QueryPlaces:
             own = self._run_of(before)
             needed = [own, *[one for one in needed if one is not own]]
         return [] if definition.paused or len(needed) < 2 else [one.serial for one in needed]
+
+    def _bounds(self, made: Standing) -> dict[str, int]:
+        """IRI of a stream that a query reads → the least time of its next event."""
+        components, streams = self.components, self.streams
+        return {
+            iri: streams[iri].next_time if iri in components else BEFORE_ALL
+            for iri in made.streams.values()
+        }
+
+    def _has_to_move(self, running: Standing, made: Standing, state: StatePolicy) -> bool:
+        """Whether a version has streams that are not as far as the run of the one before."""
+        if state == "keep" or self.runs.bound_to(
+            made.options, made.streams.values(), made.registers
+        ):
+            return False
+        return not self._run_of(running).fits(self._bounds(made))
 
     def check_join(self, serials: Sequence[int]) -> None:
         """Refuse to make one run of several ones with different kinds of time.
