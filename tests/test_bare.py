@@ -158,10 +158,10 @@ def test_options_sources_and_sinks_name_their_extras(bare: BareEnvironment, fold
         [*run, "--print-config"],
         ["run", "--config", "spaseq.toml"],
         ["serve", "--config", "spaseq.toml"],
-        ["map", "--suggest", "rows.jsonl"],
+        ["map", "--suggest", "rows.csv"],
         ["convert", "sensors.trig", "out.jelly"],
     ]
-    for file in ("rows.csv", "rows.jsonl", "rows.parquet", "rows.arrow"):
+    for file in ("rows.csv", "rows.parquet", "rows.arrow"):
         stream = ["--stream", f"sensors={file}", "--map", "sensors=rows.rq"]
         commands.append(["run", "warming.rq", *stream, *QUERY[3:]])
     files = ["s3://b/x.nq", "gs://b/x.nq", "az://b/x.nq", "hdfs://b/x.nq", "https://h/x.nq.gz"]
@@ -177,9 +177,20 @@ def test_options_sources_and_sinks_name_their_extras(bare: BareEnvironment, fold
         assert needs_extra(outcome), (command, outcome)
 
 
-def test_sqlite_state_and_threads_need_no_extra(bare: BareEnvironment, folder: Path) -> None:
+def test_sqlite_state_threads_and_json_need_no_extra(bare: BareEnvironment, folder: Path) -> None:
     run = ["run", *QUERY]
     commands = [
+        ["map", "--suggest", "rows.jsonl"],
+        ["map", "rows.rq", "rows.jsonl"],
+        [
+            "run",
+            "warming.rq",
+            "--stream",
+            "sensors=rows.jsonl",
+            "--map",
+            "sensors=rows.rq",
+            *QUERY[3:],
+        ],
         [*run, "--output", "sqlite:matches.db"],
         [*run, "--state", "state", "--output", "matches.csv"],
         [*run, "--workers", "2", "--stats", "--why", "--progress"],
