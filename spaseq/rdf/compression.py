@@ -22,6 +22,8 @@ from spaseq.rdf.ahead import Ahead, Lane
 from spaseq.records import dataclass
 
 _READ_BYTES = 1 << 18
+_XZ_MAX_BYTES = 1 << 28
+"""The memory for a dictionary of xz; a file can claim 4 GiB, `xz -9` needs 65 MiB."""
 _LIVE_BYTES = 1 << 16
 _AHEAD_BYTES = 3 << 19
 """The most bytes of a part that is decompressed ahead: a block of the readers."""
@@ -97,7 +99,7 @@ def _bzip2() -> tuple[Callable[[], Decompressor], type[Exception]]:
 def _xz() -> tuple[Callable[[], Decompressor], type[Exception]]:
     import lzma
 
-    return lzma.LZMADecompressor, lzma.LZMAError
+    return lambda: lzma.LZMADecompressor(memlimit=_XZ_MAX_BYTES), lzma.LZMAError
 
 
 def _zstd() -> tuple[Callable[[], Decompressor], type[Exception]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import lzma
 from importlib import import_module
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
 from spaseq.kb import open_kb
 from spaseq.kb.files import read_quads
-from spaseq.rdf import line_feed
+from spaseq.rdf import compression, line_feed
 from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.line_feed import LineFeed
@@ -464,3 +465,12 @@ def test_a_line_that_a_small_file_contains_is_bounded(
     assert len(packed) < 100_000
     path.write_bytes(packed)
     assert said in values(path)[2]
+
+
+def test_the_dictionary_of_xz_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A header alone can claim 4 GiB."""
+    path = tmp_path / "s.nq.xz"
+    path.write_bytes(lzma.compress(b"# a comment\n", preset=9))
+    assert values(path)[2] == ""
+    monkeypatch.setattr(compression, "_XZ_MAX_BYTES", 1 << 24)
+    assert "the xz data is damaged: Memory usage limit exceeded" in values(path)[2]
