@@ -46,7 +46,7 @@ class Diagnostic:
     hint: str = ""
     other: Span | None = None
     other_label: str = ""
-    severity: Literal["error", "warning"] = "error"
+    severity: Literal["error", "warning", "note"] = "error"
 
 
 class SpaseqError(Exception):

@@ -22,10 +22,18 @@ SHELLS = ("bash", "zsh", "fish")
 def check(queries: Sequence[str], texts: Sequence[str], functions: Sequence[str]) -> None:
     """Check queries without running them.
 
-    The output is "ok", or each error with its line and column.
+    The output is "ok", or each error with its line and column. A note names a query whose matches
+    can double with each event.
     """
+    from spaseq.errors import render
+    from spaseq.explain.cost import doubling_note
+
     arguments.load_functions(functions)
-    compiled(arguments.read_queries(queries, texts))
+    given = arguments.read_queries(queries, texts)
+    for query, file in zip(compiled(given).queries, given, strict=True):
+        note = doubling_note(query)
+        if note is not None:
+            reports.log(render([note], query.plan.source, file.path), prefix="")
     reports.output("ok")
 
 

@@ -17,7 +17,7 @@ from spaseq.errors import ArgumentError, Diagnostic, LimitExceeded, Span, kind_o
 from spaseq.nfa.native.tables import looks_back
 from spaseq.plan.places import sequence_places
 from spaseq.rdf.event import Timestamp
-from spaseq.rdf.limits import BOUNDS, LimitReached, Limits
+from spaseq.rdf.limits import BOUNDS, MOST_TEXT_BYTES, LimitReached, Limits
 from spaseq.rdf.time import json_value
 
 EXAMINED_MAX_GROUPS = 100_000
@@ -43,6 +43,10 @@ _CHEAPER = (
 _FEWER_ROWS = (
     "the triples of this graph pattern join in too many ways within one event: connect them by a "
     "shared variable, or compare their variables with = instead of another operator; or raise "
+)
+_SHORTER = (
+    "a CONCAT or REPLACE whose argument is the result of another one can double it each time: "
+    "shorten the texts, for example with SUBSTR"
 )
 _UNLISTED = (
     "the matches of one event can double with each event that an iteration may take or leave out "
@@ -100,6 +104,8 @@ def exceeded(
     """The error to raise; `waiting` are the groups, and the number of waiting matches."""
     at = "" if time is None else f" at {json_value(time)}"
     place = reached.place
+    if reached.kind == "text":
+        return _text_exceeded(notation, at)
     if reached.kind in ("pattern", "memory"):
         return _pattern_exceeded(reached, limits, notation, at)
     if reached.kind == "groups":
@@ -126,6 +132,15 @@ def exceeded(
     span = _span(notation, place)
     return LimitExceeded(
         message, Diagnostic(message, span, hint), notation.plan.source, notation.plan.name
+    )
+
+
+def _text_exceeded(notation: Notation, at: str) -> LimitExceeded:
+    """An expression makes a text that is too long, whatever the limits are."""
+    message = f"an expression makes a text of more than {MOST_TEXT_BYTES:,} bytes{at}"
+    plan = notation.plan
+    return LimitExceeded(
+        message, Diagnostic(message, plan.sequence.span, _SHORTER), plan.source, plan.name
     )
 
 

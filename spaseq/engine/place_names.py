@@ -38,6 +38,7 @@ class Notation:
     """Names for the parts of one compiled query."""
 
     def __init__(self, query: CompiledQuery):
+        self.compiled = query
         self.plan = query.plan
         self.automaton = query.automaton
         self.tasks = query.tasks

@@ -7,7 +7,7 @@ compares the register, the core orders the groups by its value and visits only g
 comparison can hold, or joins whole ranges at once if nothing later reads the groups' registers. A
 guard that is decided on sight visits groups in the same way. Other guards, and conjunctions, search
 the buffered rows of the window. The cost of the matches is added: each takes time linear in its
-length.
+length, and their number can double with each event (`doubles`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from spaseq.engine.compiled import CompiledQuery, selection_clause
 from spaseq.engine.place_names import Notation
+from spaseq.errors import Diagnostic
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.native.conjunction_tables import Shared, guards_at_the_end, later_guards
 from spaseq.nfa.native.range_tables import joins_whole
 from spaseq.plan.logical import Condition, Occurrence, Register
+from spaseq.plan.places import sequence_places
 from spaseq.records import dataclass
 
 Kind = Literal["constant", "indexed", "summed", "ordered", "looks back", "groups"]
 _FITS = {"less": "no less than", "equal": "equal to", "greater": "no greater than"}
+DOUBLING = (
+    "the number of matches of one event can double with each earlier event that the iteration may "
+    "take or leave out"
+)
+DOUBLING_REMEDY = (
+    "; in place of : takes the next event each time; EMIT NEXT, LAST, ANY or MAX lists the chosen "
+    "matches only; --max-matches (max_matches=) bounds the matches of one event"
+)
 _SURE = {"less": "greater than", "greater": "less than"}
 _ORDER: tuple[Kind, ...] = ("constant", "indexed", "summed", "ordered", "looks back", "groups")
 
@@ -40,11 +51,15 @@ class EdgeCost:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """The worst cost of all edges, its description, and the edges whose cost is not constant."""
+    """The worst cost of all edges, its description, and the edges whose cost is not constant.
+
+    `matches` says how many matches an event can have, if they must be listed and can double.
+    """
 
     kind: Kind
     sentence: str
     edges: tuple[EdgeCost, ...]
+    matches: str | None
 
 
 def guarantee(notation: Notation) -> Guarantee:
@@ -57,7 +72,30 @@ def guarantee(notation: Notation) -> Guarantee:
     ]
     kinds: set[Kind] = {cost.kind for cost in costs}
     kind = max(kinds, key=_ORDER.index, default=_ORDER[0])
-    return Guarantee(kind, _sentence(kind, costs), tuple(c for c in costs if c.kind != "indexed"))
+    edges = tuple(c for c in costs if c.kind != "indexed")
+    matches = DOUBLING if doubles(notation.compiled) else None
+    return Guarantee(kind, _sentence(kind, costs), edges, matches)
+
+
+def doubles(query: CompiledQuery) -> bool:
+    """Whether the number of matches of one event that must be listed can double with each event."""
+    clause = selection_clause(query)
+    is_answer = query.plan.output.form == "ask" and query.plan.output.grouping is None
+    listed = not is_answer if clause is None else bool(clause["lists_all"])
+    return listed and bool(query.automaton.doubling)
+
+
+def doubling_note(query: CompiledQuery) -> Diagnostic | None:
+    """A note on `doubles` for `check`, at the first place by which the matches double."""
+    if not doubles(query):
+        return None
+    automaton, sequence = query.automaton, query.plan.sequence
+    atoms = (automaton.atoms[edge.atom] for edge in automaton.places[automaton.doubling[0]].edges)
+    occurrence = next((number for atom in atoms for number in atom.occurrences), None)
+    span = sequence.span
+    if occurrence is not None:
+        span = sequence_places(sequence).occurrences[occurrence].reference.span
+    return Diagnostic(DOUBLING, span, DOUBLING_REMEDY, severity="note")
 
 
 def _sentence(kind: Kind, costs: list[EdgeCost]) -> str:

@@ -20,7 +20,7 @@ from spaseq.engine.place_names import STRATEGIES, Notation, skip_text, window_te
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
 from spaseq.engine.sharing import SharedProgram, hindrance, own_steps
 from spaseq.explain.applied_rules import applied_rules, rules_text
-from spaseq.explain.cost import conditions, guarantee
+from spaseq.explain.cost import DOUBLING_REMEDY, conditions, guarantee
 from spaseq.explain.erred import Erred
 from spaseq.explain.erred import erred as erred_of
 from spaseq.explain.joining import joined_so_far, joining, joining_text
@@ -190,6 +190,7 @@ def _query(
         "guarantee": {
             "kind": promise.kind,
             "sentence": promise.sentence,
+            "matches": promise.matches,
             "edges": [
                 {"place": c.place, "gpm": c.edge, "kind": c.kind, "because": list(c.because)}
                 for c in promise.edges
@@ -408,7 +409,8 @@ def _evaluation_text(query: Data) -> Iterator[str]:
     yield "  optimisation rules (SPASEQ_DISABLE=name,... switches them off)"
     yield from _indented(list(rules_text(query["rules"])) or ["none"], 4)
     yield ""
-    yield f"  cost: {query['guarantee']['sentence']}"
+    besides = ", besides its matches" if query["guarantee"]["matches"] is not None else ""
+    yield f"  cost: {query['guarantee']['sentence']}{besides}"
     for edge in query["guarantee"]["edges"]:
         what = f"place {edge['place']}, {edge['gpm']}"
         reasons = "; ".join(edge["because"])
@@ -416,6 +418,9 @@ def _evaluation_text(query: Data) -> Iterator[str]:
         yield f"    {what}: {visits}{reasons}"
     yield from _indented(joining_text(query["joined"]), 4)
     yield from _indented(_emission_cost(query), 4)
+    if query["guarantee"]["matches"] is not None:
+        yield f"  matches: {query['guarantee']['matches']}"
+        yield f"    {DOUBLING_REMEDY}"
 
 
 def _erred_text(errors: Sequence[Erred]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import pyoxigraph as ox
 
-from spaseq.errors import KbError
+from spaseq.errors import KbError, LimitExceeded
 from spaseq.gpm import algebra
 from spaseq.gpm.named_graphs import KbKey, KbRow, NamedGraphs, Relation
 from spaseq.gpm.native._matcher import NativeMatcher
@@ -29,10 +29,12 @@ from spaseq.gpm.program import GpmProgram
 from spaseq.gpm.python.algebra import compile_group
 from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.scope import Scope
+from spaseq.gpm.python.work import SearchWork
 from spaseq.parser import ast
 from spaseq.plan.scope import certain_variables, expression_variables
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import nodes_of
+from spaseq.rdf.limits import LimitReached, Limits
 
 BATCHES_REMEMBERED = 16
 _NO_KEY = "it shares no variable with the event (let a step look it up whose events bind one)"
@@ -119,6 +121,7 @@ class KbTables:
         calls: the registered functions of the run.
         linked: creates a matcher of an operator, with filters on its rows.
         whole: the reason why its relations must be fetched whole; empty if they need not be.
+        limits: the bounds of the query; searches of paths over the KB count steps.
     """
 
     def __init__(
@@ -130,8 +133,10 @@ class KbTables:
         flat: FlatPattern,
         linked: Callable[[FlatPattern, Sequence[ast.Expr]], NativeMatcher],
         whole: str,
+        limits: Limits,
     ):
         self._calls = calls
+        self._limits = limits
         self._program = program
         self._native = native
         self._matcher = matcher
@@ -211,10 +216,24 @@ class KbTables:
         return None
 
     def _rows(self, kb: NamedGraphs | None, table: algebra.KbTable) -> Sequence[KbRow]:
-        """The distinct rows of a pattern over local graphs."""
+        """The distinct rows of a pattern over local graphs.
+
+        Raises:
+            LimitExceeded: if searches of paths take too many steps.
+        """
         node = compile_group(ast.GroupGraphPattern((table.pattern,)))
         columns = [node.schema.index(name) for name in table.variables]
-        rows = node.run(Scope(None, kb, self._program.kb_graphs, self._calls))
+        scope = Scope(None, kb, self._program.kb_graphs, self._calls)
+        if self._limits.steps is not None:
+            scope.work = SearchWork(0, self._limits)
+        try:
+            rows = node.run(scope)
+        except LimitReached:
+            raise LimitExceeded(
+                f"property paths over the knowledge base take more than "
+                f"{self._limits.most_steps:,} steps (--max-steps): let an end of the path be a "
+                "constant, or raise --max-steps (max_steps=)"
+            ) from None
         if columns == list(range(len(node.schema))):
             return list(dict.fromkeys(rows))
         return list(dict.fromkeys(tuple([row[column] for column in columns]) for row in rows))

@@ -36,6 +36,7 @@ from spaseq.gpm.python.evaluator import Evaluator
 from spaseq.gpm.python.remote import fetch
 from spaseq.gpm.python.row_operators import Row
 from spaseq.gpm.python.scope import Errors, Scope
+from spaseq.gpm.python.work import Work
 from spaseq.gpm.relevance import Uses, outside, uses
 from spaseq.parser import ast
 from spaseq.rdf._batch import EventBatch
@@ -285,6 +286,7 @@ class Matchers:
                     number, program, native, below, filters, len(native.slots)
                 ),
                 whole,
+                self._limits,
             )
         return matcher
 
@@ -404,6 +406,8 @@ class Matchers:
         if kept:
             program = self.patterns[number].program
             scope = Scope(event, self._graphs_of(program), program.kb_graphs, self.calls)
+            if self._limits.steps is not None:
+                scope.work = Work(number, self._limits)
             for place, test in enumerate(self._tests[number]):
                 count = self._errors[number][place]
                 passed = []

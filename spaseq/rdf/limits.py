@@ -6,7 +6,7 @@ pattern, the triples and rows that its joins find or scan; in the automaton, the
 its rows are compared with, the candidates that a conjunction or a guard tries, and the complete
 matches that are listed. `matches` bounds only the latter: those of one event or instant, or of the
 windows that close at one time. `memory` bounds the bytes of the rows of each graph pattern for one
-event.
+event, and of the texts that its BINDs make.
 
 Reaching a bound raises `LimitReached`. With `shed`, the bounds on groups and on steps of the
 automaton instead drop the oldest groups, by their latest start, as long as there are any, and the
@@ -21,12 +21,15 @@ from typing import Literal
 from spaseq.records import dataclass
 
 NO_LIMIT = 2**63 - 1
+MOST_TEXT_BYTES = 1 << 24
+"""The longest text that an expression may make, whatever the limits of the query are."""
 
 BOUNDS = ("max_groups", "max_steps", "max_matches", "max_memory")
 """The names of the bounds, as callers give them, in the order of the fields of `Limits`."""
 
-Kind = Literal["groups", "steps", "matches", "pattern", "memory"]
-"""`pattern`: steps of a graph pattern; the other steps are of the automaton."""
+Kind = Literal["groups", "steps", "matches", "pattern", "memory", "text"]
+"""`pattern`: steps of a graph pattern; the other steps are of the automaton. `text`: one text that
+an expression makes, longer than `MOST_TEXT_BYTES`."""
 
 
 @dataclass(frozen=True, slots=True)

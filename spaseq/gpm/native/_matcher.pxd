@@ -200,6 +200,7 @@ cdef class NativeMatcher:
     cdef uint8_t* passed                # per row: whether it passed the local filters
     cdef uint32_t passed_room
     cdef RowBudget budget               # of the tables of rows
+    cdef size_t made                    # bytes of the texts that BINDs have made for the event
     cdef uint64_t* untrue
     cdef readonly uint64_t tried        # events so far
     cdef readonly uint64_t found        # rows so far

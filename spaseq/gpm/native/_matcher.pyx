@@ -42,6 +42,7 @@ from spaseq.gpm.native._rows cimport (
     key_hash,
     overlap,
     row_at,
+    require,
     row_new,
     rows_free,
     rows_init,
@@ -733,6 +734,7 @@ cdef class NativeMatcher:
         cdef Node* root = &self.nodes[self.node_count - 1]
         self.tried += 1
         begin_event(&self.basic.effort)
+        self.made = 0
         arena_reset(&self.scratch)
         if self.basic_only:
             rows.count = 0
@@ -903,6 +905,9 @@ cdef class NativeMatcher:
             (<Expression>self.tests[test]).value(
                 <EventBatch>self.batch, seen, &self.existences[test], &value
             )
+            if value and not is_numeral(value):
+                self.made += record_of(<EventBatch>self.batch, value).size
+                require(&self.budget, self.made)
             if value and row[node.slot] and row[node.slot] != value:
                 continue
             self._copy_row(&node.rows, row)

@@ -42,6 +42,8 @@ from spaseq.rdf._values import (
     string,
 )
 
+from spaseq.rdf.limits import MOST_TEXT_BYTES, LimitReached
+
 cdef extern from *:
     """
     typedef unsigned __int128 spaseq_uint128;
@@ -55,6 +57,7 @@ cdef enum:
     MAX_REAL_BYTES = 40     # of the text of a double that is written here
     MAX_PLACES = 20         # decimal places: greater powers of ten are not exact
 
+cdef size_t LONGEST_MADE = MOST_TEXT_BYTES
 cdef str RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 # The datatypes of computed values as N-Quads, by kind and by form; the list owns the texts.
@@ -107,10 +110,19 @@ cdef uint32_t language_size(const Operand* of) noexcept nogil:
 
 
 cdef char* scratch_alloc(Arena* scratch, size_t size) except NULL nogil:
-    cdef char* piece = <char*>arena_alloc_slow(scratch, size if size else 1)
+    """Memory for a text of an evaluation.
+
+    Raises:
+        LimitReached: for more than `MOST_TEXT_BYTES`.
+    """
+    cdef char* piece
+    if size > LONGEST_MADE:
+        with gil:
+            raise LimitReached("text")
+    piece = <char*>arena_alloc_slow(scratch, size if size else 1)
     if piece == NULL:
         with gil:
-            raise MemoryError
+            raise MemoryError("no memory for a text that an expression makes")
     return piece
 
 

@@ -18,12 +18,13 @@ import pyoxigraph as ox
 
 from spaseq.gpm.native import order
 from spaseq.gpm.program import constant, triple_text
-from spaseq.gpm.python.property_path import compile_path, nullable
+from spaseq.gpm.python.property_path import Count, compile_path, nullable
 from spaseq.gpm.python.row_operators import Node, Row, Rows, picker
 from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 from spaseq.rdf.graph import Graph
+from spaseq.records import dataclass
 
 Step: TypeAlias = Callable[[Graph, Rows], Iterable[Row]]
 _LINK = ox.NamedNode("urn:spaseq:any-constant-predicate")
@@ -32,6 +33,13 @@ FREE_PATH = 1000.0
 
 End: TypeAlias = "Term | int | str"
 """A term, the column of a bound variable, or the name of a variable bound here."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """The step of a path, whose searches count."""
+
+    extended: Callable[[Graph, Rows, Count], Iterable[Row]]
 
 
 def column_name(term: ast.Var | ast.BlankNode) -> str:
@@ -80,7 +88,7 @@ class BasicPattern:
         names = [name for triple in triples for name in _unknowns(triple)]
         self._seeds = tuple(dict.fromkeys(name for name in names if name in parameters))
         columns = list(schema + self._seeds)
-        self._steps: list[Step] = []
+        self._steps: list[Step | PathStep] = []
         lines = []
         for triple in ordered(triples, frozenset(columns)):
             lines.append(_describe(triple, columns))
@@ -97,7 +105,10 @@ class BasicPattern:
             seeds = tuple(scope.outer[name] for name in self._seeds)
             rows = [row + seeds for row in rows]
         for step in self._steps:
-            rows = scope.collect(step(graph, rows))
+            if isinstance(step, PathStep):
+                rows = scope.collect(step.extended(graph, rows, scope.take))
+            else:
+                rows = scope.collect(step(graph, rows))
             if not rows:
                 return rows
         keep = self._keep
@@ -131,12 +142,13 @@ def _describe(triple: ast.Triple, columns: Sequence[str]) -> str:
 # ------------------------------------------------------------------ steps
 
 
-def _step(triple: ast.Triple, columns: list[str]) -> Step:
+def _step(triple: ast.Triple, columns: list[str]) -> Step | PathStep:
     """The step of a triple; appends the variables it binds to `columns`."""
     place = {name: column for column, name in enumerate(columns)}
     subject = _end(triple.subject, place)
     object = _end(triple.object, place)
     predicate = triple.predicate
+    step: Step | PathStep
     if triple.of is not None:
         ends = (subject, _end(_named(predicate), place), object)
         step, new = _part_step(place[column_name(triple.of)], ends)
@@ -300,7 +312,7 @@ def _open_step(subject: End, predicate: End, object: End) -> tuple[Step, list[st
     return step, new
 
 
-def _path_step(path: ast.Path, subject: End, object: End) -> tuple[Step, list[str]]:
+def _path_step(path: ast.Path, subject: End, object: End) -> tuple[PathStep, list[str]]:
     pairs_of = compile_path(path)
     start, end = _getter(subject), _getter(object)
     new = list(dict.fromkeys(x for x in (subject, object) if isinstance(x, str)))
@@ -312,12 +324,12 @@ def _path_step(path: ast.Path, subject: End, object: End) -> tuple[Step, list[st
     # An empty path connects only nodes of the graph; the value of a variable need not be one.
     inside = [x for x in (subject, object) if isinstance(x, int)] if nullable(path) else []
 
-    def step(graph: Graph, rows: Rows) -> Iterable[Row]:
+    def extended(graph: Graph, rows: Rows, count: Count) -> Iterable[Row]:
         for row in rows:
             if inside and any(row[column] not in graph.nodes for column in inside):
                 continue
-            for pair in pairs_of(graph, start(row), end(row)):
+            for pair in pairs_of(graph, start(row), end(row), count):
                 if not loop or pair[0] == pair[1]:
                     yield row + pick(pair)
 
-    return step, new
+    return PathStep(extended), new

@@ -19,6 +19,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from spaseq.rdf._effort import check
+from spaseq.rdf.limits import MOST_TEXT_BYTES, LimitReached
+
 if TYPE_CHECKING:
     import re2
 
@@ -101,6 +104,11 @@ def _options(captures: bool = False) -> re2.Options:
 
 # ------------------------------------------------------------------ replacements
 
+_AT_ONCE = 1 << 20
+"""Up to this length, a text is made in one call, which nothing interrupts."""
+_PIECES = 4096
+"""The pieces of a longer text that are joined together."""
+
 _REFERENCE = re.compile(r"\$(?:([0-9]{1,3})(?![0-9A-Za-z_])|\{([0-9]{1,3})\})")
 """A group in a replacement. Other uses of the dollar sign are left to pyoxigraph."""
 _DIGITS_AND_LETTER = re.compile(r"\$\$|\$([0-9]+)(?=[A-Za-z_])")
@@ -137,13 +145,20 @@ def _replacer(pattern: str, flags: str, replacement: str) -> Change | None:
     groups = [int(found[1] or found[2]) for found in _REFERENCE.finditer(replacement)]
     if any("$" in literal for literal in literals):
         return None
+    parts = list(zip(groups, literals[1:], strict=True))
     pattern, flags = given
     if _is_quick(pattern, flags):
         template = literals[0].replace("\\", r"\\")
         for group, literal in zip(groups, literals[1:], strict=True):
             template += ("" if group else r"\g<0>") + literal.replace("\\", r"\\")
-        substitute = _quick(pattern, flags).sub
-        return lambda text: substitute(template, text)
+        quick, growth = _quick(pattern, flags), 1 + len(replacement)
+
+        def change(text: str) -> str:
+            if growth * len(text) <= _AT_ONCE:
+                return quick.sub(template, text)
+            return _replaced(quick, text, literals[0], parts)
+
+        return change
     import re2
 
     translated = _Translation(pattern, "i" in flags).text
@@ -151,7 +166,6 @@ def _replacer(pattern: str, flags: str, replacement: str) -> Change | None:
         engine = re2.compile(f"(?{flags}){translated}" if flags else translated, _options(True))
     except re2.error:
         return None
-    parts = list(zip(groups, literals[1:], strict=True))
     return lambda text: _replaced(engine, text, literals[0], parts)
 
 
@@ -159,16 +173,28 @@ _cached_replacer = lru_cache(maxsize=MAX_CACHED_PATTERNS)(_replacer)
 
 
 def _replaced(engine: Any, text: str, front: str, parts: list[tuple[int, str]]) -> str:
-    """The text with each match replaced by `front` and each group of `parts` with its literal."""
+    """The text with each match replaced by `front` and each group of `parts` with its literal.
+
+    Raises:
+        LimitReached: if it would have more than `MOST_TEXT_BYTES`.
+    """
+    made: list[str] = []
     found: list[str] = []
-    end = 0
+    end = size = 0
     for match in engine.finditer(text):
         found += (text[end : match.start()], front)
         for group, literal in parts:
             found += ((match[group] or "") if group <= engine.groups else "", literal)
         end = match.end()
+        if len(found) >= _PIECES:
+            check()
+            made.append("".join(found))
+            size += len(made[-1])
+            if size > MOST_TEXT_BYTES:
+                raise LimitReached("text")
+            found.clear()
     found.append(text[end:])
-    return "".join(found)
+    return "".join((*made, *found))
 
 
 # ------------------------------------------------------------------ patterns for Python's engine

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TypeAlias, TypeGuard
 
 import pyoxigraph as ox
 
 from spaseq.gpm.named_graphs import NamedGraphs, event_graph
 from spaseq.gpm.python.calls import Calls
-from spaseq.gpm.python.work import R, Work
+from spaseq.gpm.python.work import CHUNK, R, Work
 from spaseq.parser import ast
+from spaseq.rdf._effort import check
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Event, Term
 from spaseq.rdf.graph import EMPTY, Graph
@@ -87,7 +89,23 @@ class Scope:
         """
         if self.work is not None:
             return self.work.collect(rows)
-        return rows if isinstance(rows, Sequence) else list(rows)
+        if isinstance(rows, Sequence):
+            return rows
+        source, listed = iter(rows), list[R]()
+        while chunk := list(islice(source, CHUNK)):
+            check()
+            listed += chunk
+        return listed
+
+    def take(self, steps: int) -> None:
+        """Count steps that make no rows, within the bounds.
+
+        Raises:
+            LimitReached: if they exceed the bounds.
+        """
+        check()
+        if self.work is not None:
+            self.work.take(steps)
 
     @property
     def snapshot(self) -> object:

@@ -23,11 +23,22 @@ from spaseq.rdf._values import (
     lang_string,
     string,
 )
+from spaseq.rdf.limits import MOST_TEXT_BYTES, LimitReached
 
 
 def _text_like(text: str, model: Value) -> Value:
     """A string with the language tag of `model`, if it has one."""
     return lang_string(text, model.form) if model.kind == LANG else string(text)
+
+
+def _check_size(characters: int) -> None:
+    """Refuse to make a text that is too long, before it is made.
+
+    Raises:
+        LimitReached: for more than `MOST_TEXT_BYTES`.
+    """
+    if characters > MOST_TEXT_BYTES:
+        raise LimitReached("text")
 
 
 def _is_text(value: Value) -> bool:
@@ -112,6 +123,7 @@ def concat(*values: Value) -> Value | None:
     """CONCAT."""
     if not all(map(_is_text, values)):
         return None
+    _check_size(sum(len(value.text) for value in values))
     text = "".join(value.text for value in values)
     languages = {value.form if value.kind == LANG else None for value in values}
     language = languages.pop() if len(languages) == 1 else None
@@ -155,6 +167,8 @@ def replace(
     change = regular.replacer(pattern.text, given, replacement.text)
     if change is not None:
         return _text_like(change(text.text), text)
+    # pyoxigraph cannot be stopped. A text in which every 16th character is replaced must fit.
+    _check_size(len(text.text) * len(replacement.text) // 16)
     rest = () if flags is None else (flags,)
     explicit = string(regular.explicit(replacement.text))
     return _reference("REPLACE", text, pattern, explicit, *rest)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TypeVar
 
+from spaseq.rdf._effort import check
 from spaseq.rdf.event import Term
 from spaseq.rdf.limits import LimitReached, Limits
 
@@ -41,6 +42,16 @@ class Work:
         """Start the count of the next event."""
         self._left = self._limits.most_steps
 
+    def take(self, steps: int) -> None:
+        """Count steps that make no rows.
+
+        Raises:
+            LimitReached: if there are too many.
+        """
+        self._left -= steps
+        if self._left < 0:
+            raise LimitReached("pattern", self._pattern)
+
     def collect(self, rows: Iterable[R]) -> list[R]:
         """List rows, and count each as a step.
 
@@ -50,10 +61,22 @@ class Work:
         source = iter(rows)
         listed: list[R] = []
         while chunk := list(islice(source, CHUNK)):
-            self._left -= len(chunk)
-            if self._left < 0:
-                raise LimitReached("pattern", self._pattern)
+            check()
+            self.take(len(chunk))
             listed += chunk
             if len(listed) * (TUPLE_BYTES + CELL_BYTES * len(chunk[0])) > self._limits.most_memory:
                 raise LimitReached("memory", self._pattern)
+        return listed
+
+
+class SearchWork(Work):
+    """Counts only the steps of searches: the rows are those of a table that is made once."""
+
+    __slots__ = ()
+
+    def collect(self, rows: Iterable[R]) -> list[R]:
+        source, listed = iter(rows), list[R]()
+        while chunk := list(islice(source, CHUNK)):
+            check()
+            listed += chunk
         return listed

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from engine_runs import GPMS, program, text
 
 import spaseq
+from spaseq.cli.commands import check
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "explain"
 QUERIES = sorted(GOLDEN.glob("*.rq"))
@@ -191,3 +193,48 @@ def test_iris_are_shown_as_the_query_writes_them() -> None:
         assert "<urn:other>" in plan
     both = spaseq.compile(texts).explain()
     assert both.count("match ?k ex:p ?x") == both.count("match ?k other:p ?x") == 1
+
+
+DOUBLING = "the number of matches of one event can double with each earlier event"
+
+
+@pytest.mark.parametrize(
+    ("seq", "head", "doubles"),
+    [
+        ("A : B+ : C", "SELECT ?k", True),
+        ("A : B+ : C", "SELECT DISTINCT ?k", True),
+        ("A : B+ : C", "CONSTRUCT { ?k :d ?x }", True),
+        ("A : (B ; C)+", "SELECT ?k", True),
+        ("A ; (B ; C+)+", "SELECT ?k", True),
+        ("A ; (B : C)+", "SELECT ?k", True),
+        ("A : B{2,} : C", "SELECT ?k", True),
+        ("A : B{1,3} : C", "SELECT ?k", False),
+        ("A ; B+ ; C", "SELECT ?k", False),
+        ("A ; (B | C)+", "SELECT ?k", False),
+        ("A , B+ , C", "SELECT ?k", False),
+        ("A : B : C", "SELECT ?k", False),
+        ("A : B+ : C", "SELECT ?k EMIT MAX", False),
+        ("A : B+ : C : !A", "SELECT ?k EMIT MAX", True),
+        ("A : B+ : C", "ASK", False),
+    ],
+)
+def test_queries_whose_matches_can_double_are_named(
+    seq: str, head: str, doubles: bool, tmp_path: Path
+) -> None:
+    gpms = " ".join(f"DEFINE GPM {name} ON s {{ ?k :{name} ?x{name} }}" for name in "ABC")
+    query = (
+        f"PREFIX : <http://example.org/> {head.replace('?x', '?xA')} WITHIN 1 HOUR "
+        f"FROM STREAM s :s WHERE {{ SEQ({seq}) {gpms} }}"
+    )
+    if "C" not in seq:
+        query = query.partition("DEFINE GPM C")[0] + "}"
+    explained = str(spaseq.compile(query).explain())
+    assert (DOUBLING in explained) == doubles
+    assert ("besides its matches" in explained) == doubles
+    (tmp_path / "q.rq").write_text(query)
+    checked = CliRunner().invoke(check, [str(tmp_path / "q.rq")])
+    assert (checked.exit_code, checked.stdout) == (0, "ok\n")
+    assert (f"note: {DOUBLING}" in checked.stderr) == doubles
+    if doubles:
+        assert "--max-matches" in checked.stderr
+        assert "^\n" in checked.stderr

@@ -7,7 +7,9 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
+from threading import get_ident
 
+import pyoxigraph as ox
 import pytest
 from core_runs import encoded
 from engine_runs import EX, R, S, program, push, shown, triples
@@ -18,6 +20,7 @@ import spaseq
 from spaseq.errors import LimitExceeded, RunFailed
 from spaseq.nfa.native.tables import looks_back
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf._effort import attend, forget
 from spaseq.rdf.event import NUMBER, Event, Fact
 from spaseq.rdf.limits import Limits
 from spaseq.runs import Run
@@ -467,3 +470,135 @@ def test_the_compiled_loop_of_several_queries_names_the_time_of_a_limit(
     batch = [(time, triples(facts)) for time, facts in enumerate(events)]
     with pytest.raises(LimitExceeded, match=said):
         list(spaseq.run(texts, streams={S: batch}, **bounds))  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------ values
+
+
+def doubling(expression: str, times: int) -> str:
+    """A query that applies an expression of `{}` to its own result, over and over."""
+    binds = " ".join(
+        f"BIND({expression.format(f'?v{number}')} AS ?v{number + 1})" for number in range(times)
+    )
+    return (
+        ONE_EVENT
+        + f"DEFINE GPM A ON s {{ ?k :a ?v0 {binds} BIND(STRLEN(STR(?v{times})) AS ?n) }} }}"
+    )
+
+
+def nested(expression: str, times: int) -> str:
+    """As `doubling`, in one expression."""
+    whole = "STR(?v)"
+    for _ in range(times):
+        whole = expression.format(whole)
+    return ONE_EVENT + f"DEFINE GPM A ON s {{ ?k :a ?v BIND(STRLEN({whole}) AS ?n) }} }}"
+
+
+GROWING = {
+    "native": doubling("CONCAT(STR({0}), STR({0}))", 40),
+    "python": doubling("CONCAT(STR({0}), STR({0}), LCASE(STR({0})))", 40),
+    "replaced": nested('REPLACE({0}, "1", "11")', 40),
+    "replaced by groups": nested('REPLACE({0}, "(1)", "$1$1")', 40),
+    "long replacement": ONE_EVENT
+    + "DEFINE GPM A ON s { ?k :a ?v "
+    + 'BIND(REPLACE("{}", "1", "{}") AS ?w) }} }}'.format("1" * 9000, "11" * 9000),
+    "in a filter": ONE_EVENT
+    + "DEFINE GPM A ON s { ?k :a ?v FILTER(STRLEN("
+    + nested('REPLACE({0}, "1", "11")', 40).partition("STRLEN(")[2].partition(" AS ?n")[0]
+    + " > 3) } }",
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_an_expression_makes_no_text_without_end(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Replacing millions of characters takes seconds.
+    monkeypatch.setattr("spaseq.gpm.python.regular.MOST_TEXT_BYTES", 1 << 18)
+    monkeypatch.setattr("spaseq.gpm.python.regular._AT_ONCE", 1 << 12)
+    run = spaseq.compile(GROWING[name], names=["long"]).start()
+    with pytest.raises(LimitExceeded) as caught:
+        push(run, 3, "k a 1111")
+    assert "an expression makes a text of more than 16,777,216 bytes at 3" in str(caught.value)
+    assert caught.value.name == "long"
+
+
+def test_texts_of_an_event_count_towards_the_memory() -> None:
+    text = doubling("CONCAT(STR({0}), STR({0}))", 12)
+    run = spaseq.compile(text).start(max_memory=200_000)
+    for time in range(20):
+        assert push(run, time, "k a 1111")
+    run = spaseq.compile(text).start(max_memory=20_000)
+    with pytest.raises(LimitExceeded, match=r"20,000 bytes for its rows in GPM A \(--max-memory\)"):
+        push(run, 0, "k a 1111")
+
+
+def test_a_number_without_end_is_an_error_of_its_expression() -> None:
+    text = doubling("{0} * {0}", 30).replace("STRLEN(STR(?v30))", "?v30 > 0")
+    run = spaseq.compile(text).start()
+    (match,) = run.push(S, 1, triples("k a 9999"))
+    names = set(match.bindings)  # the assertion must not show the numbers
+    assert "v18" in names
+    assert names.isdisjoint(("v19", "v30", "n"))
+
+
+# ------------------------------------------------------------------ paths
+
+RING = [(f"n{number}", "q", f"n{(number + 1) % 60}") for number in range(60)]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "GRAPH :kb { ?k :q* ?o }",
+        "GRAPH :kb { ?k (:q|^:q)* ?o }",
+        "FILTER EXISTS { GRAPH :kb { ?m (:q|^:q)+ ?o FILTER(?o = :nowhere) } }",
+        "GRAPH :kb { :n1 (:q/:q)* :nowhere }",
+    ],
+)
+def test_paths_over_a_knowledge_base_count_steps(where: str) -> None:
+    named = ox.NamedNode
+    facts = [ox.Triple(*(named(EX + name) for name in fact)) for fact in RING]
+    text = (
+        f"PREFIX : <{EX}> SELECT ?k WITHIN 1 SECOND FROM STREAM s :s FROM NAMED :kb "
+        "WHERE { SEQ(A) "
+        f"DEFINE GPM A ON s {{ ?k :a ?x {where} }} }}"
+    )
+    kb = {EX + "kb": facts}
+    free = spaseq.compile(text).start(kb=kb)
+    enough = spaseq.compile(text).start(kb=kb, max_steps=100_000)
+    assert push(free, 0, "n1 a 1") == push(enough, 0, "n1 a 1")
+
+    def bounded() -> list[str]:
+        # Searches that no event takes part in are done at the start.
+        return push(spaseq.compile(text).start(kb=kb, max_steps=50), 0, "n1 a 1")
+
+    with pytest.raises(LimitExceeded, match=r"more than 50 steps .*\(--max-steps\)"):
+        bounded()
+
+
+def test_a_search_of_paths_can_be_ended() -> None:
+    """Without a bound; a ring of 3,000 nodes has nine million pairs."""
+    facts = [
+        ox.Triple(
+            ox.NamedNode(f"{EX}n{number}"),
+            ox.NamedNode(EX + "q"),
+            ox.NamedNode(f"{EX}n{(number + 1) % 3000}"),
+        )
+        for number in range(3000)
+    ]
+    text = (
+        f"PREFIX : <{EX}> SELECT ?k WITHIN 1 SECOND FROM STREAM s :s FROM NAMED :kb "
+        "WHERE { SEQ(A) DEFINE GPM A ON s { ?k :a ?x GRAPH :kb { ?a (:q|^:q)* ?b } } }"
+    )
+    program = spaseq.compile(text)
+
+    def end() -> None:
+        raise InterruptedError
+
+    attend(get_ident(), end)
+    try:
+        with pytest.raises(InterruptedError):
+            program.start(kb={EX + "kb": facts})
+    finally:
+        forget(get_ident())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import get_ident
 
 import pytest
 from core_runs import encoded
@@ -12,6 +13,7 @@ from oracle import timestamp
 
 import spaseq
 from spaseq.errors import LimitExceeded
+from spaseq.rdf._effort import attend, forget
 from spaseq.rdf.event import NUMBER, Event
 from spaseq.rdf.limits import Limits
 from spaseq.results import Match
@@ -116,6 +118,35 @@ def test_shedding_drops_the_matches_beyond_the_bound(
     assert len(found) == 40
     assert {match.to_json() for match in found} < every
     assert run.stats["shed_groups"] == 1
+
+
+class Ended(Exception):
+    """What another thread wants."""
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_every_listing_can_be_ended(name: str) -> None:
+    """2^60 matches; the loops call what attends to others, which ends them the second time."""
+    calls: list[None] = []
+
+    def attended() -> None:
+        calls.append(None)
+        if len(calls) == 2:
+            raise Ended
+
+    run = spaseq.compile(LISTED[name]).start()
+    for time in range(61):
+        run.push(S, time / 8, triples(f"k b {time}" if time else "k a 1"))
+
+    def listed() -> list[Match]:
+        return run.push(S, 8, triples("k c 1")) + run.finish()
+
+    attend(get_ident(), attended)
+    try:
+        with pytest.raises(Ended):
+            listed()
+    finally:
+        forget(get_ident())
 
 
 def test_a_choice_that_needs_no_list_is_not_bounded() -> None:
