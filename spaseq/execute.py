@@ -189,7 +189,7 @@ def run(
             source.relevance = started.relevance
         sources.append(source)
     live = any(not isinstance(s, Source) or s.live for s in sources)
-    ordered = merged(started, list(contents), sources, at_end)
+    ordered = merged(started, list(contents), sources, at_end, keeps=True)
     limited = any(limit is not None for limit in (max_groups, max_steps, max_matches, max_memory))
 
     def several() -> KeyedRuns | None:

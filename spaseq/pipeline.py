@@ -314,9 +314,22 @@ def _lists(
 
 
 def merged(
-    run: Run, streams: Sequence[str], sources: Sequence[Iterable[Event]], at_end: AtEnd
+    run: Run,
+    streams: Sequence[str],
+    sources: Sequence[Iterable[Event]],
+    at_end: AtEnd,
+    keeps: bool = False,
 ) -> Iterable[Event]:
     """The events of the sources of some streams, in order; the run learns which streams end.
+
+    With an open end the run also learns which events wait for a stream that has ended.
+
+    Args:
+        run: The run.
+        streams: The IRIs of the streams.
+        sources: Their events.
+        at_end: What the end of input does to windows that are open.
+        keeps: Whether the run keeps the events that wait, so that its state has them.
 
     Raises:
         SpaseqError: if `at_end` is `open` and a query reads some of several streams only.
@@ -336,7 +349,10 @@ def merged(
     def ended(place: int, last: int | None) -> None:
         run.end_stream(streams[place], last)
 
-    return merge(sources, ended, at_end == "open")
+    def wait(event: Event) -> None:
+        run.wait(event, keeps)
+
+    return merge(sources, ended, wait if at_end == "open" else None, keeps)
 
 
 def mappings_by_iri(program: Program, maps: Mapping[str, MappingLike]) -> dict[str, RowMapping]:

@@ -27,7 +27,7 @@ from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native._push import Pushing
 from spaseq.engine.python_graphs import facts_of, name_of
 from spaseq.engine.sharing import SharedProgram
-from spaseq.engine.stream_clock import timestamp_of
+from spaseq.engine.stream_clock import late_event, timestamp_of
 from spaseq.engine.stream_names import iris_of, text_of_stream
 from spaseq.errors import ChangeError
 from spaseq.rdf._batch import EventBatch
@@ -36,7 +36,7 @@ from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.accepted import Bindable, Graph, Name, StreamName, Time
 from spaseq.rdf.checked import LEAST
 from spaseq.rdf.encoded import EncodedEvent
-from spaseq.rdf.event import Event, Parameter
+from spaseq.rdf.event import Event, Parameter, Timestamp
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
 
@@ -48,7 +48,7 @@ _Feed: TypeAlias = tuple[
     Matches | GroupedMatches | MultiMatches | Pushing, EventBatch | EventSequence, int
 ]
 """The core's iterator or push batch, its events, and the number of events already counted."""
-_OF_PACKAGE = {"settle", "end_stream", "begin_change", "change"}
+_OF_PACKAGE = {"settle", "end_stream", "pass_streams", "wait", "begin_change", "change"}
 
 
 class Run:
@@ -83,6 +83,8 @@ class Run:
         self.failing: str | None = None
         """The query in which the run failed; None if it has not, or no query is to blame."""
         self._feed: _Feed | None = None
+        self._reached: dict[str, int] = {}
+        """Per stream whose next event waits: its time."""
         self._iris: dict[str, str] = {}
 
     def __dir__(self) -> list[str]:
@@ -182,9 +184,10 @@ class Run:
         clock.check_stream(stream)
         time = timestamp_of(timestamp, clock.time_precision)
         clock.check_time(time, stream)
+        self._check_ahead(stream, time)
         facts = facts_of(graph, f"e{clock.events}")
+        found = self._wake(time.micros, stream)
         ordinal = clock.next_ordinal(stream, time)
-        found: list[Match] = []
         self._process(Event(stream, time, ordinal, facts, name_of(name)), found)
         self._open_push_batch(stream)
         return found
@@ -257,6 +260,9 @@ class Run:
         found: list[Match] = []
         self.settle()
         try:
+            if self.evaluation.ahead and isinstance(event, Event):
+                self._check_ahead(event.stream, event.time)
+                found += self._wake(event.time.micros, event.stream)
             self.clock.check_event(event)
             self._process(event, found)
         finally:
@@ -307,7 +313,7 @@ class Run:
             self._stop_feed()
             # The answers of a remote KB are those for one batch.
             asking = any(self.rows.asks(batch.stream) for batch in events.batches)
-            possible = len(events.batches) == 1 or not asking
+            possible = (len(events.batches) == 1 or not asking) and not evaluation.ahead
             ready = ready and possible
             if possible and self.kb.changes:
                 evaluation.adopt_kb()
@@ -414,7 +420,9 @@ class Run:
         clock = self.clock
         clock.check_running()
         time = timestamp_of(timestamp, clock.time_precision)
-        return self._close_before(time.micros, []) if clock.passes(time) else []
+        if not clock.passes(time):
+            return []
+        return self._close_before(time.micros, self._wake(time.micros))
 
     def end_stream(self, stream: str, last: int | None) -> None:
         """One of several streams has ended.
@@ -427,6 +435,60 @@ class Run:
             last: The time of its last event in microseconds; None if it had none.
         """
         self.evaluation.end_stream(stream, LEAST if last is None else last)
+
+    @alone
+    def pass_streams(self, reached: Mapping[str, int]) -> list[Match]:
+        """Some of several streams deliver no events before a time each.
+
+        An event with a greater ordinal than 0 waits until every other stream has passed its
+        instant. A stream passes it by an event, or by this call.
+
+        Args:
+            reached: Per IRI, a time in microseconds.
+
+        Returns:
+            The matches that become certain.
+        """
+        self._stop_feed()
+        found: list[Match] = []
+        self._pass_streams(reached, found)
+        return found
+
+    def _pass_streams(self, reached: Mapping[str, int], found: list[Match]) -> None:
+        try:
+            self.evaluation.pass_streams(reached, found)
+        except BaseException as error:
+            self._fail(error, found)
+            raise
+
+    def wait(self, event: Event, keeps: bool) -> None:
+        """The next event of a stream waits, since another stream has ended before it.
+
+        With `keeps` it is part of the state, and is processed before later events.
+        """
+        self._reached.setdefault(event.stream, event.time.micros)
+        if keeps:
+            self.evaluation.ahead.append(event)
+
+    def _check_ahead(self, stream: str, time: Timestamp) -> None:
+        """Raise an error if an event of a stream precedes one that waits."""
+        for event in self.evaluation.ahead:
+            if event.stream == stream and time.micros < event.time.micros:
+                raise late_event(stream, time, event.time)
+
+    def _wake(self, before: int | None, stream: str = "") -> list[Match]:
+        """Process the events that wait before a time, and those of a stream at that time."""
+        found: list[Match] = []
+        ahead = self.evaluation.ahead
+        while ahead and (
+            before is None
+            or ahead[0].time.micros < before
+            or any(e.stream == stream and e.time.micros == before for e in ahead)
+        ):
+            event = ahead.pop(0)
+            self.clock.check_event(event)
+            self._process(event, found)
+        return found
 
     @alone
     def finish(self, close: bool = True) -> list[Match]:
@@ -448,8 +510,11 @@ class Run:
         self.clock.check_running()
         if not close:
             self._stop_feed()
-            return []
-        found = self._close_before(None, [])
+            found: list[Match] = []
+            self._pass_streams(self._reached, found)
+            return found
+        found = self._wake(None)
+        self._close_before(None, found)
         self.clock.finished = True
         self.kb.close()
         return found

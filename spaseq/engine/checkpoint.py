@@ -15,6 +15,7 @@ import gc
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any
 
 import pyoxigraph as ox
@@ -38,6 +39,7 @@ from spaseq.rdf.checked import (
     GREATEST,
     LEAST,
     MOST_ORDINAL,
+    PASSED,
     counts,
     flag,
     listed,
@@ -54,7 +56,7 @@ from spaseq.rdf.schema import REGIMES
 _OF_RUN = (
     "program", "entail", "bound", "time", "closed", "ordinals", "derived time", "derived ordinal",
     "domain", "finished", "events", "triples", "per stream", "delayed", "order", "queries",
-    "templates", "tables", "ended",
+    "templates", "tables", "ended", "ahead",
 )  # fmt: skip
 _OF_QUERY = (
     *(field.name for field in fields(QueryState)),
@@ -140,6 +142,7 @@ def _save(run: Evaluation) -> bytes:
         "events": clock.events,
         "triples": clock.triples,
         "per stream": _of_streams(streams, clock.per_stream),
+        "ahead": [writer.event(event) for event in run.ahead],
         "ended": _of_streams(streams, run.ended),
         "delayed": [[writer.event(event) for event in events] for events in run.delayed],
         "order": _order(run),
@@ -301,7 +304,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     clock.time = _time(data["time"], "time", clock, reader)
     streams, written = run.program.streams, run.listed.written
     everywhere = {*streams, *written}
-    clock.ordinals = counts(data["ordinals"], "ordinals", everywhere, 0, MOST_ORDINAL)
+    clock.ordinals = counts(data["ordinals"], "ordinals", everywhere, 0, PASSED)
     run.registered.times = counts(data["derived time"], "derived time", written, LEAST, GREATEST)
     run.registered.ordinals = counts(
         data["derived ordinal"], "derived ordinal", run.registered.times
@@ -313,6 +316,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     clock.per_stream = counts(data["per stream"], "per stream", streams)
     _check_all(clock.per_stream, streams, "per stream")
     run.ended = counts(data["ended"], "ended", streams, LEAST, GREATEST)
+    run.ahead = _ahead(run, data["ahead"], reader)
     run.delayed[:] = [
         [reader.event(number, "delayed") for number in listed(events, "delayed")]
         for events in listed(data["delayed"], "delayed", len(run.queries))
@@ -393,6 +397,20 @@ def _restore_query(
     query.resume(kept, state)
 
 
+def _ahead(run: Evaluation, data: Any, reader: Reader) -> list[Event]:
+    """The events that wait for streams that have ended."""
+    clock, streams = run.clock, set(run.program.streams)
+    events = [reader.event(number, "ahead") for number in listed(data, "ahead")]
+    if any(one.instant > other.instant for one, other in pairwise(events)):
+        refuse("ahead", "the events that wait are not in order")
+    for event in events:
+        if event.stream not in streams or clock.domain not in (None, event.time.domain):
+            refuse("ahead", "an event is of no stream of the run, or of another kind of time")
+        if clock.finished or (clock.closed is not None and event.time.micros < clock.closed):
+            refuse("ahead", "an event waits whose time has passed")
+    return events
+
+
 def _queued(
     query: QueryRun,
     time: Timestamp | None,
@@ -405,7 +423,7 @@ def _queued(
     found: dict[int, list[Event]] = {}
     for row in listed(data, "queued"):
         number, numbers = listed(row, "queued", 2)
-        ordinal = whole(number, "queued", opened + 1, MOST_ORDINAL)
+        ordinal = whole(number, "queued", max(opened, 1), MOST_ORDINAL)
         events = [reader.event(number, "queued") for number in listed(numbers, "queued")]
         streams = {event.stream for event in events}
         if ordinal in found or len(streams) < len(events) or not streams <= set(query.plan.streams):

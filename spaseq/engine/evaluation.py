@@ -38,6 +38,7 @@ from spaseq.kb.knowledge import Knowledge
 from spaseq.parser import ast
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
+from spaseq.rdf.checked import PASSED
 from spaseq.rdf.event import Event, Parameter, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
@@ -114,6 +115,8 @@ class Evaluation:
         """The events processed as empty because a remote KB failed."""
         self.ended: dict[str, int] = {}
         """The time of the last event of each input stream that has ended before others."""
+        self.ahead: list[Event] = []
+        """Events of some streams that wait for earlier ones of others, by instant."""
         self.kb.begin()
 
     def _query(self, query: CompiledQuery) -> QueryRun:
@@ -570,7 +573,7 @@ class Evaluation:
     def _process(self, event: Event, found: list[Match]) -> None:
         loop = self.multi()
         if loop is not None:
-            own = loop.is_delayed(event.stream)
+            own = loop.is_delayed(event.stream) or loop.may_hold(event)
             batch, index = self.rows.matchers.encoded(event, own)
             try:
                 if loop.process(event, batch, index, found):
@@ -608,6 +611,29 @@ class Evaluation:
             del self.ended[stream]
             for query in self.inputs_of(stream):
                 query.go_on(stream)
+
+    def pass_streams(self, reached: Mapping[str, int], found: list[Match]) -> None:
+        """Some streams deliver no events before a time each, in microseconds.
+
+        Instants of the current timestamp are thus certain; matches are added to `found`.
+        """
+        passed, time = self.clock.passing(reached), self.clock.time
+        if not passed:
+            return
+        assert time is not None
+        with self._in_order():
+            self._leave_loop()
+            self.clock.ordinals.update(dict.fromkeys(passed, PASSED))
+            for number, query in enumerate(self.queries):
+                own = [iri for iri in passed if query.reads(iri)]
+                if own and self.direct[number]:
+                    self._collect(
+                        number,
+                        query,
+                        found,
+                        lambda some: query.pass_streams(own, time, self.rows, some),  # noqa: B023
+                    )
+            self._give_parts(found)
 
     def inputs_of(self, stream: str) -> list[QueryRun]:
         """The queries whose results depend on an input stream, also by registered streams."""

@@ -1,9 +1,9 @@
 """`QueryRun`: one query over its streams, from events through the automaton to matches.
 
-The events of one timestamp may arrive in any order of streams. A query processes an event with
-ordinal k when every stream has passed the earlier instants: at once for k = 0, otherwise when each
-stream has delivered its ordinal k − 1 or the timestamp closes. Results therefore do not depend on
-the interleaving of streams.
+The events of one timestamp may arrive in any order of streams. A query processes the first event of
+a stream at a timestamp at once, and an event with a greater ordinal k when every stream has passed
+its instant: when each has delivered its ordinal k or promises a later time (`pass_streams`), or
+when the timestamp closes. Results therefore do not depend on the interleaving of streams.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.state import AutomatonState, NodeState
 from spaseq.rdf._batch import EventBatch
-from spaseq.rdf.checked import GREATEST, LEAST
+from spaseq.rdf.checked import GREATEST, LEAST, PASSED
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import DATE_TIME, Event, Timestamp
@@ -62,8 +62,6 @@ from spaseq.results import Match
 if TYPE_CHECKING:
     from spaseq.engine.part_states import Part
 
-NO_ORDINAL = 2**32
-"""Greater than the ordinal of any event."""
 BYTES_PER_RESULT = 1200
 """The approximate memory of a result remembered for de-duplication, in CPython."""
 
@@ -503,16 +501,30 @@ class QueryRun:
         """
         self.time = event.time
         self.delivered[event.stream] = event.ordinal + 1
-        if event.ordinal == self.ordinal:
+        if event.ordinal == 0:
             self._feed(event, rows, found)
         else:
             self.queued.setdefault(event.ordinal, []).append(event)
             self.behind += 1
+        self._pass_instants(rows, found)
+
+    @naming_limits
+    def pass_streams(
+        self, streams: Iterable[str], time: Timestamp, rows: EventRows, found: list[Match]
+    ) -> None:
+        """Some streams deliver no more events at the open timestamp of the run."""
+        self.time = time
+        for stream in streams:
+            self.delivered[stream] = PASSED
+        self._pass_instants(rows, found)
+
+    def _pass_instants(self, rows: EventRows, found: list[Match]) -> None:
+        """Process the queued events whose instants all streams have passed."""
         certain = min(self.delivered.values())
         while self.ordinal < certain:
+            self._feed_queued(rows, found)
             self._close_instant(found)
             self.ordinal = self._next_ordinal(certain)
-            self._feed_queued(rows, found)
 
     @naming_limits
     def advance(self, before: int | None, rows: EventRows, found: list[Match]) -> None:
@@ -698,9 +710,10 @@ class QueryRun:
         return min([most, *self.queued])
 
     def _close_timestamp(self, rows: EventRows, found: list[Match]) -> None:
-        self._close_instant(found)
-        while self.queued:
-            self.ordinal = self._next_ordinal(NO_ORDINAL)
+        if self.opened:
+            self._close_instant(found)
+        for ordinal in sorted(self.queued):
+            self.ordinal = ordinal
             self._feed_queued(rows, found)
             self._close_instant(found)
         self.time = None

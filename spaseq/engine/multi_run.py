@@ -117,6 +117,7 @@ class MultiRun:
             matchers.window,
             matchers.counted,
         )
+        self._reads_several = any(len(query.plan.streams) > 1 for query in queries)
         self._makers = [query.native.matches for query in queries]
         self._skips = [query.plan.skip_past_last for query in queries]
         self.failing: QueryRun | None = None
@@ -125,6 +126,10 @@ class MultiRun:
     def accepts(self, batch: EventBatch) -> bool:
         """Whether the loop can process events of a batch."""
         return batch.dictionary is self._dictionary and batch.stream in self._clock.per_stream
+
+    def may_hold(self, event: Event) -> bool:
+        """Whether an event may have to wait for other streams."""
+        return event.ordinal > 0 and self._reads_several
 
     def is_narrowed(self, pattern: int) -> bool:
         """Whether constants in the filters of a pattern exclude events before it is matched."""
@@ -179,7 +184,8 @@ class MultiRun:
         Raises:
             LimitExceeded: if a limit is reached.
         """
-        matches = self.stream(EventSequence([batch]), index, index + 1, holds=False)
+        holds = self.may_hold(event)
+        matches = self.stream(EventSequence([batch]), index, index + 1, holds=holds)
         try:
             found.extend(matches)
         except BaseException as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 from spaseq.errors import ArgumentError, EventError, RunFailed, kind_of
 from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.checked import PASSED
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.rdf.time import TimePrecision, from_micros, from_value, json_value, mixed_domains
 
@@ -32,7 +33,7 @@ class StreamClock:
         self.closed: int | None = None
         """All timestamps before this one are closed, in microseconds."""
         self.ordinals: dict[str, int] = {}
-        """Per stream: the number of events at the current timestamp."""
+        """Per stream: the number of events at the current timestamp, or `PASSED`."""
         self.domain: str | None = None
         """The kind of time of all events; None before the first event."""
         self.finished = False
@@ -106,12 +107,10 @@ class StreamClock:
         """Raise an error if a timestamp is closed, or of another kind than earlier ones."""
         if self.domain is not None and time.domain != self.domain:
             raise EventError(mixed_domains(self.domain, time.domain, f"an event of <{stream}>"))
-        if self.closed is not None and time.micros < self.closed:
-            now = from_micros(self.closed, time.domain)
-            raise EventError(
-                f"an event of <{stream}> at {json_value(time)} is late: the run has reached "
-                f"{json_value(now)}. Sort the events, or let the reader reorder them (lateness)"
-            )
+        is_over = self.next_ordinal(stream, time) == PASSED
+        if is_over or (self.closed is not None and time.micros < self.closed):
+            assert self.closed is not None
+            raise late_event(stream, time, from_micros(self.closed, time.domain))
 
     def passes(self, time: Timestamp) -> bool:
         """Whether a watermark closes timestamps, which also decides the kind of time.
@@ -125,6 +124,19 @@ class StreamClock:
             return False
         self.domain = time.domain
         return True
+
+    def passing(self, reached: Mapping[str, int]) -> list[str]:
+        """The streams that pass the current timestamp if they deliver no events before a time each.
+
+        Those that have passed it already are left out.
+        """
+        if self.time is None or self.closed != self.time.micros or self.finished:
+            return []
+        return [
+            iri
+            for iri, micros in reached.items()
+            if micros > self.closed and self.ordinals.get(iri) != PASSED
+        ]
 
     def next_ordinal(self, stream: str, time: Timestamp) -> int:
         """The ordinal of the next event of a stream at a timestamp."""
@@ -178,6 +190,14 @@ class StreamClock:
             self.events += after - first
             self.triples += batch.total(first, after)
             self.per_stream[batch.stream] += after - first
+
+
+def late_event(stream: str, time: Timestamp, now: Timestamp) -> EventError:
+    """The error for an event at a time before the one that its run or its stream has reached."""
+    return EventError(
+        f"an event of <{stream}> at {json_value(time)} is late: the run has reached "
+        f"{json_value(now)}. Sort the events, or let the reader reorder them (lateness)"
+    )
 
 
 def timestamp_of(value: Any, precision: TimePrecision = "error") -> Timestamp:

@@ -18,15 +18,20 @@ from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf._sequence import merge as merge_batches
 from spaseq.rdf.ahead import close_generator
 from spaseq.rdf.checked import LEAST
+from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 
 OnEnd: TypeAlias = Callable[[int, int | None], None]
+OnWait: TypeAlias = Callable[[Event], None]
 _Entry = tuple[int, int, int, Event | SpaseqError]
 _Failure = tuple[int, int, int, SpaseqError]
 
 
 def merge(
-    sources: Sequence[Iterable[Event]], on_end: OnEnd | None = None, stop_at_end: bool = False
+    sources: Sequence[Iterable[Event]],
+    on_end: OnEnd | None = None,
+    on_wait: OnWait | None = None,
+    keeps: bool = False,
 ) -> Iterable[Event]:
     """The events of all sources by (time, ordinal, position of the source).
 
@@ -35,9 +40,12 @@ def merge(
         on_end: Called with the position of a source that has ended, and the time of its last event
             in microseconds, before any event of a later time is yielded. It is not called for a
             single source.
-        stop_at_end: Stop where the first source has ended, after the events of the same timestamp.
+        on_wait: If given, the merge stops where the first source has ended, after the events of the
+            same timestamp, since that source may still have earlier events than the others. It is
+            called with the next event of each other source.
+        keeps: It is called with all later events, in order.
     """
-    return sources[0] if len(sources) == 1 else Merge(sources, on_end, stop_at_end)
+    return sources[0] if len(sources) == 1 else Merge(sources, on_end, on_wait, keeps)
 
 
 class Merge:
@@ -47,10 +55,11 @@ class Merge:
         self,
         sources: Sequence[Iterable[Event]],
         on_end: OnEnd | None = None,
-        stop_at_end: bool = False,
+        on_wait: OnWait | None = None,
+        keeps: bool = False,
     ):
         self._sources = sources
-        self._ends = _Ends(on_end, stop_at_end)
+        self._ends = _Ends(on_end, on_wait, keeps)
 
     def __iter__(self) -> Iterator[Event]:
         return _merged(self._sources, self._ends)
@@ -69,9 +78,12 @@ class Merge:
 class _Ends:
     """The sources that have ended, and the time until which events are merged."""
 
-    def __init__(self, on_end: OnEnd | None = None, stop_at_end: bool = False):
+    def __init__(
+        self, on_end: OnEnd | None = None, on_wait: OnWait | None = None, keeps: bool = False
+    ):
         self._on_end = on_end
-        self._stop_at_end = stop_at_end
+        self._on_wait = on_wait
+        self.keeps = keeps
         self.until: int | None = None
         """The greatest timestamp of an event that is merged, in microseconds; None: no bound."""
 
@@ -79,9 +91,14 @@ class _Ends:
         """Record that a source has ended after an event of this time, or without an event."""
         if self._on_end is not None:
             self._on_end(place, last)
-        if self._stop_at_end:
+        if self._on_wait is not None:
             end = LEAST - 1 if last is None else last
             self.until = end if self.until is None else min(self.until, end)
+
+    def wait(self, event: Event) -> None:
+        """Record that an event waits, since a source has ended before it."""
+        assert self._on_wait is not None
+        self._on_wait(event)
 
 
 def _merged(sources: Sequence[Iterable[Event]], ends: _Ends) -> Iterator[Event]:
@@ -105,11 +122,18 @@ def _merged_events(iterators: Sequence[Iterator[Event]], ends: _Ends) -> Iterato
     heapq.heapify(waiting)
     while waiting:
         micros, ordinal, place, event = waiting[0]
+        is_beyond = ends.until is not None and micros > ends.until
+        if is_beyond and not ends.keeps:
+            heapq.heappop(waiting)
+            if not isinstance(event, SpaseqError):
+                ends.wait(event)
+            continue
         if isinstance(event, SpaseqError):
             raise event
-        if ends.until is not None and micros > ends.until:
-            return
-        yield event
+        if is_beyond:
+            ends.wait(event)
+        else:
+            yield event
         following = _following(iterators[place])
         if following is None:
             heapq.heappop(waiting)
@@ -152,16 +176,27 @@ def _merged_sequences(
             ends.ended(place, None)
     firsts = [0] * len(iterators)
     failures: list[_Failure] = []
+    stopped = False
     while any(batch is not None for batch in batches):
         failure = min(failures, key=lambda failure: failure[:3], default=None)
         bounds = [] if failure is None else [failure[:3]]
-        if ends.until is not None:
+        if ends.until is not None and not stopped:
             bounds.append((ends.until + 1, 0, 0))
         sequence, firsts = merge_batches(batches, firsts, min(bounds, default=None))
-        if len(sequence):
+        if len(sequence) and not stopped:
             yield sequence
-        elif ends.until is not None and (failure is None or failure[0] > ends.until):
-            return
+        elif len(sequence):
+            for index in range(len(sequence)):
+                ends.wait(EncodedEvent(*sequence.position(index)))
+        elif (
+            ends.until is not None and not stopped and (failure is None or failure[0] > ends.until)
+        ):
+            stopped = True
+            if not ends.keeps:
+                for batch, place in zip(batches, firsts, strict=True):
+                    if batch is not None:
+                        ends.wait(EncodedEvent(batch, place))
+                return
         elif failure is not None:
             raise failure[3]
         for place, batch in enumerate(batches):
@@ -179,5 +214,5 @@ def _merged_sequences(
                 batches[place] = None
     if failures:
         first = min(failures, key=lambda failure: failure[:3])
-        if ends.until is None or first[0] <= ends.until:
+        if ends.until is None or stopped or first[0] <= ends.until:
             raise first[3]

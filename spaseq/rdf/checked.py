@@ -17,6 +17,8 @@ MOST = 2**62
 """Upper bound of counters; no run reaches it, and incrementing it does not overflow."""
 MOST_ORDINAL = 2**32 - 2
 """The greatest ordinal of an event, so that the next ordinal also fits in 32 bits."""
+PASSED = MOST_ORDINAL + 1
+"""The next ordinal of a stream that has passed the current timestamp, in its place."""
 
 
 def refuse(where: str, problem: str) -> NoReturn:

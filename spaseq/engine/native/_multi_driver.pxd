@@ -176,9 +176,15 @@ cdef class MultiDriver:
     cdef uint64_t _waits_for_streams(
         self, uint32_t stream, const EventRecord* event
     ) noexcept nogil
-    cdef bint _may_hold(
+    cdef bint _may_hold(self, const EventRecord* event) noexcept nogil
+    cdef uint64_t _released(
         self, uint32_t stream, const EventRecord* event, uint64_t waiting
     ) noexcept nogil
+    cdef int _release(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core,
+        uint32_t ordinal,
+    ) except -1 nogil
+    cdef int _drop_released(self, uint64_t released, uint32_t ordinal) except -1 nogil
     cdef int _hold(
         self, EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, uint64_t groups
     ) except -1 with gil
@@ -209,6 +215,7 @@ cdef class MultiDriver:
     cdef int _process(
         self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core,
         EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, uint64_t present,
+        bint last,
     ) except -1 nogil
     cdef int _attend(
         self, uint32_t query, Dispatch dispatch, AutomatonCore core, bint all

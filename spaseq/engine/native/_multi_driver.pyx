@@ -9,9 +9,9 @@ which the windows of waiting matches close. Queries whose state changes with eve
 operators, windows that count events, lazy joins, entailment) process every event of their streams.
 
 Simultaneous events of several streams belong to one instant. A query closes an instant when all its
-streams have passed it, or with its timestamp. An event that has to wait for earlier instants of
-other streams is held until the timestamp closes. If such an earlier instant still arrives
-afterwards, `_event` refuses it, and the run processes it in Python.
+streams have passed it, or with its timestamp. An event with ordinal 0 is processed at once; one with
+a greater ordinal is held until all other streams have passed its instant, or the timestamp closes.
+The last event of an instant thus finds the others held, and `_release` processes them before it.
 
 A query that reads a registered stream processes a timestamp when it closes, because only then all
 events that the writer registers at it are known. Writers precede readers, and the matches of a
@@ -545,7 +545,7 @@ cdef class MultiDriver:
         cdef const EventRecord* event = &batch.events[index]
         cdef StreamState* state = &self.states[stream]
         cdef Member* member
-        cdef uint64_t present, waiting = 0
+        cdef uint64_t present, waiting = 0, released = 0
         cdef uint32_t query, word = 0, expected = 0
         cdef bint rises, resumed
         if <int>event.domain != self.domain:
@@ -560,9 +560,7 @@ cdef class MultiDriver:
             return Outcome.REFUSED
         if self.plural and event.ordinal:
             waiting = self._waits_for_streams(stream, event)
-        if (waiting or self.held_count) and event.micros == self.micros and (
-            not self._may_hold(stream, event, waiting)
-        ):
+        if waiting and not self._may_hold(event):
             return Outcome.REFUSED
         if event.micros > self.micros:
             resumed = self.in_closing
@@ -578,6 +576,8 @@ cdef class MultiDriver:
         present = mark_event(self.index, stream, batch, event)
         if self.derives:
             present = ANY
+        if self.held_count and event.ordinal:
+            released = self._released(stream, event, waiting)
         if waiting:
             self._hold(batch, index, stream, file, waiting)
         rises = self._pass(stream)
@@ -592,10 +592,17 @@ cdef class MultiDriver:
             if waiting >> member.group & 1:
                 continue
             self.failing = query
+            if released >> member.group & 1:
+                self._release(
+                    query, <NativeStep>member.step, <Dispatch>member.dispatch,
+                    <AutomatonCore>member.core, event.ordinal,
+                )
             self._process(
                 query, <NativeStep>member.step, <Dispatch>member.dispatch,
-                <AutomatonCore>member.core, batch, index, stream, file, present,
+                <AutomatonCore>member.core, batch, index, stream, file, present, True,
             )
+        if released:
+            self._drop_released(released, event.ordinal)
         if rises:
             self._drop_closed()
         return Outcome.COMPLETED if self.ready_count else Outcome.PROCESSED
@@ -603,7 +610,10 @@ cdef class MultiDriver:
     cdef uint64_t _waits_for_streams(
         self, uint32_t stream, const EventRecord* event
     ) noexcept nogil:
-        """The groups of streams that have not passed the instants before an event; all if many."""
+        """The groups of streams that have not passed the instant of an event; all if many.
+
+        The instant has a positive ordinal.
+        """
         cdef uint32_t i, j
         cdef uint64_t waiting = 0
         cdef const StreamGroup* group
@@ -615,33 +625,82 @@ cdef class MultiDriver:
             for j in range(group.first, group.end):
                 other = &self.states[self.group_streams[j]]
                 if self.group_streams[j] != stream and not (
-                    other.begun and other.micros == event.micros and other.next >= event.ordinal
+                    other.begun and other.micros == event.micros and other.next > event.ordinal
                 ):
                     if i >= MOST_GROUPS:
                         return ~<uint64_t>0
                     waiting |= <uint64_t>1 << i
         return waiting
 
-    cdef bint _may_hold(
+    cdef bint _may_hold(self, const EventRecord* event) noexcept nogil:
+        """Whether an event can be held, and held events remain in order."""
+        if not self.holds or self.gaps:
+            return False
+        return event.micros > self.micros or self.held_count == 0 or (
+            self.held[self.held_count - 1].ordinal <= event.ordinal
+        )
+
+    cdef uint64_t _released(
         self, uint32_t stream, const EventRecord* event, uint64_t waiting
     ) noexcept nogil:
-        """Whether held events remain in order if an event of their timestamp is processed now."""
+        """The groups whose held events of the event's instant need not wait any longer.
+
+        All streams of such a group have passed the instant with the event. Marks the queries that
+        can use the held events.
+        """
         cdef uint32_t i
-        if waiting and (not self.holds or (
-            self.held_count and self.held[self.held_count - 1].ordinal > event.ordinal
-        )):
-            return False
+        cdef const Held* held
+        cdef uint64_t released = 0
         for i in range(self.group_count):
             if self.groups[i].held and not waiting >> i & 1 and (
                 self.group_reads[i * <size_t>self.stream_count + stream]
             ):
-                return False  # the event may release some of them
-        return True
+                released |= <uint64_t>1 << i
+        for i in range(self.held_count if released else 0):
+            held = &self.held[i]
+            if held.ordinal == event.ordinal and held.groups & released:
+                mark_event(
+                    self.index, held.stream, <EventBatch>held.batch,
+                    &(<EventBatch>held.batch).events[held.index],
+                )
+        return released
+
+    cdef int _release(
+        self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core,
+        uint32_t ordinal,
+    ) except -1 nogil:
+        """Process the held events of a query with an ordinal; more events of the instant follow."""
+        cdef uint32_t i
+        cdef const Held* held
+        for i in range(self.held_count):
+            held = &self.held[i]
+            if held.ordinal == ordinal and held.groups >> self.members[query].group & 1:
+                self._process(
+                    query, step, dispatch, core, <EventBatch>held.batch, held.index, held.stream,
+                    held.file, ANY, False,
+                )
+        return 0
+
+    cdef int _drop_released(self, uint64_t released, uint32_t ordinal) except -1 nogil:
+        """Let some groups no longer hold the events with an ordinal."""
+        cdef uint32_t i, j, count = 0
+        for i in range(self.held_count):
+            if self.held[i].ordinal == ordinal:
+                for j in range(self.group_count):
+                    self.groups[j].held -= (self.held[i].groups & released) >> j & 1
+                self.held[i].groups &= ~released
+            if self.held[i].groups:
+                self.held[count] = self.held[i]
+                count += 1
+        if count == 0:
+            return self._drop_held()
+        self.held_count = count
+        return 0
 
     cdef int _hold(
         self, EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, uint64_t groups
     ) except -1 with gil:
-        """Hold an event for some groups until its timestamp closes."""
+        """Hold an event for some groups until they release it, or its timestamp closes."""
         cdef uint32_t i
         if self.held_count == self.held_room:
             self.held_room = 2 * self.held_room + 16
@@ -823,7 +882,7 @@ cdef class MultiDriver:
                 return True
             self._process(
                 query, step, dispatch, core, <EventBatch>event.batch, event.index, event.stream,
-                event.file, ANY,
+                event.file, ANY, True,
             )
             self.delayed.remove_first(query)
             if self.ready_count > ready:
@@ -849,7 +908,7 @@ cdef class MultiDriver:
             self.held_at += 1
             self._process(
                 query, step, dispatch, core, <EventBatch>held.batch, held.index, held.stream,
-                held.file, ANY,
+                held.file, ANY, True,
             )
             self.opened_count = 0
             if self.ready_count > ready:
@@ -897,8 +956,9 @@ cdef class MultiDriver:
     cdef int _process(
         self, uint32_t query, NativeStep step, Dispatch dispatch, AutomatonCore core,
         EventBatch batch, uint32_t index, uint32_t stream, uint32_t file, uint64_t present,
+        bint last,
     ) except -1 nogil:
-        """Process an event for one query."""
+        """Process an event for one query; `last`: no other event of the instant follows at once."""
         cdef Member* member = &self.members[query]
         cdef const EventRecord* event = &batch.events[index]
         cdef size_t place = query * <size_t>self.stream_count + stream
@@ -924,7 +984,7 @@ cdef class MultiDriver:
             dispatch, index, local, file, ANY if member.reads_all else present, False
         )
         self.seen[place] += 1
-        closes = not member.delayed and self.groups[member.group].certain > event.ordinal
+        closes = last and not member.delayed and self.groups[member.group].certain > event.ordinal
         if closes:
             self._end_instant(query, step, dispatch, core)
         else:
@@ -932,6 +992,8 @@ cdef class MultiDriver:
             if opens and not member.delayed:
                 self.opened[self.opened_count] = query
                 self.opened_count += 1
+        if not last:
+            return 0
         if core.instant.accepted_count and (closes or not member.waits):
             return self._make_ready(query, Ready.COMPLETE, self.closing_micros)
         if member.timed:
