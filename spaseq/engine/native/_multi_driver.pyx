@@ -586,6 +586,10 @@ cdef class MultiDriver:
             if query == self.query_count:
                 break
             member = &self.members[query]
+            if released and (
+                self.locals[query * <size_t>self.stream_count + stream] == NO_STREAM
+            ):
+                continue  # a released event has marked it, which it has processed before
             if member.delayed:
                 self.delayed.add(query, batch, index, stream, file, self.delayed.arrivals)
                 continue

@@ -108,7 +108,9 @@ def test_events_that_wait_for_other_streams_are_saved() -> None:
     push(run, 1, "j b 0")
     push(run, 1, "k b 1")
     run = one.resume(run.save())
-    assert push(run, 1, "k a 1", R) == ["A@1 B@1"]
+    assert push(run, 1, "k a 1", R) == []
+    run = one.resume(run.save())
+    assert push(run, 1, "x c 1", R) == ["A@1 B@1"]
 
 
 def test_counters_and_the_end_are_saved() -> None:
