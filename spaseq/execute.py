@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Literal, TypeAlias, get_args
@@ -189,7 +189,9 @@ def run(
             source.relevance = started.relevance
         sources.append(source)
     live = any(not isinstance(s, Source) or s.live for s in sources)
-    ordered = merged(started, list(contents), sources, at_end, keeps=True)
+    # An iterator keeps what is not read, and may never end.
+    keeps = not any(isinstance(content, Iterator) for content in contents.values())
+    ordered = merged(started, list(contents), sources, at_end, keeps)
     limited = any(limit is not None for limit in (max_groups, max_steps, max_matches, max_memory))
 
     def several() -> KeyedRuns | None:

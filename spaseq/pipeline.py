@@ -322,14 +322,14 @@ def merged(
 ) -> Iterable[Event]:
     """The events of the sources of some streams, in order; the run learns which streams end.
 
-    With an open end the run also learns which events wait for a stream that has ended.
+    With an open end the run keeps the next event of each stream that waits for one that has ended.
 
     Args:
         run: The run.
         streams: The IRIs of the streams.
         sources: Their events.
         at_end: What the end of input does to windows that are open.
-        keeps: Whether the run keeps the events that wait, so that its state has them.
+        keeps: Whether the run also keeps the events behind them, which are read to the end.
 
     Raises:
         SpaseqError: if `at_end` is `open` and a query reads some of several streams only.
@@ -349,10 +349,7 @@ def merged(
     def ended(place: int, last: int | None) -> None:
         run.end_stream(streams[place], last)
 
-    def wait(event: Event) -> None:
-        run.wait(event, keeps)
-
-    return merge(sources, ended, wait if at_end == "open" else None, keeps)
+    return merge(sources, ended, run.wait if at_end == "open" else None, keeps)
 
 
 def mappings_by_iri(program: Program, maps: Mapping[str, MappingLike]) -> dict[str, RowMapping]:

@@ -12,7 +12,9 @@ while its matches are consumed, and `settle` then counts the events that it has 
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from spaseq.engine import changes, single_changes
@@ -461,14 +463,14 @@ class Run:
             self._fail(error, found)
             raise
 
-    def wait(self, event: Event, keeps: bool) -> None:
-        """The next event of a stream waits, since another stream has ended before it.
+    def wait(self, event: Event) -> None:
+        """Keep an event that waits, since another stream has ended before it.
 
-        With `keeps` it is part of the state, and is processed before later events.
+        The events of a stream come in their order. They are part of the state, and are processed
+        before later events.
         """
         self._reached.setdefault(event.stream, event.time.micros)
-        if keeps:
-            self.evaluation.ahead.append(event)
+        insort(self.evaluation.ahead, event, key=attrgetter("instant"))
 
     def _check_ahead(self, stream: str, time: Timestamp) -> None:
         """Raise an error if an event of a stream precedes one that waits."""

@@ -618,7 +618,7 @@ class Evaluation:
         Instants of the current timestamp are thus certain; matches are added to `found`.
         """
         passed, time = self.clock.passing(reached), self.clock.time
-        if not passed:
+        if not passed or not (self.waiting or any(query.output.waits for query in self.queries)):
             return
         assert time is not None
         with self._in_order():

@@ -371,6 +371,9 @@ class Coordinator:
                 if batch is not None:
                     stream.advance(index)
         self._pass_watermark(bound)
+        if bound is not None and len(streams) > 1:
+            reached = {s.source.stream: t for s in streams if (t := self._frontier(s)) is not None}
+            self._write(self.run.pass_streams(reached))
         closed = self.run.clock.closed
         for stream in streams:
             stream.floor = closed

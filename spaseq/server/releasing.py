@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._sequence import merge
@@ -11,13 +11,16 @@ from spaseq.results import Match
 from spaseq.runs import Run
 
 
-def match_up_to(run: Run, queues: Sequence[Iterable[EventBatch]], bound: int) -> Iterator[Match]:
+def match_up_to(
+    run: Run, queues: Sequence[Iterable[EventBatch]], bound: int, reached: Mapping[str, int]
+) -> Iterator[Match]:
     """Match events up to a time, and close the time before it.
 
     Args:
         run: The run.
         queues: The events of each stream that its queries read, in its order.
         bound: The time, in microseconds.
+        reached: Per stream, the time before which it has no further events.
     """
     if len(run.clock.streams) == 1:
         for batch in queues[0]:
@@ -27,6 +30,8 @@ def match_up_to(run: Run, queues: Sequence[Iterable[EventBatch]], bound: int) ->
     clock = run.clock
     if clock.domain is not None and (clock.closed is None or bound > clock.closed):
         yield from run.advance(from_micros(bound, clock.domain))
+    if len(run.clock.streams) > 1:
+        yield from run.pass_streams(reached)
 
 
 def _merged(run: Run, queues: list[list[EventBatch]]) -> Iterator[Match]:

@@ -253,7 +253,9 @@ class ServerRun:
     ) -> Iterator[Match]:
         """Match the events that were released up to a time, and close the time before it."""
         queues = [self._batches(streams[iri], released[iri]) for iri in self.streams]
-        return match_up_to(self.run, queues, bound)
+        frontiers = ((iri, streams[iri].frontier) for iri in self.streams)
+        reached = {iri: time for iri, time in frontiers if time is not None}
+        return match_up_to(self.run, queues, bound, reached)
 
     def _batches(self, stream: InputStream, released: Sequence[Released]) -> Iterator[EventBatch]:
         """The events of a stream, with the terms and the numbers of this run."""

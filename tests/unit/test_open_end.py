@@ -70,15 +70,11 @@ def check(case: Case, seed: int, found: list[Match], expected: list[object]) -> 
     assert not wrong, f"seed {seed}: {wrong}\n{case.entry()}"
 
 
-def iterators(case: Case) -> dict[str, Iterator[Event]]:
-    return {iri: iter(events) for iri, events in case.streams.items()}
-
-
 def test_python_and_what_its_saved_run_goes_on_with() -> None:
     for seed, case in cases():
         open_end, everything = wanted(case)
         program = spaseq.compile(case.query, names=["q"])
-        result = spaseq.run(program, iterators(case), at_end="open")
+        result = spaseq.run(program, case.streams, at_end="open")
         found = list(result)
         check(case, seed, found, open_end)
         run = program.resume(result.run.save())
@@ -91,7 +87,7 @@ def test_a_resumed_run_takes_the_rest_of_its_streams() -> None:
         everything = wanted(case)[1]
         program = spaseq.compile(case.query, names=["q"])
         cut = {iri: chance.randint(0, len(events)) for iri, events in case.streams.items()}
-        first = {iri: iter(events[: cut[iri]]) for iri, events in case.streams.items()}
+        first = {iri: events[: cut[iri]] for iri, events in case.streams.items()}
         result = spaseq.run(program, first, at_end="open")
         found = list(result)
         run = program.resume(result.run.save())
@@ -202,6 +198,15 @@ def test_the_last_instants(s: list[float], t: list[float], count: int) -> None:
     result = spaseq.run(ONE, streams, at_end="open")
     assert len(list(result)) == count
     assert len(result.run.program.resume(result.run.save()).finish()) == len(s) - count
+
+
+def test_an_iterator_is_not_read_to_its_end() -> None:
+    endless = ((time, A) for time in range(10**9))
+    result = spaseq.run(ONE, {S: endless, T: [(3, A)]}, at_end="open")
+    assert len(list(result)) == 4
+    assert next(endless)[0] == 5
+    run = result.run.program.resume(result.run.save())
+    assert [match.end.micros for match in run.push("T", 9, A)] == [4_000_000]
 
 
 def test_a_second_event_waits_for_the_other_streams() -> None:
