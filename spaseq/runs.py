@@ -12,9 +12,7 @@ while its matches are consumed, and `settle` then counts the events that it has 
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from spaseq.engine import changes, single_changes
@@ -29,16 +27,16 @@ from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native._push import Pushing
 from spaseq.engine.python_graphs import facts_of, name_of
 from spaseq.engine.sharing import SharedProgram
-from spaseq.engine.stream_clock import late_event, timestamp_of
+from spaseq.engine.stream_clock import timestamp_of
+from spaseq.engine.stream_ends import SeveralStreams
 from spaseq.engine.stream_names import iris_of, text_of_stream
 from spaseq.errors import ChangeError
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.accepted import Bindable, Graph, Name, StreamName, Time
-from spaseq.rdf.checked import LEAST
 from spaseq.rdf.encoded import EncodedEvent
-from spaseq.rdf.event import Event, Parameter, Timestamp
+from spaseq.rdf.event import Event, Parameter
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
 
@@ -50,10 +48,10 @@ _Feed: TypeAlias = tuple[
     Matches | GroupedMatches | MultiMatches | Pushing, EventBatch | EventSequence, int
 ]
 """The core's iterator or push batch, its events, and the number of events already counted."""
-_OF_PACKAGE = {"settle", "end_stream", "pass_streams", "wait", "begin_change", "change"}
+_OF_PACKAGE = {"settle", "begin_change", "change"}
 
 
-class Run:
+class Run(SeveralStreams):
     """One evaluation of a `Program`; made by `Program.start`.
 
     One thread may use a run at a time; a call in a second thread raises `RuntimeError`.
@@ -85,8 +83,6 @@ class Run:
         self.failing: str | None = None
         """The query in which the run failed; None if it has not, or no query is to blame."""
         self._feed: _Feed | None = None
-        self._reached: dict[str, int] = {}
-        """Per stream whose next event waits: its time."""
         self._iris: dict[str, str] = {}
 
     def __dir__(self) -> list[str]:
@@ -426,72 +422,6 @@ class Run:
             return []
         return self._close_before(time.micros, self._wake(time.micros))
 
-    def end_stream(self, stream: str, last: int | None) -> None:
-        """One of several streams has ended.
-
-        The matches of windows that close after its last event are `closed_by_end`, unless it has a
-        later event, such as in a resumed run.
-
-        Args:
-            stream: Its IRI.
-            last: The time of its last event in microseconds; None if it had none.
-        """
-        self.evaluation.end_stream(stream, LEAST if last is None else last)
-
-    @alone
-    def pass_streams(self, reached: Mapping[str, int]) -> list[Match]:
-        """Some of several streams deliver no events before a time each.
-
-        An event with a greater ordinal than 0 waits until every other stream has passed its
-        instant. A stream passes it by an event, or by this call.
-
-        Args:
-            reached: Per IRI, a time in microseconds.
-
-        Returns:
-            The matches that become certain.
-        """
-        self._stop_feed()
-        found: list[Match] = []
-        self._pass_streams(reached, found)
-        return found
-
-    def _pass_streams(self, reached: Mapping[str, int], found: list[Match]) -> None:
-        try:
-            self.evaluation.pass_streams(reached, found)
-        except BaseException as error:
-            self._fail(error, found)
-            raise
-
-    def wait(self, event: Event) -> None:
-        """Keep an event that waits, since another stream has ended before it.
-
-        The events of a stream come in their order. They are part of the state, and are processed
-        before later events.
-        """
-        self._reached.setdefault(event.stream, event.time.micros)
-        insort(self.evaluation.ahead, event, key=attrgetter("instant"))
-
-    def _check_ahead(self, stream: str, time: Timestamp) -> None:
-        """Raise an error if an event of a stream precedes one that waits."""
-        for event in self.evaluation.ahead:
-            if event.stream == stream and time.micros < event.time.micros:
-                raise late_event(stream, time, event.time)
-
-    def _wake(self, before: int | None, stream: str = "") -> list[Match]:
-        """Process the events that wait before a time, and those of a stream at that time."""
-        found: list[Match] = []
-        ahead = self.evaluation.ahead
-        while ahead and (
-            before is None
-            or ahead[0].time.micros < before
-            or any(e.stream == stream and e.time.micros == before for e in ahead)
-        ):
-            event = ahead.pop(0)
-            self.clock.check_event(event)
-            self._process(event, found)
-        return found
-
     @alone
     def finish(self, close: bool = True) -> list[Match]:
         """The end of all streams.
@@ -511,10 +441,7 @@ class Run:
             return []
         self.clock.check_running()
         if not close:
-            self._stop_feed()
-            found: list[Match] = []
-            self._pass_streams(self._reached, found)
-            return found
+            return self._pass_waiting()
         found = self._wake(None)
         self._close_before(None, found)
         self.clock.finished = True

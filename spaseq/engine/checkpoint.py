@@ -25,8 +25,9 @@ from spaseq.engine.envelope import MAGIC as MAGIC
 from spaseq.engine.envelope import VERSION as VERSION
 from spaseq.engine.envelope import seal, unseal
 from spaseq.engine.evaluation import Evaluation
-from spaseq.engine.instants import QueryRun, QueryState
+from spaseq.engine.instants import QueryRun
 from spaseq.engine.native.check import check
+from spaseq.engine.query_state import QueryState
 from spaseq.engine.saved_groups import restore_groups, save_groups
 from spaseq.engine.saved_limit import restore_limit, save_limit
 from spaseq.engine.sharing import originals, saved_templates

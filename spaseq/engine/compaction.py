@@ -66,4 +66,4 @@ class Compaction:
 
 
 def _is_endless(query: QueryRun) -> bool:
-    return query.plan.window.kind == "unbounded"
+    return query.plan.window.is_endless

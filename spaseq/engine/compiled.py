@@ -278,4 +278,4 @@ def counts_events(queries: Iterable[CompiledQuery]) -> bool:
     """Whether the windows of all these queries count events of the same streams."""
     plans = [query.plan for query in queries]
     streams = set(plans[0].streams)
-    return all(plan.window.kind == "events" and set(plan.streams) == streams for plan in plans)
+    return all(plan.window.counts_events and set(plan.streams) == streams for plan in plans)

@@ -28,17 +28,17 @@ from spaseq.engine.native.dispatch_keys import KeyChoice
 from spaseq.engine.part_states import Part
 from spaseq.engine.pattern_rows import EventRows, check_graphs, check_uses
 from spaseq.engine.permanent_terms import renumber
-from spaseq.engine.registered_streams import RegisteredClock, dependent, divided_at
+from spaseq.engine.registered_streams import RegisteredClock, divided_at
 from spaseq.engine.run_queries import RunQueries
 from spaseq.engine.sharing import SharedProgram, unshared
 from spaseq.engine.stream_clock import StreamClock
+from spaseq.engine.stream_ends import StreamEnds
 from spaseq.errors import SpaseqError
 from spaseq.gpm.pattern import Pattern
 from spaseq.kb.knowledge import Knowledge
 from spaseq.parser import ast
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
-from spaseq.rdf.checked import PASSED
 from spaseq.rdf.event import Event, Parameter, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
@@ -51,7 +51,7 @@ Begin: TypeAlias = "Callable[[CompiledQuery, QueryRun | Part | None], QueryRun]"
 """Begins a query now; with another state, the query continues it."""
 
 
-class Evaluation:
+class Evaluation(StreamEnds):
     """The state of one run: a clock, a knowledge base, and one `QueryRun` per query.
 
     Args:
@@ -113,10 +113,7 @@ class Evaluation:
         """The number of the query in which an error has stopped the run."""
         self.skipped = 0
         """The events processed as empty because a remote KB failed."""
-        self.ended: dict[str, int] = {}
-        """The time of the last event of each input stream that has ended before others."""
-        self.ahead: list[Event] = []
-        """Events of some streams that wait for earlier ones of others, by instant."""
+        self.begin_streams()
         self.kb.begin()
 
     def _query(self, query: CompiledQuery) -> QueryRun:
@@ -598,46 +595,6 @@ class Evaluation:
                 self._push(number, query, event, found)
             else:
                 self.delayed[number].append(event)
-
-    def end_stream(self, stream: str, last: int) -> None:
-        """An input stream has ended before others, with an event at the time `last`."""
-        last = self.ended[stream] = max(last, self.ended.get(stream, last))
-        for query in self.inputs_of(stream):
-            query.end_stream(stream, last)
-
-    def go_on(self, stream: str, micros: int) -> None:
-        """An input stream has an event at a time, even if it has ended before."""
-        if micros > self.ended.get(stream, micros):
-            del self.ended[stream]
-            for query in self.inputs_of(stream):
-                query.go_on(stream)
-
-    def pass_streams(self, reached: Mapping[str, int], found: list[Match]) -> None:
-        """Some streams deliver no events before a time each, in microseconds.
-
-        Instants of the current timestamp are thus certain; matches are added to `found`.
-        """
-        passed, time = self.clock.passing(reached), self.clock.time
-        if not passed or not (self.waiting or any(query.output.waits for query in self.queries)):
-            return
-        assert time is not None
-        with self._in_order():
-            self._leave_loop()
-            self.clock.ordinals.update(dict.fromkeys(passed, PASSED))
-            for number, query in enumerate(self.queries):
-                own = [iri for iri in passed if query.reads(iri)]
-                if own and self.direct[number]:
-                    self._collect(
-                        number,
-                        query,
-                        found,
-                        lambda some: query.pass_streams(own, time, self.rows, some),  # noqa: B023
-                    )
-            self._give_parts(found)
-
-    def inputs_of(self, stream: str) -> list[QueryRun]:
-        """The queries whose results depend on an input stream, also by registered streams."""
-        return dependent(self.distinct, stream)
 
     def close_before(self, micros: int | None, found: list[Match]) -> None:
         """Close all timestamps before `micros`, or all; writers of streams precede readers."""

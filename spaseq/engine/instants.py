@@ -9,7 +9,7 @@ when the timestamp closes. Results therefore do not depend on the interleaving o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from spaseq.engine.native_constructs import construct_maker
 from spaseq.engine.output import OutputStage
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.place_names import Notation
+from spaseq.engine.query_state import QueryState
 from spaseq.engine.residual_filters import linked
 from spaseq.engine.result_groups import NEVER
 from spaseq.engine.saved_groups import restore_groups, save_groups
@@ -56,7 +57,6 @@ from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import DATE_TIME, Event, Timestamp
 from spaseq.rdf.limits import NO_LIMIT, NO_LIMITS, LimitReached, Limits
 from spaseq.rdf.time import from_micros
-from spaseq.records import dataclass
 from spaseq.results import Match
 
 if TYPE_CHECKING:
@@ -64,27 +64,6 @@ if TYPE_CHECKING:
 
 BYTES_PER_RESULT = 1200
 """The approximate memory of a result remembered for de-duplication, in CPython."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryState:
-    """The state of a query but for its automaton and its output, for whatever continues it.
-
-    A saved query, one with another automaton and one that replaces another continue from it, so
-    they have the same fields. `QueryRun.state` is the automaton's part.
-    """
-
-    time: Timestamp | None
-    domain: str
-    ordinal: int
-    opened: bool
-    delivered: Mapping[str, int]
-    queued: Mapping[int, Sequence[Event]]
-    ended: Mapping[str, int]
-    matched: int
-    marked: int
-    """The number of matches so far that the end of input closed."""
-    shed: int
 
 
 class QueryRun:
@@ -328,18 +307,7 @@ class QueryRun:
 
     def kept(self) -> QueryState:
         """The state but for the automaton and the output."""
-        return QueryState(
-            time=self.time,
-            domain=self.domain,
-            ordinal=self.ordinal,
-            opened=self.opened,
-            delivered=dict(self.delivered),
-            queued={ordinal: list(some) for ordinal, some in self.queued.items()},
-            ended=dict(self.ended),
-            matched=self.matched,
-            marked=self.closed_by_end,
-            shed=self.shed,
-        )
+        return QueryState.of(self)
 
     def resume(self, kept: QueryState, state: AutomatonState) -> None:
         """Continue from the state of a query and its automaton; the output has been restored."""
@@ -444,7 +412,7 @@ class QueryRun:
         """
         assert self.native.last_start is not None
         _, micros = self.native.last_start
-        is_of_time = self.plan.window.kind in ("span", "tumbling")
+        is_of_time = self.plan.window.is_of_time
         if is_of_time and self.native.clock.closing(micros) < closed:
             return self.next_closing() is None
         if self._keeps_rows or self.queued or next(self.groups(), None) is not None:
@@ -463,7 +431,7 @@ class QueryRun:
         state, parts = self.state(), self.native.parts
         if state.pending or state.begun or state.complete or state.kept or state.partitions:
             return False
-        if self.plan.window.kind not in ("span", "tumbling") or closed is None:
+        if not self.plan.window.is_of_time or closed is None:
             return not state.groups
         latest = [parts.union(members)[0] for _, _, members, *_ in parts.groups(self.time is None)]
         closing = self.native.clock.closing

@@ -160,7 +160,7 @@ class OutputStage:
             or plan.emit != "ALL"
             or plan.skip_past_last
             or plan.skip_to is not None
-            or plan.window.kind == "events"
+            or plan.window.counts_events
         )
         """Whether results depend on all matches of an instant."""
         self.any_will_do = (
@@ -525,7 +525,7 @@ class OutputStage:
 
     def _unseen(self, results: Iterable[S], now: int) -> list[S]:
         window = self._plan.window
-        forgets = window.kind in ("span", "tumbling")
+        forgets = window.is_of_time
         if forgets and len(self.shown) > self._forget_at:
             self.shown = {s: t for s, t in self.shown.items() if now - t < window.size}
             self._forget_at = 2 * len(self.shown) + 1024

@@ -329,15 +329,14 @@ def _derived_patterns(program: CompiledQueries) -> set[int]:
 
 def _horizon(queries: Sequence[CompiledQuery], counted: bool) -> int:
     """The greatest distance to an event that the run still reads, in microseconds or events."""
-    if any(query.plan.window.kind == "unbounded" for query in queries):
+    if any(query.plan.window.is_endless for query in queries):
         return LAST_MOMENT
-    kinds = ("events",) if counted else ("span", "tumbling")
     reached = (
         query.plan.window.size * windows_back(query.automaton)
         # The number of events per time is known only when they arrive; see
         # `NativeStep._keep_terms`.
         + (0 if counted else max(time_back(query.plan, query.automaton), 0))
         for query in queries
-        if query.plan.window.kind in kinds
+        if (query.plan.window.counts_events if counted else query.plan.window.is_of_time)
     )
     return min(max(reached, default=0), LAST_MOMENT)

@@ -277,13 +277,11 @@ def skip_text(plan: QueryPlan) -> str:
 
 def window_text(window: Window) -> str:
     """A window as a query writes it."""
-    if window.kind == "unbounded":
-        return "WITHIN UNBOUNDED"
-    if window.kind == "events":
-        return f"WITHIN {window.size} EVENTS"
-    word = "TUMBLING " if window.kind == "tumbling" else ""
+    if not window.is_of_time:
+        return f"WITHIN {window.kind.written(str(window.size))}"
     for unit, micros in _UNITS:
         if window.size % micros == 0:
             number = window.size // micros
-            return f"WITHIN {word}{number} {unit}{'S' * (number != 1)}"
-    return f"WITHIN {word}{window.size / 1000:g} MILLISECONDS"
+            length = f"{number} {unit}{'S' * (number != 1)}"
+            return f"WITHIN {window.kind.written(length)}"
+    return f"WITHIN {window.kind.written(f'{window.size / 1000:g} MILLISECONDS')}"

@@ -283,7 +283,7 @@ def hindrance(query: CompiledQuery, source: ast.Query) -> str | None:
     plan = query.plan
     if source.kbs or any(isinstance(n, ast.Graph | ast.Service) for n in ast.walk(source.defines)):
         return "it reads a knowledge base"
-    if plan.window.kind == "events":
+    if plan.window.counts_events:
         return "its window counts events"
     if plan.partition:
         return "it has partitions"

@@ -211,7 +211,8 @@ def _dispatch_text(requirement: Requirement | None) -> str | None:
 
 
 def _grouping(query: CompiledQuery, grouping: Grouping) -> Data:
-    window = Window("tumbling" if grouping.tumbling else "span", grouping.size)
+    kind = ast.WindowKind.TUMBLING if grouping.tumbling else ast.WindowKind.SPAN
+    window = Window(kind, grouping.size)
     return {
         "keys": [key.name for key in grouping.keys],
         "left_to_python": read_in_python(query),

@@ -64,7 +64,7 @@ def waiting_groups(run: Evaluation, number: int) -> Iterator[WaitingGroup]:
     division = run.divisions.get(executed)
     found = _own(query) if division is None else _of_part(division.part(number))
     parts, clock = query.native.parts, query.native.clock
-    has_end = query.plan.window.kind in ("span", "tumbling")
+    has_end = query.plan.window.is_of_time
     for place, named, (first, last, is_exact) in found:
         if place not in notation.numbers:
             continue

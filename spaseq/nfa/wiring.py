@@ -55,7 +55,7 @@ def time_back(plan: QueryPlan, automaton: Automaton) -> int:
     inside the guard is searched in a separate window, which `windows_back` counts.
     """
     backs = [guard.lookback for guard in automaton.guards if guard.lookback is not None]
-    return -1 if plan.window.kind == "unbounded" else max(backs, default=-1)
+    return -1 if plan.window.is_endless else max(backs, default=-1)
 
 
 def reads_times(automaton: Automaton) -> bool:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field, fields, is_dataclass, replace
+from enum import StrEnum
 from operator import attrgetter, is_
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 from typing import Literal as OneOf
 
 from spaseq.errors import Span
@@ -184,11 +185,50 @@ class Ask:
     span: Span = no_span()
 
 
+class WindowKind(StrEnum):
+    """What limits a match. Whatever depends on the kind has a case for each, and for no other."""
+
+    SPAN = "span"
+    TUMBLING = "tumbling"
+    EVENTS = "events"
+    UNBOUNDED = "unbounded"
+
+    @property
+    def is_of_time(self) -> bool:
+        """Whether the window closes at a time."""
+        match self:
+            case WindowKind.SPAN | WindowKind.TUMBLING:
+                return True
+            case WindowKind.EVENTS | WindowKind.UNBOUNDED:
+                return False
+            case _:
+                assert_never(self)
+
+    @property
+    def tumbles(self) -> bool:
+        """Whether it is of time and closes before the events of its closing time."""
+        return self.is_of_time and self is WindowKind.TUMBLING
+
+    def written(self, length: str) -> str:
+        """What follows `WITHIN`; `length` is a duration, or a number of events."""
+        match self:
+            case WindowKind.SPAN:
+                return length
+            case WindowKind.TUMBLING:
+                return f"TUMBLING {length}"
+            case WindowKind.EVENTS:
+                return f"{length} EVENTS"
+            case WindowKind.UNBOUNDED:
+                return "UNBOUNDED"
+            case _:
+                assert_never(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Within:
     """`WITHIN`: `microseconds` applies to spans and tumbling windows, `events` to `n EVENTS`."""
 
-    kind: OneOf["span", "tumbling", "events", "unbounded"]
+    kind: WindowKind
     microseconds: int = 0
     events: int = 0
     span: Span = no_span()

@@ -160,10 +160,12 @@ class QueryBuilder(PatternBuilder):
         span = self.span(tree)
         words = {child.kind: child for child in tree.children if isinstance(child, Token)}
         if "UNBOUNDED" in words:
-            return ast.Within("unbounded", span=span)
+            return ast.Within(ast.WindowKind.UNBOUNDED, span=span)
         if "EVENTS" in words:
-            return ast.Within("events", events=self.integer(words["INTEGER"]), span=span)
-        kind: Any = "tumbling" if "TUMBLING" in words else "span"
+            return ast.Within(
+                ast.WindowKind.EVENTS, events=self.integer(words["INTEGER"]), span=span
+            )
+        kind = ast.WindowKind.TUMBLING if "TUMBLING" in words else ast.WindowKind.SPAN
         return ast.Within(kind, self._duration(tree), span=span)
 
     def _duration(self, tree: Tree, noun: str = "window") -> int:

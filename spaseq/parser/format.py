@@ -453,12 +453,9 @@ def limit_text(limit: ast.Limit) -> str:
 
 
 def _window(within: ast.Within) -> str:
-    if within.kind == "unbounded":
-        return "UNBOUNDED"
-    if within.kind == "events":
-        return f"{within.events} EVENTS"
-    word = "TUMBLING " if within.kind == "tumbling" else ""
-    return word + duration_text(within.microseconds)
+    is_of_time = within.kind.is_of_time
+    length = duration_text(within.microseconds) if is_of_time else str(within.events)
+    return within.kind.written(length)
 
 
 def duration_text(microseconds: int) -> str:

@@ -111,19 +111,19 @@ def _window(query: ast.Query) -> Iterator[Diagnostic]:
             "add for example `WITHIN 10 MINUTES` before WHERE or after the last `}`",
         )
         return
-    if within.kind == "tumbling" and within.microseconds == 0:
+    if within.kind.tumbles and within.microseconds == 0:
         yield Diagnostic(
             "a tumbling window of length 0 contains no event",
             within.span,
             "set a length, such as `WITHIN TUMBLING 10 MINUTES`",
         )
-    elif within.kind == "events" and within.events == 0:
+    elif within.kind is ast.WindowKind.EVENTS and within.events == 0:
         yield Diagnostic(
             "a window of 0 events contains no match",
             within.span,
             "write how many events a match may span, such as `WITHIN 100 EVENTS`",
         )
-    elif within.kind == "unbounded":
+    elif within.kind is ast.WindowKind.UNBOUNDED:
         yield Diagnostic(
             "under WITHIN UNBOUNDED nothing expires: memory grows as long as the query runs",
             within.span,

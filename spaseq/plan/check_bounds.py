@@ -35,7 +35,7 @@ class _Where:
 class _Walk:
     def __init__(self, window: ast.Within | None):
         self._window = window
-        self._timed = window is None or window.kind in ("span", "tumbling")
+        self._timed = window is None or window.kind.is_of_time
         self.findings: list[Diagnostic] = []
 
     def _error(self, message: str, bound: ast.Bound, hint: str) -> None:

@@ -54,8 +54,10 @@ def _over(query: ast.Query, groups: ast.GroupResults) -> Iterator[Diagnostic]:
         return
     if within is None:
         return
-    if within.kind in ("events", "unbounded"):
-        clause = "a window of events" if within.kind == "events" else "WITHIN UNBOUNDED"
+    if not within.kind.is_of_time:
+        clause = (
+            "a window of events" if within.kind is ast.WindowKind.EVENTS else "WITHIN UNBOUNDED"
+        )
         yield Diagnostic(
             f"under {clause} a group of results has no length",
             groups.word_span,
@@ -63,7 +65,7 @@ def _over(query: ast.Query, groups: ast.GroupResults) -> Iterator[Diagnostic]:
             within.span,
             "the window",
         )
-    elif within.kind == "span" and within.microseconds == 0:
+    elif within.kind is ast.WindowKind.SPAN and within.microseconds == 0:
         yield Diagnostic(
             "under WITHIN 0 a group of results has no length",
             groups.word_span,

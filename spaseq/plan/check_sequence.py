@@ -306,9 +306,9 @@ def _plain(what: str) -> str:
 def _open_end(query: ast.Query, sequence: ast.Sequence) -> Iterator[Diagnostic]:
     """Negated and optional steps at the end of the sequence, under a window that never closes."""
     within = query.within
-    if within is None or within.kind not in ("events", "unbounded"):
+    if within is None or within.kind.is_of_time:
         return
-    window = "UNBOUNDED" if within.kind == "unbounded" else "n EVENTS"
+    window = within.kind.written("n")
     for step in _last_steps(sequence):
         kind = "negation" if step.negated else "optional step"
         yield Diagnostic(

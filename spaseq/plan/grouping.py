@@ -34,7 +34,7 @@ def group_size(query: ast.Query) -> tuple[int, bool]:
     assert query.within is not None
     if query.groups.over is not None:
         return query.groups.over.microseconds, query.groups.over.tumbling
-    return query.within.microseconds, query.within.kind == "tumbling"
+    return query.within.microseconds, query.within.kind.tumbles
 
 
 class _Planner:

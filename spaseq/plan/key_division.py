@@ -36,7 +36,7 @@ def by_key(plan: QueryPlan) -> ByKey | str:
 
 def needs_every_event(plan: QueryPlan) -> bool:
     """Whether an event that no graph pattern accepts can change a result."""
-    return plan.window.kind == "events" or _strict(plan)
+    return plan.window.counts_events or _strict(plan)
 
 
 def steps_of(sequence: ast.Sequence) -> Iterator[ast.Step]:
@@ -46,7 +46,7 @@ def steps_of(sequence: ast.Sequence) -> Iterator[ast.Step]:
 
 def _not_by_any_key(plan: QueryPlan) -> str:
     """The reason why no variable can divide the work; "" if there is none."""
-    if plan.window.kind == "events":
+    if plan.window.counts_events:
         return "WITHIN n EVENTS counts the events of all keys"
     if plan.output.limit is not None and not plan.output.per:
         return "LIMIT counts the matches of all keys"

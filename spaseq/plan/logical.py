@@ -133,9 +133,31 @@ class IteratedUnit:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    kind: Literal["span", "tumbling", "events", "unbounded"]
+    """The window of a match; `spaseq.nfa.window` has its times."""
+
+    kind: ast.WindowKind
     size: int = 0
     """Microseconds, or events."""
+
+    @property
+    def is_of_time(self) -> bool:
+        """Whether the window closes at a time."""
+        return self.kind.is_of_time
+
+    @property
+    def counts_events(self) -> bool:
+        """Whether it limits the number of events."""
+        return not self.is_of_time and self.kind is ast.WindowKind.EVENTS
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether matches may take any time."""
+        return not self.is_of_time and self.kind is ast.WindowKind.UNBOUNDED
+
+    @property
+    def tumbles(self) -> bool:
+        """Whether the window closes before the events of its closing time."""
+        return self.kind.tumbles
 
 
 @dataclass(frozen=True, slots=True)

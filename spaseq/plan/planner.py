@@ -346,7 +346,7 @@ def _equated(expression: ast.Expr) -> Iterator[tuple[str, str]]:
 
 def _window(within: ast.Within | None) -> Window:
     assert within is not None
-    size = within.events if within.kind == "events" else within.microseconds
+    size = within.microseconds if within.kind.is_of_time else within.events
     return Window(within.kind, size)
 
 

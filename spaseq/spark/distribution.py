@@ -73,7 +73,7 @@ def lookback(plan: QueryPlan) -> int | str:
 
 
 def _not_by_time(plan: QueryPlan) -> str:
-    if plan.window.kind not in ("span", "tumbling"):
+    if not plan.window.is_of_time:
         return "the window has no length in time"
     if plan.skip_past_last or plan.skip_to is not None:
         return "AFTER MATCH SKIP depends on all matches before"

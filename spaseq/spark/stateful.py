@@ -177,7 +177,7 @@ def _retention(plan: QueryPlan) -> int | None:
     """The time after the last event, in microseconds, for which the state of a part can change a
     result; None: without limit.
     """
-    if plan.window.kind not in ("span", "tumbling"):
+    if not plan.window.is_of_time:
         return None
     back = lookback(plan)
     # The state of DISTINCT and SKIP expires after one more window, that of LIMIT after its own

@@ -9,8 +9,8 @@ which the windows of waiting matches close. Queries whose state changes with eve
 operators, windows that count events, lazy joins, entailment) process every event of their streams.
 
 Simultaneous events of several streams belong to one instant. A query closes an instant when all its
-streams have passed it, or with its timestamp. An event with ordinal 0 is processed at once; one with
-a greater ordinal is held until all other streams have passed its instant, or the timestamp closes.
+streams have passed it, or with its timestamp. An event with ordinal 0 is processed at once; one
+with a greater ordinal is held until all others have passed its instant, or the timestamp closes.
 The last event of an instant thus finds the others held, and `_release` processes them before it.
 
 A query that reads a registered stream processes a timestamp when it closes, because only then all

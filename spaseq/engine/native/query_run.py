@@ -91,7 +91,7 @@ def native_run(
         gpm in readers and columns is not None for gpm, columns in enumerate(tables.search.kept)
     ]
     window = matchers.window
-    if plan.window.kind == "events" and not matchers.counted:
+    if plan.window.counts_events and not matchers.counted:
         # The query counts its own events.
         window = WindowTerms(plan.window.size * tables.windows)
     core = AutomatonCore(
@@ -279,7 +279,7 @@ class NativeRun:
         together.
         """
         self.step.check_exclusive()
-        early = self._plan.window.kind == "tumbling"
+        early = self._plan.window.tumbles
         closing = Closing(self.core, before)
         while closing.advance():
             self._labels.clear()

@@ -105,7 +105,7 @@ def eager_because(plan: QueryPlan, automaton: Automaton) -> str | None:
         return f"it has not {CHAIN_MIN_STEPS} to {CHAIN_MAX_STEPS} steps"
     if plan.emit == "STRICT":
         return "EMIT STRICT joins at the next instant only"
-    if plan.window.kind == "unbounded":
+    if plan.window.is_endless:
         return "without a window all rows would be kept"
     order = [plan.occurrences[occurrence] for _, occurrence in steps]
     if any(occurrence.assignments for occurrence in order):

@@ -100,12 +100,12 @@ class _Writing:
         cells = len(registers.blank())
         self.tables = CoreTables(
             window.size,
-            tumbling=window.kind == "tumbling",
-            counted=window.kind == "events",
-            endless=window.kind == "unbounded",
+            tumbling=window.tumbles,
+            counted=window.counts_events,
+            endless=window.is_endless,
             windows=windows_back(automaton),
             lookback=time_back(plan, automaton),
-            clocked=reads_times(automaton) and plan.window.kind in ("events", "unbounded"),
+            clocked=reads_times(automaton) and not window.is_of_time,
             cells=cells,
             kept=self._native.kept,
         )

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import spaseq
 from spaseq.engine.checkpoint import _OF_QUERY
-from spaseq.engine.instants import QueryState
+from spaseq.engine.query_state import QueryState
 from spaseq.results import Match
 from spaseq.runs import Run
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.window import WindowClock
 
+from spaseq.parser import ast
 from spaseq.plan.logical import Window
 
 steps = st.lists(st.integers(0, 7), min_size=1, max_size=40)
@@ -22,7 +23,7 @@ def times(gaps: list[int], start: int = -15) -> list[int]:
 
 @given(steps, sizes)
 def test_a_span_is_measured_from_the_first_event_to_the_last(gaps: list[int], size: int) -> None:
-    clock = WindowClock(Window("span", size))
+    clock = WindowClock(Window(ast.WindowKind.SPAN, size))
     instants = times(gaps)
     for now, micros in enumerate(instants):
         assert clock.open(micros) == now
@@ -32,7 +33,7 @@ def test_a_span_is_measured_from_the_first_event_to_the_last(gaps: list[int], si
 
 @given(steps, sizes)
 def test_a_tumbling_window_starts_at_multiples_of_its_size(gaps: list[int], size: int) -> None:
-    clock = WindowClock(Window("tumbling", size))
+    clock = WindowClock(Window(ast.WindowKind.TUMBLING, size))
     instants = times(gaps)
     for now, micros in enumerate(instants):
         clock.open(micros)
@@ -44,7 +45,7 @@ def test_a_tumbling_window_starts_at_multiples_of_its_size(gaps: list[int], size
 def test_a_window_of_events_counts_all_events_of_its_instants(
     numbers: list[int], size: int
 ) -> None:
-    clock = WindowClock(Window("events", size))
+    clock = WindowClock(Window(ast.WindowKind.EVENTS, size))
     for now, number in enumerate(numbers):
         clock.open(now)
         for _ in range(number):
@@ -55,7 +56,7 @@ def test_a_window_of_events_counts_all_events_of_its_instants(
 
 @given(steps)
 def test_an_unbounded_window_never_closes(gaps: list[int]) -> None:
-    clock = WindowClock(Window("unbounded"))
+    clock = WindowClock(Window(ast.WindowKind.UNBOUNDED))
     for micros in times(gaps):
         clock.open(micros)
     assert clock.bound == 0
@@ -66,7 +67,7 @@ def test_an_unbounded_window_never_closes(gaps: list[int]) -> None:
 def test_the_bounds_of_earlier_instants_are_remembered_as_far_as_somebody_looks_back(
     gaps: list[int], size: int, windows: int
 ) -> None:
-    clock = WindowClock(Window("span", size), windows)
+    clock = WindowClock(Window(ast.WindowKind.SPAN, size), windows)
     bounds = []
     for micros in times(gaps):
         clock.open(micros)
@@ -80,13 +81,16 @@ def test_the_bounds_of_earlier_instants_are_remembered_as_far_as_somebody_looks_
 
 
 def test_closing_times() -> None:
-    span, tumbling = WindowClock(Window("span", 10)), WindowClock(Window("tumbling", 10))
+    span, tumbling = (
+        WindowClock(Window(ast.WindowKind.SPAN, 10)),
+        WindowClock(Window(ast.WindowKind.TUMBLING, 10)),
+    )
     assert span.closing(3) == 13
     assert [tumbling.closing(t) for t in (-11, -10, -1, 0, 9, 10)] == [-10, 0, 0, 10, 10, 20]
 
 
 def test_the_timestamp_of_several_instants_starts_at_the_first() -> None:
-    clock = WindowClock(Window("span", 10))
+    clock = WindowClock(Window(ast.WindowKind.SPAN, 10))
     for micros, start in ((5, 0), (5, 0), (6, 2), (6, 2), (9, 4)):
         clock.open(micros)
         assert clock.timestamp_start == start

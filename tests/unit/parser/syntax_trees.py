@@ -259,10 +259,12 @@ class Maker:
             self.pick(None, ast.Register("QUERY", "q1"), ast.Register("STREAM", "http://e/out")),
             self.pick(
                 None,
-                ast.Within("unbounded"),
-                ast.Within("events", events=7),
-                ast.Within("span", self.one(st.integers(0, 2**62))),
-                ast.Within("tumbling", self.pick(1, 999, 1000, 86_400_000_000, 3_600_000_001)),
+                ast.Within(ast.WindowKind.UNBOUNDED),
+                ast.Within(ast.WindowKind.EVENTS, events=7),
+                ast.Within(ast.WindowKind.SPAN, self.one(st.integers(0, 2**62))),
+                ast.Within(
+                    ast.WindowKind.TUMBLING, self.pick(1, 999, 1000, 86_400_000_000, 3_600_000_001)
+                ),
             ),
             self.pick(None, ast.PartitionBy((ast.Var("x"), ast.Var("y")))),
             streams,

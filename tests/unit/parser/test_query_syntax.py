@@ -68,7 +68,7 @@ _PUBLISHED_SHAPE = """
 def test_shapes_published_for_the_original_engine(clauses: str, triple: str, dot: str) -> None:
     text = _PUBLISHED_SHAPE.format(clauses=clauses, sequence="SEQ (A, B)", triple=triple, dot=dot)
     query = parse(text)
-    assert query.within == ast.Within("span", 10_000_000)
+    assert query.within == ast.Within(ast.WindowKind.SPAN, 10_000_000)
     assert (query.partition is not None) == ("BY" in clauses.upper())
     kinds = [type(element).__name__ for element in query.defines[1].pattern.elements]
     assert [kind for kind in kinds if kind != "Triple"] == ["Filter", "Graph", "Filter"]
@@ -197,17 +197,17 @@ def _items(text: str) -> tuple[ast.Projection, ...]:
 @pytest.mark.parametrize(
     ("text", "within"),
     [
-        ("10 SECONDS", ast.Within("span", 10_000_000)),
-        ("0.5 second", ast.Within("span", 500_000)),
+        ("10 SECONDS", ast.Within(ast.WindowKind.SPAN, 10_000_000)),
+        ("0.5 second", ast.Within(ast.WindowKind.SPAN, 500_000)),
         ("1.5e-3 Milliseconds", None),
-        ("0.001 MILLISECOND", ast.Within("span", 1)),
-        ("1e3 DAYS", ast.Within("span", 86_400_000_000_000)),
-        (".25 HOURS", ast.Within("span", 900_000_000)),
-        ("0.0000001 DAYS", ast.Within("span", 8640)),
-        ("0 SECONDS", ast.Within("span", 0)),
-        ("TUMBLING 2 MINUTES", ast.Within("tumbling", 120_000_000)),
-        ("100 EVENTS", ast.Within("events", events=100)),
-        ("UNBOUNDED", ast.Within("unbounded")),
+        ("0.001 MILLISECOND", ast.Within(ast.WindowKind.SPAN, 1)),
+        ("1e3 DAYS", ast.Within(ast.WindowKind.SPAN, 86_400_000_000_000)),
+        (".25 HOURS", ast.Within(ast.WindowKind.SPAN, 900_000_000)),
+        ("0.0000001 DAYS", ast.Within(ast.WindowKind.SPAN, 8640)),
+        ("0 SECONDS", ast.Within(ast.WindowKind.SPAN, 0)),
+        ("TUMBLING 2 MINUTES", ast.Within(ast.WindowKind.TUMBLING, 120_000_000)),
+        ("100 EVENTS", ast.Within(ast.WindowKind.EVENTS, events=100)),
+        ("UNBOUNDED", ast.Within(ast.WindowKind.UNBOUNDED)),
         ("1e400 DAYS", None),
         ("1e-400 DAYS", None),
         ("9223372036854.775808 SECONDS", None),

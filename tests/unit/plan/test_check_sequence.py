@@ -206,14 +206,19 @@ def _units(inner: st.SearchStrategy[ast.Unit]) -> st.SearchStrategy[ast.Unit]:
 
 
 _UNITS = st.recursive(st.builds(ast.GpmRef, st.sampled_from("ABZ")), _units, max_leaves=6)
-_WINDOWS = st.sampled_from([ast.Within("span", 1), ast.Within("events", events=3), None])
+_WINDOWS = st.sampled_from(
+    [ast.Within(ast.WindowKind.SPAN, 1), ast.Within(ast.WindowKind.EVENTS, events=3), None]
+)
 
 
 _NEGATED = ast.Step(None, ast.GpmRef("A"), negated=True)
 
 
 @given(_steps(_UNITS), _WINDOWS)
-@example(ast.Sequence((_NEGATED, ast.Step(",", ast.Sequence((_NEGATED,))))), ast.Within("span", 1))
+@example(
+    ast.Sequence((_NEGATED, ast.Step(",", ast.Sequence((_NEGATED,))))),
+    ast.Within(ast.WindowKind.SPAN, 1),
+)
 def test_any_sequence_gets_its_findings(sequence: ast.Sequence, within: ast.Within | None) -> None:
     gpms = {"A": "{ [] :k ?k ; :a ?a FILTER(?a > PREV(?k)) }", "B": "{ [] :k ?k FILTER(?k > ?a) }"}
     tree = replace(query("A; B", gpms), sequence=sequence, within=within)
