@@ -44,12 +44,12 @@ from spaseq.errors import ChangeError, LimitExceeded, StateError
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.kb.knowledge import Knowledge
-from spaseq.nfa.counters import AutomatonCounters, MemoryUse, PlaceCounters
+from spaseq.nfa.counters import AutomatonCounters, PlaceCounters
 from spaseq.nfa.match_path import Path
 from spaseq.nfa.native.lazy_join_tables import weighed
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
-from spaseq.nfa.state import AutomatonState, NodeState
+from spaseq.nfa.state import AutomatonState
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.checked import GREATEST, LEAST, PASSED
 from spaseq.rdf.codec import Reader, Writer
@@ -61,9 +61,6 @@ from spaseq.results import Match
 
 if TYPE_CHECKING:
     from spaseq.engine.part_states import Part
-
-BYTES_PER_RESULT = 1200
-"""The approximate memory of a result remembered for de-duplication, in CPython."""
 
 
 class QueryRun:
@@ -256,20 +253,6 @@ class QueryRun:
     def _native_errors(self) -> list[ErrorCount | None]:
         """Those that the core counts, of the keys and arguments of groups."""
         return [] if self.grouping is None else self.grouping.errors()
-
-    def held(self) -> MemoryUse:
-        """The size of the automaton's state and of the results remembered for de-duplication."""
-        state = self.state()
-        remembered = len(self.output.shown)
-        if self.output.groups is not None:
-            remembered += self.output.groups.held_count
-        if self.output.limit is not None:
-            remembered += len(self.output.limit.spans)
-        return MemoryUse(
-            nodes=sum(isinstance(item, NodeState) for item in state.graph),
-            rows=len(state.kept),
-            bytes=state.bytes + remembered * BYTES_PER_RESULT,
-        )
 
     def groups(self) -> Iterator[tuple[int, Sequence[int]]]:
         """(place, registers) of the live groups."""

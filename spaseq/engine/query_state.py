@@ -1,15 +1,21 @@
-"""What a query continues from when it is saved, rebuilt or replaced."""
+"""What a query continues from when it is saved, rebuilt or replaced, and its size."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from spaseq.nfa.counters import MemoryUse
+from spaseq.nfa.state import NodeState
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     from spaseq.engine.instants import QueryRun
+
+
+BYTES_PER_RESULT = 1200
+"""The approximate memory of a result remembered for de-duplication, in CPython."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +53,18 @@ class QueryState:
             marked=query.closed_by_end,
             shed=query.shed,
         )
+
+
+def memory_use(query: QueryRun) -> MemoryUse:
+    """The size of the automaton's state and of the results remembered for de-duplication."""
+    state, output = query.state(), query.output
+    remembered = len(output.shown)
+    if output.groups is not None:
+        remembered += output.groups.held_count
+    if output.limit is not None:
+        remembered += len(output.limit.spans)
+    return MemoryUse(
+        nodes=sum(isinstance(item, NodeState) for item in state.graph),
+        rows=len(state.kept),
+        bytes=state.bytes + remembered * BYTES_PER_RESULT,
+    )

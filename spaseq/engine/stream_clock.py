@@ -125,6 +125,15 @@ class StreamClock:
         self.domain = time.domain
         return True
 
+    def floor_of(self, stream: str) -> int | None:
+        """The least time of an event of a stream that is not late; None: there is none."""
+        is_over = (
+            self.time is not None
+            and self.closed == self.time.micros
+            and (self.ordinals.get(stream) == PASSED)
+        )
+        return self.closed if self.closed is None else self.closed + is_over
+
     def passing(self, reached: Mapping[str, int]) -> list[str]:
         """The streams that pass the current timestamp if they deliver no events before a time each.
 

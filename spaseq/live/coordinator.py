@@ -154,7 +154,7 @@ class Coordinator:
             feeders.append(Feeder(one.source, number, self.inbox, one.position))
         self._sink.attach(self.run)
         for one in self.inputs:
-            one.stream.floor = self.run.clock.closed
+            one.stream.floor = self.run.clock.floor_of(one.stream.source.stream)
             if self._timing.clock is not None:
                 one.stream.overtaken = "clock"
             if self._timing.max_ahead is not None:
@@ -371,12 +371,8 @@ class Coordinator:
                 if batch is not None:
                     stream.advance(index)
         self._pass_watermark(bound)
-        if bound is not None and len(streams) > 1:
-            reached = {s.source.stream: t for s in streams if (t := self._frontier(s)) is not None}
-            self._write(self.run.pass_streams(reached))
-        closed = self.run.clock.closed
         for stream in streams:
-            stream.floor = closed
+            stream.floor = self.run.clock.floor_of(stream.source.stream)
 
     def _push(self, events: EventBatch | EventSequence, count: int) -> None:
         self._write(self.run.push_batch(events))
@@ -423,7 +419,11 @@ class Coordinator:
         return any(one.stream.lateness for one in self.inputs)
 
     def _finish(self) -> None:
-        """Process the end of all streams."""
+        """Process the end of all streams; with an open end, their next events may wait."""
+        if not self._close and len(self.inputs) > 1:
+            streams = [one.stream for one in self.inputs]
+            reached = {s.source.stream: t for s in streams if (t := s.next_time) is not None}
+            self._write(self.run.pass_streams(reached))
         self._write(self.run.finish(self._close))
 
     def _raise_failure(self) -> None:

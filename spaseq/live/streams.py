@@ -243,6 +243,13 @@ class Stream(StreamTime):
         """The first batch in order, and the index of its next event."""
         return (self._batches[0], self._first) if self._batches else (None, 0)
 
+    @property
+    def next_time(self) -> int | None:
+        """The least time of an event that waits, in microseconds; None: none waits."""
+        batch, first = self.head
+        times = [] if batch is None else [batch.micros(first)]
+        return min(times + [micros for micros, *_ in self._waiting[:1]], default=None)
+
     def advance(self, index: int) -> None:
         """Record that the events of the first batch before `index` are processed."""
         self._released += index - self._first
