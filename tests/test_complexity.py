@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
+import gc
+import pstats
 import re
 from itertools import islice
 
@@ -9,6 +12,7 @@ import pyoxigraph as ox
 import pytest
 
 import spaseq
+from spaseq.program import compile_each
 from spaseq.rdf._batch import EventBatch
 
 EX = "http://example.org/"
@@ -264,3 +268,45 @@ def test_groups_that_an_event_has_passed_over_are_visited_once(condition: str) -
     gpms = {"A": GPMS["A"], "B": f"{{ ?k :b ?y FILTER({condition}) }}"}
     run = fed(query("A , B", gpms, "1 DAY", "PARTITION BY (?k)"), "ab" * 400)
     assert visited(run) <= 4 * 800
+
+
+def _separate(count: int) -> spaseq.Program:
+    """Queries of which no two share a pattern."""
+    text = (
+        "PREFIX : <http://example.org/> SELECT ?c WITHIN 10 SECONDS FROM STREAM s :s WHERE {{ "
+        "SEQ(A : B) DEFINE GPM A ON s {{ ?c :p{0} ?x }} "
+        "DEFINE GPM B ON s {{ ?c :q{0} ?y . FILTER(?y > ?x) }} }}"
+    )
+    return compile_each([(f"q{n}", text.format(n), {}) for n in range(count)], {})
+
+
+def test_resuming_costs_each_query_once() -> None:
+    def cost(count: int) -> tuple[int, int]:
+        """The calls and steps of generators of resuming, and the number of queries."""
+        program = _separate(count)
+        run = program.start(prune=False)
+        run.push("s", 1, b"<urn:a> <http://example.org/p1> <urn:b> .")
+        blob = run.save()
+        profile = cProfile.Profile()
+        profile.runcall(program.resume, blob, prune=False)
+        return pstats.Stats(profile).total_calls, count  # type: ignore[attr-defined]
+
+    (few, small), (many, large) = cost(40), cost(400)
+    assert many / few < 1.1 * large / small
+
+
+def test_the_first_event_does_not_visit_all_objects_again_and_again() -> None:
+    run = _separate(600).start(prune=False)
+    passes: list[int] = []
+
+    def count(phase: str, says: dict[str, int]) -> None:
+        if phase == "start":
+            passes.append(says["generation"])
+
+    gc.collect()
+    gc.callbacks.append(count)
+    try:
+        run.push("s", 1, b"<urn:a> <http://example.org/p1> <urn:b> .")
+    finally:
+        gc.callbacks.remove(count)
+    assert len(passes) < 5

@@ -440,6 +440,8 @@ def _queued(
 
 def _check_events(run: Evaluation, query: QueryRun, delayed: Sequence[Event]) -> None:
     """Check that delayed events of a query follow the events that it has processed."""
+    if not delayed:
+        return
     core, clock = query.native.core, run.clock
     least = core.window.micros + 1 if core.window.now >= 0 else LEAST
     seen = {(event.stream, *event.instant) for event in delayed}
@@ -450,12 +452,14 @@ def _check_events(run: Evaluation, query: QueryRun, delayed: Sequence[Event]) ->
             refuse("delayed", "an event is of no stream of the query, or of another kind of time")
         if event.time.micros < least:
             refuse("delayed", "an event comes before the time that the automaton has come to")
+    registered, streams = run.registered, {event.stream for event in delayed}
     last = {
-        stream: (time, run.registered.ordinals[stream])
-        for stream, time in run.registered.times.items()
+        stream: (registered.times[stream], registered.ordinals[stream])
+        for stream in streams & registered.times.keys()
     }
     if clock.time is not None:
-        last |= {s: (clock.time.micros, clock.ordinals.get(s, 0)) for s in run.program.streams}
+        inputs = streams & {*clock.streams}
+        last |= {s: (clock.time.micros, clock.ordinals.get(s, 0)) for s in inputs}
     if any(event.instant >= last.get(event.stream, (LEAST, 0)) for event in delayed):
         refuse("delayed", "an event comes after the last one of its stream")
     for stream, (micros, ordinal) in last.items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from spaseq.engine.checkpoint import without_collection
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.division import Division
 from spaseq.engine.formatting import Block
@@ -100,23 +101,25 @@ class MultiRun:
         self._delayed = delayed
         self._registered: dict[str, EventBatch] = {}
         written = [iri for query in queries if (iri := query.plan.registers_stream) is not None]
-        self.driver = MultiDriver(
-            [*clock.streams, *written],
-            [
-                (
-                    query.native.step,
-                    query.plan.streams,
-                    query.output.waits,
-                    n in self._readers,
-                    query.plan.registers_stream is not None,
-                )
-                for n, query in enumerate(queries)
-            ],
-            [program.queries[number].tasks for number in firsts],
-            keys.of(matchers.patterns),
-            matchers.window,
-            matchers.counted,
-        )
+        # A collection would visit all objects of the queries, several times, and find nothing.
+        with without_collection():
+            self.driver = MultiDriver(
+                [*clock.streams, *written],
+                [
+                    (
+                        query.native.step,
+                        query.plan.streams,
+                        query.output.waits,
+                        n in self._readers,
+                        query.plan.registers_stream is not None,
+                    )
+                    for n, query in enumerate(queries)
+                ],
+                [program.queries[number].tasks for number in firsts],
+                keys.of(matchers.patterns),
+                matchers.window,
+                matchers.counted,
+            )
         self._reads_several = any(len(query.plan.streams) > 1 for query in queries)
         self._makers = [query.native.matches for query in queries]
         self._skips = [query.plan.skip_past_last for query in queries]
