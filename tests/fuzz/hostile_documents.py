@@ -406,7 +406,7 @@ _ROWS = ("jsonl", "jsonl.gz", "csv", "csv.gz", "parquet", "arrow")
 DOORS: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
     "events": (_read_events, (*_RDF, "ndjsonld", "ngsild", "jelly", "nq.gz", "nq.bz2", "nq.xz",
                               "trig.gz")),
-    "skip": (_skip_errors, ("trig", "nq", "ndjsonld")),
+    "skip": (_skip_errors, ("nq", "ndjsonld")),
     "kb": (_load, (*_RDF, "nq.gz", "trig.gz")),
     "body": (_receive, tuple(MEDIA)),
     "page": (_read_page, _RDF),
