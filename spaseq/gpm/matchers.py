@@ -128,6 +128,8 @@ class Matchers:
         self._useful: tuple[Uses, frozenset[Term] | None] = self.used, _predicates_of(used)
         """`used`, and the predicates of the triples to keep."""
         self._batch = EventBatch(self.dictionary)
+        self._alone: Event | None = None
+        """The event in that batch."""
         self._loaded: tuple[EventBatch, int] | None = None
         self._event: Event | None = None
         self._evaluated: tuple[Event | None, dict[int, tuple[list[Row], list[Row]]]] = None, {}
@@ -473,6 +475,8 @@ class Matchers:
                     "give its reader the `relevance` of this run"
                 )
             batch = EventBatch(self.dictionary) if own else self._batch
+            if not own:
+                self._alone = event
             batch.clear()
             batch.stream = event.stream
             batch.file, _, line = event.origin.rpartition(":")
@@ -483,6 +487,8 @@ class Matchers:
 
     def event(self, batch: EventBatch, index: int) -> Event:
         """An event of a batch as an object: the event that was encoded, or a view of the batch."""
+        if batch is self._batch and self._alone is not None:
+            return self._alone  # a view would show the next event that uses the batch
         if self._event is None or self._loaded != (batch, index):
             self._event, self._loaded = EncodedEvent(batch, index), (batch, index)
         return self._event

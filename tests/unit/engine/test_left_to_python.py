@@ -103,6 +103,27 @@ def test_events_are_kept_for_filters_no_longer_than_the_window() -> None:
     assert len(recalls) == 11
 
 
+def test_an_event_is_kept_beside_one_that_waited_for_other_streams() -> None:
+    run = spaseq.compile(
+        f"""PREFIX : <{EX}>
+        SELECT ?a ?b WITHIN UNBOUNDED FROM STREAM S :S FROM STREAM T :T
+        WHERE {{ SEQ(A AND B)
+          DEFINE GPM A ON S {{ [] :a ?a }}
+          DEFINE GPM B ON T {{ [] :b ?b FILTER EXISTS {{ [] :r ?a }} }} }}"""
+    ).start()
+    found = []
+    # The second event of T at 2 waits until time passes it, with the event at 3.
+    for stream, time, *pairs in (
+        ("T", 2, "b 0"), ("T", 2, "b 1"), ("T", 3, "b 2", "r 7"), ("T", 4, "b 3"), ("S", 8, "a 7"),
+    ):  # fmt: skip
+        facts = [
+            ox.Triple(ox.NamedNode(EX + "x"), ox.NamedNode(EX + name), ox.Literal(int(value)))
+            for name, value in map(str.split, pairs)
+        ]
+        found += run.push(EX + str(stream), time, facts)  # type: ignore[arg-type]
+    assert [match.bindings["b"].value for match in (*found, *run.finish())] == ["2"]
+
+
 def test_events_are_not_kept_where_filters_look_at_those_at_hand() -> None:
     run = program(AB, ASKED).start()
     for now in range(20):
