@@ -35,7 +35,7 @@ from spaseq.engine.native_constructs import construct_maker
 from spaseq.engine.output import OutputStage
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.place_names import Notation
-from spaseq.engine.query_state import QueryState
+from spaseq.engine.query_state import QueryState, memory_use
 from spaseq.engine.residual_filters import linked
 from spaseq.engine.result_groups import NEVER
 from spaseq.engine.saved_groups import restore_groups, save_groups
@@ -44,7 +44,7 @@ from spaseq.errors import ChangeError, LimitExceeded, StateError
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.kb.knowledge import Knowledge
-from spaseq.nfa.counters import AutomatonCounters, PlaceCounters
+from spaseq.nfa.counters import AutomatonCounters, MemoryUse, PlaceCounters
 from spaseq.nfa.match_path import Path
 from spaseq.nfa.native.lazy_join_tables import weighed
 from spaseq.nfa.registers import RegisterFile
@@ -253,6 +253,10 @@ class QueryRun:
     def _native_errors(self) -> list[ErrorCount | None]:
         """Those that the core counts, of the keys and arguments of groups."""
         return [] if self.grouping is None else self.grouping.errors()
+
+    def held(self) -> MemoryUse:
+        """The size of the automaton's state and of the results remembered for de-duplication."""
+        return memory_use(self.state(), self.output)
 
     def groups(self) -> Iterator[tuple[int, Sequence[int]]]:
         """(place, registers) of the live groups."""

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spaseq.nfa.counters import MemoryUse
-from spaseq.nfa.state import NodeState
+from spaseq.nfa.state import AutomatonState, NodeState
 from spaseq.rdf.event import Event, Timestamp
 from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     from spaseq.engine.instants import QueryRun
+    from spaseq.engine.output import OutputStage
 
 
 BYTES_PER_RESULT = 1200
@@ -55,9 +56,8 @@ class QueryState:
         )
 
 
-def memory_use(query: QueryRun) -> MemoryUse:
-    """The size of the automaton's state and of the results remembered for de-duplication."""
-    state, output = query.state(), query.output
+def memory_use(state: AutomatonState, output: OutputStage) -> MemoryUse:
+    """The size of an automaton's state and of the results remembered for de-duplication."""
     remembered = len(output.shown)
     if output.groups is not None:
         remembered += output.groups.held_count

@@ -12,7 +12,6 @@ from typing import Any
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.place_names import STRATEGIES, Notation, skip_text
-from spaseq.engine.query_state import memory_use
 from spaseq.explain.cost import conditions
 from spaseq.explain.diagnosis import (
     Sample,
@@ -55,7 +54,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     does not share, its counters are then the common counters of all of these queries.
     """
     counters_of = {query: query.counters() for query in run.distinct}
-    holding_of = {query: memory_use(query) for query in run.distinct}
+    holding_of = {query: query.held() for query in run.distinct}
     all_counters = [counters_of[query] for query in run.queries]
     holdings = [holding_of[query] for query in run.queries]
     waiting = [sum(place.groups for place in counters.places) for counters in all_counters]
