@@ -214,7 +214,7 @@ def test_steps_are_common_as_far_as_they_are_equal() -> None:
         (ending("; C", gpm("C", "?x :q ?c FILTER(?t > 1)")), "names a variable that no step binds"),
         (query("A? ; B", A_B), "its first step is its only one, or may be absent"),
         (ending("; B+ : C", gpm("C", "?x :q ?c FILTER(COUNT(B) > 2)")), "it counts the events"),
-        (ending(": C+ : D", gpm("C", "?x :q ?c") + gpm("D", "?x :p ?d")), None),
+        (ending(": C+ : D", gpm("C", "?x :q ?c") + gpm("D", "?x :p ?d")), "can double"),
         (ending("; C", gpm("C", "?x :q ?c"), window="WITHIN 9 SECONDS"), None),
         (query("A ; B", A_B, window="WITHIN 9 SECONDS"), None),
     ],
@@ -236,11 +236,11 @@ def test_iterations_are_in_one_of_several_branches() -> None:
     patterns = {"A": "?x :p ?v", "M": "?y :q ?m FILTER(?m > PREV(?m, -1))"}
     texts = []
     for sequence, c in (
-        ("A : M+ ; C ; A", "?x :q ?c"),
-        ("A : M+ ; A", ""),
-        ("A : M+ ; C ; C", "?x :p ?c"),
-        ("A : M+ : C", "?x :p ?c"),
-        ("A : M+ : C ; A", "?x :p ?c"),
+        ("A ; M+ ; C ; A", "?x :q ?c"),
+        ("A ; M+ ; A", ""),
+        ("A ; M+ ; C ; C", "?x :p ?c"),
+        ("A ; M+ : C", "?x :p ?c"),
+        ("A ; M+ : C ; A", "?x :p ?c"),
         ("A : C", "?x :q ?c"),
         ("A ; C", "?x :q ?c"),
     ):
@@ -261,7 +261,7 @@ def test_iterations_are_in_one_of_several_branches() -> None:
 
 def test_a_variable_has_one_role_in_a_template() -> None:
     """What iterations bind anew is another variable than one that a later step binds, too."""
-    begin, b = "A : B+", gpm("A", "?x :p ?v") + gpm("B", "?y :q ?w")
+    begin, b = "A ; B+", gpm("A", "?x :p ?v") + gpm("B", "?y :q ?w")
     texts = [
         query(f"{begin} ; C", b + gpm("C", f"?x :p ?u FILTER(?u - {n} > 0)")) for n in range(2)
     ]
