@@ -217,6 +217,8 @@ def report_failures(failures: Mapping[str, Failures]) -> None:
 
 def report_result_errors(run: Evaluation) -> None:
     """Report the expressions of results that erred on bound values, with the first error."""
+    if not any(any(query.result_errors()) for query in run.queries):
+        return
     from spaseq.explain.erred import of_results
 
     several = len(run.public.queries) > 1
