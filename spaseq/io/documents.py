@@ -61,6 +61,7 @@ class DocumentFile:
         self._ahead: deque[Piece] = deque()
         """Pieces that one read of the file returned together and that have not been parsed yet."""
         self._held: list[Piece] = []
+        self._held_bytes = 0
         """The open statement so far."""
         self._sought = False
         """Whether the open statement is one that pyoxigraph has to read."""
@@ -127,11 +128,14 @@ class DocumentFile:
                 start = reader.statement_start(block)
                 if start >= 0:
                     self._held.clear()
+                    self._held_bytes = 0
                 else:
                     start = at
                 if is_read:
-                    self._held.append((block, start if reader.is_open else end, end))
-                    if sum(j - i for _, i, j in self._held) > MAX_LINE_BYTES:
+                    start = start if reader.is_open else end
+                    self._held.append((block, start, end))
+                    self._held_bytes += end - start
+                    if self._held_bytes > MAX_LINE_BYTES:
                         said = f"a statement of more than {MAX_LINE_BYTES >> 20} MiB"
                         raise InputError(said, self._file.name, reader.begin_line)
                     return
@@ -141,6 +145,7 @@ class DocumentFile:
                 block = self._text()
                 at, end = len(block) - sum(j - i for _, i, j in self._held), len(block)
                 self._held = [(block, at, end)]
+            self._held_bytes = end - at
             stop = statement_end(block, at, end, reader.open_block() is not False)
             if stop < 0 and end - at <= _MAX_SEARCHED_BYTES:
                 self._sought = True
@@ -151,6 +156,7 @@ class DocumentFile:
                 return
             self._sought = False
             self._held.clear()
+            self._held_bytes = 0
             at = stop
 
     def _text(self) -> bytes:
