@@ -106,16 +106,18 @@ def test_the_order_in_which_streams_arrive_does_not_matter() -> None:
 
 
 def test_a_greater_ordinal_waits_for_the_other_streams() -> None:
-    """The second event of a timestamp follows the first of every stream, so it waits for it."""
+    """The second event of a timestamp waits until no other stream can have a second one there."""
     gpms = "DEFINE GPM A ON r { ?k :a ?x } DEFINE GPM B ON s { ?k :b ?y }"
     run = program(gpms=gpms, streams=TWO).start()
     push(run, 1, "j b 0")
     assert push(run, 1, "k b 1") == []
-    assert push(run, 1, "k a 1", R) == ["A@1 B@1"]
+    assert push(run, 1, "k a 1", R) == []
+    assert push(run, 2, "j c 0", R) == ["A@1 B@1"]
     run = program(gpms=gpms, streams=TWO).start()
     push(run, 1, "k a 1", R)
     push(run, 1, "j b 0")
-    assert push(run, 1, "k b 1") == ["A@1 B@1"]
+    assert push(run, 1, "k b 1") == []
+    assert push(run, 2, "j c 0", R) == ["A@1 B@1"]
 
 
 def test_a_stream_that_stays_behind_is_waited_for_until_time_passes() -> None:
