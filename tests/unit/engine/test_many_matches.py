@@ -124,11 +124,12 @@ class Ended(Exception):
     """What another thread wants."""
 
 
-@pytest.mark.parametrize("name", LISTED)
+@pytest.mark.parametrize("name", [name for name in LISTED if name != "ordered"])
 def test_every_listing_can_be_ended(name: str) -> None:
     """2^60 matches; the loops call what attends to others, which ends them the second time.
 
     Matches that wait for their window are listed at each event, so an event of many suffices there.
+    A LIMIT alone ends by itself: the core chooses its matches without a list of all.
     """
     calls: list[None] = []
 
