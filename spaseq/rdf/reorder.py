@@ -4,11 +4,11 @@ Every reader of streams uses these rules: files (`spaseq.io.source`), events of 
 (`spaseq.inputs`), live runs (`spaseq.live`) and the server (`spaseq.server.inputs`).
 
 The *watermark* of a stream is the time before which it has no further events: its greatest time
-less the lateness, or a greater time that somebody has declared. An event before the watermark is
+less the lateness, or a greater time that was declared for it. An event before the watermark is
 late. An event at the watermark is not: it follows the events of its timestamp.
 
 Streams that queries connect wait for each other: their events are processed up to the least
-watermark. A stream that is idle does not count. If all are idle, nobody waits.
+watermark. A stream that is idle does not count. If all streams are idle, no event waits.
 """
 
 from __future__ import annotations

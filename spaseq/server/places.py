@@ -130,7 +130,7 @@ class QueryPlaces:
         self.queries[definition.name] = Standing(definition, revision, streams, born, options)
 
     def _keep(self, standing: Standing) -> None:
-        """Keep a version of a query in place of the one before, and count its streams."""
+        """Replace the previous version of a query, and count the streams of the new one."""
         name = standing.definition.name
         if name in self.queries:
             self._count(self.queries[name], -1)
@@ -183,7 +183,7 @@ class QueryPlaces:
         }
 
     def _has_to_move(self, running: Standing, made: Standing, state: StatePolicy) -> bool:
-        """Whether a version has streams that are not as far as the run of the one before."""
+        """Whether a version has streams that are behind the run of the previous version."""
         if state == "keep" or self.runs.bound_to(
             made.options, made.streams.values(), made.registers
         ):

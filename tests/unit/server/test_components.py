@@ -396,7 +396,7 @@ def test_the_first_date_is_compared_with_the_clock_of_the_machine(tmp_path: Path
         assert push(server, "trades", ("2020-01-01T00:59:00Z", 1))["accepted"] == 1
 
 
-# ---------------------------------------------------------------- streams that nobody reads
+# ---------------------------------------------------------------- streams that no query reads
 
 
 def test_a_stream_that_no_query_reads_can_be_removed(tmp_path: Path) -> None:
