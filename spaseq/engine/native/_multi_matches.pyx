@@ -66,6 +66,7 @@ cdef class MultiMatches:
     cdef readonly object error  # raised after the matches before it
     cdef readonly bint failed   # an event or a match is unfinished after an error
     cdef readonly uint32_t failing  # the query that has failed
+    cdef uint32_t blamed        # the query that `error` is of
     cdef bint ended, is_invalid
 
     def __cinit__(
@@ -117,6 +118,7 @@ cdef class MultiMatches:
                 self.at, self.place = self.at + 1, 0
             if self.error is not None:
                 error, self.error = self.error, None
+                self.failing = self.blamed
                 self.failed = self.ended = True
                 raise error
             if self.ended or self.is_invalid or (self.after > self.first and self.kb.changes):
@@ -155,6 +157,7 @@ cdef class MultiMatches:
                 self.queries.clear()
                 self.error = error
         self.failed = False
+        self.blamed = self.failing
         if not self.found:
             self.ended = True
         return 0

@@ -370,7 +370,7 @@ cdef class AutomatonCore:
     def limit(self, uint64_t groups, uint64_t kept, uint64_t steps, bint sheds):
         """Set the limits: groups, groups left after shedding, steps of an event."""
         self.most_groups, self.kept_groups, self.sheds = groups, kept, sheds
-        self.event.sheds = sheds
+        self.event.sheds, self.event.most_waiting = sheds, groups
         limit_effort(&self.event.effort, steps)
         self.sweep_at = min(self.sweep_at, groups)
         if groups < NO_LIMIT or steps < NO_LIMIT:

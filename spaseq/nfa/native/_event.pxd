@@ -33,7 +33,8 @@ cdef class CurrentEvent:
     cdef EventBatch batch
     cdef Effort effort          # the steps of the event, see spaseq.rdf.limits
     cdef uint64_t most_listed   # the most matches that may be listed at once
-    cdef bint sheds             # beyond it, the rest is dropped
+    cdef uint64_t most_waiting  # the most that may begin to wait at one event
+    cdef bint sheds             # beyond these, the rest is dropped
     cdef uint64_t cut           # how often the rest was dropped
     cdef uint64_t listed        # the matches of the event that now wait for their window to close
     cdef bint out_of_steps      # the event ran out of steps
@@ -56,7 +57,7 @@ cdef inline bint count_group_step(CurrentEvent current, uint32_t place) except -
     return True
 
 
-cdef bint refuse_match(CurrentEvent current) except -1 nogil
+cdef bint refuse_match(CurrentEvent current, bint waits) except -1 nogil
 
 
 cdef inline bint count_match(CurrentEvent current, uint64_t* listed) except -1 nogil:
@@ -68,7 +69,7 @@ cdef inline bint count_match(CurrentEvent current, uint64_t* listed) except -1 n
         LimitReached: if there are too many, and the query is to stop.
     """
     if listed[0] >= current.most_listed:
-        return refuse_match(current)
+        return refuse_match(current, False)
     listed[0] += 1
     if not listed[0] & 0x3F:
         check_signals()

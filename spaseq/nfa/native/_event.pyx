@@ -14,11 +14,14 @@ from spaseq.rdf._terms cimport LOCAL, WINDOWED
 from spaseq.rdf.limits import NO_LIMIT, LimitReached
 
 
-cdef bint refuse_match(CurrentEvent current) except -1 nogil:
-    """Refuse to list a further match: raise `LimitReached`, or return False to drop the rest."""
+cdef bint refuse_match(CurrentEvent current, bint waits) except -1 nogil:
+    """Refuse to list a further match: raise `LimitReached`, or return False to drop the rest.
+
+    `waits`: the bound is that on matches that wait, which counts them as groups.
+    """
     if not current.sheds:
         with gil:
-            raise LimitReached("matches")
+            raise LimitReached("groups" if waits else "matches")
     current.cut += 1
     return False
 
@@ -32,7 +35,7 @@ cdef class CurrentEvent:
         self.tables, self.window, self.terms = tables, window, terms
         self.tecs, self.transient = Tecs(), Tecs()
         limit_effort(&self.effort, NO_LIMIT)
-        self.most_listed = NO_LIMIT
+        self.most_listed = self.most_waiting = NO_LIMIT
         self.env = <term_t*>mem_calloc(tables.cells, sizeof(term_t))
         self.key = <term_t*>mem_calloc(tables.cells, sizeof(term_t))
         self.grow_row(8)

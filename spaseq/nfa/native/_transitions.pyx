@@ -19,6 +19,7 @@ from spaseq.nfa.native._event cimport (
     count_group_step,
     count_match,
     label_straight,
+    refuse_match,
     resolve_compared_columns,
 )
 from spaseq.nfa.native._groups cimport (
@@ -563,6 +564,8 @@ cdef class Transitions:
         self.walk.begin(node, since_at(self.window, self.partitions, node))
         while self.walk.advance():
             if not count_match(self.event, &self.event.listed):
+                break
+            if self.event.listed > self.event.most_waiting and not refuse_match(self.event, True):
                 break
             self.add_awaited(place, group, node, self.walk)
             self.waited += 1

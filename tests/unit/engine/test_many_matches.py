@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import get_ident
+from typing import Any
 
 import pytest
 from core_runs import encoded
@@ -153,6 +154,21 @@ def test_every_listing_can_be_ended(name: str) -> None:
         forget(get_ident())
 
 
+@pytest.mark.parametrize("on_limit", ["stop", "shed"])
+def test_the_bound_on_groups_holds_within_one_event(on_limit: Any) -> None:
+    """2^40 matches begin to wait for their window at the last event."""
+    program = spaseq.compile(LISTED["a window"])
+    run = program.start(max_groups=1000, on_limit=on_limit)
+    for time in range(41):
+        run.push(S, time / 8, triples(f"k b {time}" if time else "k a 1"))
+    if on_limit == "stop":
+        with pytest.raises(LimitExceeded, match=r"groups of partial matches wait at 8 \(--max-g"):
+            run.push(S, 8, triples("k c 1"))
+    else:
+        run.push(S, 8, triples("k c 1"))
+        assert 0 < len(run.finish()) <= 1000
+
+
 def test_a_choice_that_needs_no_list_is_not_bounded() -> None:
     program = spaseq.compile(text(SEQ, GPMS, "SELECT * EMIT MAX"))
     assert len(one_by_one(program.start(max_matches=1))) == 1
@@ -172,6 +188,21 @@ def test_the_other_queries_give_all_of_their_matches() -> None:
     assert (caught.value.name, run.failing) == ("many", "many")
     without = spaseq.compile([quiet, quiet]).start(max_matches=40)
     assert len(one_by_one(without)) == 2 * CHANCES
+
+
+@pytest.mark.parametrize("limit", ["max_matches", "max_steps", "max_groups"])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_the_query_that_reaches_a_limit_is_named_after_the_matches_of_others(
+    is_first: bool, limit: str
+) -> None:
+    """The other query has a match at the event at which the limit is reached."""
+    quiet = text("SEQ(A)", "DEFINE GPM A ON s { ?k :b ?x }")
+    texts = {"quiet": quiet, "many": LISTED["optional"]}
+    names = sorted(texts, reverse=not is_first)
+    run = spaseq.compile([texts[name] for name in names], names=names).start(**{limit: 40})  # type: ignore[arg-type]
+    with pytest.raises(LimitExceeded) as caught:
+        one_by_one(run)
+    assert (caught.value.name, run.failing) == ("many", "many")
 
 
 # ------------------------------------------------------------------ queries evaluated as one

@@ -24,6 +24,11 @@ ENDLESS = HEAD + (
     "FILTER(?x + ?y + ?z + ?w < 0) } }"
 )
 """A query that takes hours for a large event."""
+WAITING = HEAD + (
+    "SEQ(A : B+ : C?) DEFINE GPM A ON s { :s0 :p ?x } DEFINE GPM B ON s { :s1 :p ?y } "
+    "DEFINE GPM C ON s { :s2 :p ?z } }"
+)
+"""A query whose matches wait for their window, and double with each event of `MANY`."""
 FIRST = HEAD + "SEQ(A) DEFINE GPM A ON s { :s0 :p ?x } }"
 EVENTS = "/v1/streams/s/events"
 
@@ -33,6 +38,9 @@ def event(at: int, size: int = 1500) -> bytes:
     prefixes = "@prefix : <http://example.org/> . @prefix prov: <http://www.w3.org/ns/prov#> .\n"
     triples = " . ".join(f":s{n} :p {n}" for n in range(size))
     return f"{prefixes}:g{at} prov:generatedAtTime {at} . :g{at} {{ {triples} }}\n".encode()
+
+
+MANY = b"".join(event(at, 2) for at in range(1, 42))
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -53,12 +61,15 @@ def asked(server: Served, path: str) -> httpx.Response:
 
 
 @contextmanager
-def pushing(server: Served, at: int) -> Iterator[list[httpx.Response]]:
+def pushing(
+    server: Served, at: int, content: bytes | None = None
+) -> Iterator[list[httpx.Response]]:
     """Within this context the server is in the midst of an event; then its answer has come."""
     answers: list[httpx.Response] = []
+    content = event(at) if content is None else content
 
     def push() -> None:
-        answers.append(httpx.post(server.url + EVENTS, content=event(at), headers=TRIG, timeout=60))
+        answers.append(httpx.post(server.url + EVENTS, content=content, headers=TRIG, timeout=60))
 
     thread = threading.Thread(target=push)
     thread.start()
@@ -133,6 +144,50 @@ def test_a_long_event_blocks_neither_questions_nor_its_query_s_end(
             status = server.http.get("/v1/queries/endless")
             assert status.json().get("status") == ("paused" if pauses else 404)
             assert server.http.get("/v1/streams/s").json()["events"] == 3
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("pauses", [False, True])
+def test_matches_that_wait_and_double_end_with_their_query(tmp_path: Path, pauses: bool) -> None:
+    """2^40 matches, without a bound on them."""
+    path = "/v1/queries/waiting"
+    with served(tmp_path) as server:
+        for name, query in (("first", FIRST), ("waiting", WAITING)):
+            assert server.put(name, query).status_code == 201
+        with pushing(server, 1, MANY) as answers:
+            asked(server, "/healthz")
+            if pauses:
+                assert server.http.patch(path, json={"paused": True}).status_code == 200
+            else:
+                assert server.http.delete(path).status_code == 204
+        assert (answers[0].status_code, answers[0].json()["accepted"]) == (202, 41)
+        assert values(server) == 41
+    with served(tmp_path) as server:
+        assert server.http.post(EVENTS, content=event(42), headers=TRIG).status_code == 202
+        assert values(server) == 42
+        assert server.http.get(path).json().get("status") == ("paused" if pauses else 404)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_server_stops_while_waiting_matches_double(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        assert server.put("waiting", WAITING).status_code == 201
+        with pushing(server, 1, MANY) as answers:
+            begun = time.monotonic()
+            server.stop()
+            assert time.monotonic() - begun < 10
+        assert answers[0].status_code == 503
+
+
+def test_a_bound_on_matches_ends_a_query_whose_waiting_matches_double(tmp_path: Path) -> None:
+    with served(tmp_path, run_limits={"max_matches": 1000}) as server:
+        for name, query in (("first", FIRST), ("waiting", WAITING)):
+            assert server.put(name, query).status_code == 201
+        assert server.http.post(EVENTS, content=MANY, headers=TRIG).json()["accepted"] == 41
+        assert values(server) == 41
+        shown = server.http.get("/v1/queries/waiting").json()
+        assert shown["status"] == "failed"
+        assert "more than 1,000 matches are complete at 11 (--max-matches)" in shown["failure"]
 
 
 @pytest.mark.usefixtures("impatient")
