@@ -9,6 +9,7 @@ if the order has an effect: under LIMIT, under DISTINCT, and in registered strea
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Protocol, TypeVar, cast
 
@@ -19,8 +20,9 @@ from spaseq.engine.projection import listing, projection
 from spaseq.engine.result_errors import ResultErrors, see
 from spaseq.engine.result_groups import Grouped, GroupSolution, ResultGroups
 from spaseq.engine.result_limit import Key, ResultLimit
+from spaseq.gpm.expression_errors import cause_of
 from spaseq.gpm.named_graphs import CurrentGraphs
-from spaseq.gpm.python.aggregates import order_key, value_key
+from spaseq.gpm.python.aggregates import REFUSING, order_key, refuses, value_key
 from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.entry import Scope, compile_expression
 from spaseq.nfa.match_path import Path, Row, Witnessed
@@ -109,6 +111,9 @@ class OutputStage:
             else ResultGroups[Newest](plan.output, self._scope, native_groups(plan), self.errors)
         )
         """The groups of results, each with its newest result."""
+        self._summed = {r.name: r for r in plan.registers if r.function in REFUSING}
+        self._rows: Callable[[], Iterable[tuple[int, Row]]] = tuple
+        """The occurrences and rows of the match whose columns are computed."""
         self._columns = self._compiled(computed_columns(plan.output))
         """Each reads an environment that ends with the values of the columns before it."""
         self._edges = [edge for place in automaton.places for edge in place.edges]
@@ -300,6 +305,7 @@ class OutputStage:
         """
         env = self._registers.blank()
         first = len(env)
+        self._rows = lambda: (event[2:] for event in events)
         if self._bindings_only:
             for _, _, occurrence, row in events:
                 self._bind(env, occurrence, row)
@@ -469,6 +475,7 @@ class OutputStage:
     def _solution(self, path: Path) -> tuple[Solution, Solution]:
         """The solution of a path, and the variables that order it."""
         env, output = self.environment(path), self._plan.output
+        self._rows = lambda: ((w.occurrence, w.row) for w in path.witnesses())
         bound = self._read(env, output.order)
         if self.groups is not None:
             solution = self._computed(env)
@@ -503,25 +510,52 @@ class OutputStage:
         """The value of an expression over registers and the columns before it."""
         registers, scope = self._registers, self._scope
         views = registers.needed_views(condition.reads)
+        reads = [name for name in expression_variables(condition.expression) if name in slots]
         if isinstance(condition.expression, ast.Var):
+            may_err = any(name in self._summed for name in reads)
             cell = slots.get(condition.expression.name)
 
             def read(env: Environment) -> Term | None:
                 registers.refresh(env, views)
                 value: Term | None = None if cell is None else env[cell]
+                if may_err:
+                    see(errors, value, partial(self._row, env, slots, reads))
                 return value
 
             return read
         evaluate = compile_expression(condition.expression, slots)
-        names = [name for name in expression_variables(condition.expression) if name in slots]
 
         def computed(env: Environment) -> Term | None:
             registers.refresh(env, views)
             value = evaluate(env, scope)
-            see(errors, value, lambda: {name: env[slots[name]] for name in names})
+            see(errors, value, partial(self._row, env, slots, reads))
             return value
 
         return computed
+
+    def _row(
+        self, env: Environment, slots: Mapping[str, int], names: Sequence[str]
+    ) -> dict[str, Term | None]:
+        """The values that a column reads, for the message about an error.
+
+        For an aggregate without a value, also the value of the match because of which it has none.
+        """
+        row = {name: env[slots[name]] for name in names}
+        for name in names:
+            register = self._summed.get(name)
+            if register is not None and row[name] is None:
+                values = (
+                    value
+                    for occurrence, values in self._rows()
+                    for variable, value in zip(
+                        self._occurrences[occurrence].variables, values, strict=True
+                    )
+                    if variable == register.variable and value is not None
+                )
+                row[cause_of(name)] = next(
+                    (value for value in values if refuses(register.function, value)), None
+                )
+        return row
 
     def _unseen(self, results: Iterable[S], now: int) -> list[S]:
         window = self._plan.window

@@ -25,6 +25,8 @@ from spaseq.engine.native._result_groups import NativeGroups
 from spaseq.engine.native_groups import AggregateValues, Measured
 from spaseq.engine.result_aggregates import Accumulator, Total, accumulator
 from spaseq.engine.result_errors import ResultErrors, see
+from spaseq.gpm.expression_errors import cause_of
+from spaseq.gpm.python.aggregates import REFUSING, refuses
 from spaseq.gpm.python.entry import Evaluate, Scope, Truth, compile_expression, compile_truth
 from spaseq.parser import ast
 from spaseq.plan.logical import Output
@@ -35,8 +37,13 @@ from spaseq.records import dataclass
 
 R = TypeVar("R")
 Key: TypeAlias = tuple[Term | None, ...]
-_Read: TypeAlias = tuple[Key, int, Timestamp, Sequence[Term | None]]
-"""For a group: the key, the number of results, the least start, and the values of aggregates."""
+_Read: TypeAlias = tuple[Key, int, Timestamp, Sequence[Term | None], "_Values"]
+"""For a group: the key, the number of results, the least start, the values of aggregates, and those
+of an argument."""
+_Values: TypeAlias = Callable[[int], Iterable[Term | None]]
+"""The number of an argument → its values in a group, oldest first."""
+_MAY_ERR = (*REFUSING, "MIN", "MAX")
+"""The aggregates that have no value if one of the values is missing or refused."""
 NEVER = 2**63 - 1
 """Later than any time, in microseconds."""
 
@@ -127,11 +134,14 @@ class ResultGroups(Generic[R]):
         names += [aggregate.name for aggregate in grouping.aggregates]
         self._cells = [self._index.setdefault(name, len(self._index)) for name in names]
         needed = _needed(output)
+        self._aggregates = {
+            each.name: each for each in grouping.aggregates if each.function in _MAY_ERR
+        }
         self._computed = [
             (
                 *self._next(item.name, item.value.expression),
-                # The core decodes a copy of an aggregate when it is read, if ever.
-                None if isinstance(item.value.expression, ast.Var) else count,
+                # The core decodes a copy of a value when it is read, if ever.
+                count if self._may_err(item.value.expression) else None,
             )
             for item, count in zip((*grouping.lets, *output.columns), errors.groups, strict=True)
             if item.name in needed
@@ -152,6 +162,10 @@ class ResultGroups(Generic[R]):
         """The index of a value, and its expression over the earlier values."""
         evaluate = compile_expression(expression, dict(self._index))
         return self._index.setdefault(name, len(self._index)), evaluate
+
+    def _may_err(self, expression: ast.Expr) -> bool:
+        """Whether an expression can have no value although the values that it copies have one."""
+        return not isinstance(expression, ast.Var) or expression.name in self._aggregates
 
     @property
     def tumbling(self) -> bool:
@@ -293,8 +307,8 @@ class ResultGroups(Generic[R]):
 
     def _solutions(self, groups: Iterable[tuple[_Read, R]]) -> Iterator[GroupSolution[R]]:
         """The solutions of groups for which every HAVING is true; each with its newest result."""
-        for (key, count, start, values), newest in groups:
-            solved = self._solved(key, values)
+        for (key, count, start, values, arguments), newest in groups:
+            solved = self._solved(key, values, arguments)
             if solved is not None:
                 yield GroupSolution(solved[0], start, count, newest, solved[1])
 
@@ -317,9 +331,25 @@ class ResultGroups(Generic[R]):
         """
         assert self.native is not None
         terms = partial(self.native.values_in_order, number)
-        return self._solved(key, self._values(count, totals, values, terms))
+        return self._solved(key, self._values(count, totals, values, terms), terms)
 
-    def _solved(self, key: Key, values: Sequence[Term | None]) -> tuple[Key, Key] | None:
+    def see_aggregates(self, number: int) -> None:
+        """Count the aggregates of a group in the core that have no value, where a match holds them.
+
+        It is called for each solution with one, and for the first one without.
+        """
+        key, _, _, values, arguments = self._read_native(number)
+        env = [*self._blank]
+        for index, value in zip(self._cells, chain(key, values), strict=True):
+            env[index] = value
+        for index, evaluate, count in self._computed:
+            env[index] = evaluate(env, self._scope)
+            if count is not None:
+                see(count, env[index], partial(self._row, env, arguments))
+
+    def _solved(
+        self, key: Key, values: Sequence[Term | None], arguments: _Values
+    ) -> tuple[Key, Key] | None:
         """As `solved`, from the values of the aggregates."""
         env, scope = [*self._blank], self._scope
         for index, value in zip(self._cells, chain(key, values), strict=True):
@@ -338,16 +368,21 @@ class ResultGroups(Generic[R]):
             holds = holds and truth is True
             seen.append((count, truth))
         for count, found in seen:
-            see(count, found, partial(self._row, env))
+            see(count, found, partial(self._row, env, arguments))
         if not holds:
             return None
         return tuple([env[index] for index in self._shown]), tuple(
             [env[index] for index in self._per]
         )
 
-    def _row(self, env: Sequence[Term | None]) -> dict[str, Term | None]:
+    def _row(self, env: Sequence[Term | None], arguments: _Values) -> dict[str, Term | None]:
         """The values of a group by their names, for the message about an error."""
-        return {name: env[index] for name, index in self._index.items()}
+        row = {name: env[index] for name, index in self._index.items()}
+        for name, each in self._aggregates.items():
+            if row[name] is None and each.argument is not None:
+                values = [term for term in arguments(each.argument) if term is not None]
+                row[cause_of(name)] = next((t for t in values if refuses(each.function, t)), None)
+        return row
 
     def _read(self, key: Key) -> _Read:
         """A group by its key."""
@@ -355,13 +390,17 @@ class ResultGroups(Generic[R]):
             return self._read_native(self.native.number(key))
         group = self._groups[key]
         values = [state.value() for state in group.accumulators]
-        return key, group.count, group.starts[0][0], values
+        return key, group.count, group.starts[0][0], values, partial(self._arguments, key)
+
+    def _arguments(self, key: Key, argument: int) -> Iterator[Term | None]:
+        """The values of an argument in a group that Python keeps."""
+        return (result.arguments[argument] for result in self._held if result.key == key)
 
     def _read_native(self, number: int) -> _Read:
         assert self.native is not None
         key, count, start, totals, best = self.native.group(number)
         terms = partial(self.native.values_in_order, number)
-        return key, count, start, self._values(count, totals, best, terms)
+        return key, count, start, self._values(count, totals, best, terms), terms
 
     # ------------------------------------------------------------------ state
 

@@ -24,6 +24,7 @@ from spaseq.explain.cost import conditions
 from spaseq.gpm.expression_errors import (
     error_text,
     kind_of,
+    named,
     prefixes_of,
     shown_term,
     with_prefixes,
@@ -229,7 +230,7 @@ def _text_of_part(part: ResultPart, prefixes: dict[str, str]) -> str:
     text = expression_line(part.node, prefixes)
     for node in ast.walk(part.node):
         if isinstance(node, ast.Var) and "(" in node.name:  # the register of an aggregate
-            text = text.replace(f"?{node.name}", node.name)
+            text = text.replace(f"?{node.name}", named(node.name))
     if part.clause == "HAVING":
         return f"HAVING({text})"
     return f"({text} AS ?{part.variable})" if part.variable else text

@@ -44,6 +44,8 @@ LONGEST_TERM = 60
 _MAKES_IRIS = ("IRI", "URI")
 _NOT_IN_IRIS = re.compile(r"[\x00-\x20<>\"{}|\\^`]")
 """The characters that RFC 3987 excludes."""
+_SCOPE = re.compile(r" in (?:the match|unit \d+)$")
+"""What a plan appends to an aggregate over iterations: which of them it sees."""
 _IRI = re.compile(r'"(?:[^"\\]|\\.)*"|<([^\s<>"]*)>')
 """A string, or an IRI."""
 
@@ -100,7 +102,7 @@ def values_text(
     for name in names:
         term = row.get(name)
         shown = " unbound" if term is None else f" = {shown_term(term, prefixes)}"
-        parts.append(f"{_named(name)}{shown}")
+        parts.append(f"{named(name)}{shown}")
     return ", ".join(parts)
 
 
@@ -122,16 +124,23 @@ def unlike_text(condition: ast.Expr, row: Mapping[str, Term | None], scope: Scop
     return f": {' and '.join(kinds)} are never equal" if len(set(kinds)) == 2 else ""
 
 
-def _named(name: str) -> str:
+def named(name: str) -> str:
     """A variable, an aggregate or the value of the previous iteration, as a query writes it."""
-    return name if "(" in name else f"?{name}"
+    return _SCOPE.sub("", name) if "(" in name else f"?{name}"
 
 
-def _unbound_text(name: str) -> str:
-    reason = ""
+def cause_of(aggregate: str) -> str:
+    """The name, in a row, of the value because of which an aggregate has no value."""
+    return f"{aggregate} errs on"
+
+
+def _unbound_text(name: str, row: Mapping[str, Term | None], prefixes: Mapping[str, str]) -> str:
+    reason, cause = "", row.get(cause_of(name))
     if name.startswith("PREV("):
         reason = ", as in every first iteration; a default gives it a value there"
-    return f"{_named(name)} is unbound{reason}"
+    elif cause is not None:
+        reason = f", because {shown_term(cause, prefixes)} is {kind_of(cause)}"
+    return f"{named(name)} is unbound{reason}"
 
 
 class _Search:
@@ -165,7 +174,7 @@ class _Search:
     def _cause(self, expression: ast.Expr) -> str:
         """Why an expression without a value has none."""
         if isinstance(expression, ast.Var):
-            return _unbound_text(expression.name)
+            return _unbound_text(expression.name, self._row, self._prefixes)
         operands = subexpressions(expression)
         for operand in operands:
             if self._value(operand) is None:

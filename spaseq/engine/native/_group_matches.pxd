@@ -40,6 +40,7 @@ cdef class SolutionMaker:
     cdef GroupColumns columns
     cdef object stage
     cdef bint retains, constructs, asks
+    cdef bint had_values        # whether all aggregates of some group have had values
 
     cdef list made(self, list numbers, int64_t now, object version)
     cdef GroupMatch solved(self, solution, tuple steps)

@@ -209,6 +209,9 @@ cdef class SolutionMaker:
             packed = self.groups.pack(numbers[i])
             packs.append(packed)
             if self.columns.columns is not None:
+                if self.groups.is_unbound or not self.had_values:
+                    self.had_values |= not self.groups.is_unbound
+                    self.stage.groups.see_aggregates(numbers[i])
                 solved.append((i, None, ()))
                 continue
             count, _, totals, texts, key = measured(packed)

@@ -127,6 +127,7 @@ cdef class NativeGroups:
     cdef Operand operand
     cdef char* packed
     cdef size_t packed_size, packed_room
+    cdef bint is_unbound        # whether a SUM, AVG, MIN or MAX of the packed group has no value
 
     cdef int put_key(self, const char* text, uint32_t size) except -1 nogil
     cdef bint read(self, uint32_t argument, const char* text, uint32_t size) noexcept nogil

@@ -750,6 +750,7 @@ cdef class NativeGroups:
         head.totals = self.argument_count + self.distinct_count
         head.bests = self.best_count + self.sample_count
         self.packed_size = 0
+        self.is_unbound = False
         self._put(&head, sizeof(Head))
         self._put(group.key, group.key_size)
         self._put_text(first, 0)
@@ -757,6 +758,8 @@ cdef class NativeGroups:
             total = &group.totals[i]
             sum.integers, sum.decimals = total.integers, total.decimals
             sum.unbound, sum.others = total.unbound, total.others
+            if i < self.argument_count and self.summed[i] and (sum.unbound or sum.others):
+                self.is_unbound = True
             memcpy(sum.kinds, total.kinds, KINDS * sizeof(int64_t))
             sum.lowest = total.lowest
             sum.limbs = max(0, total.highest - total.lowest + 1)
@@ -766,6 +769,7 @@ cdef class NativeGroups:
         for i in range(self.best_count):
             queue = &group.queues[i]
             if group.totals[self.bests[i].argument].unbound or queue.count == 0:
+                self.is_unbound = True
                 self._put_text(NULL, 0)
             else:
                 self._put_text(queue.entries[queue.first], self.bests[i].argument + 1)

@@ -58,6 +58,8 @@ hold.
 """
 _Step: TypeAlias = Callable[[Accumulator, Term], Term | None]
 
+REFUSING = ("SUM", "AVG", "GROUP_CONCAT")
+"""The aggregates that have no value if they are given one of another kind, such as a string."""
 _NUMERIC = range(INTEGER, DOUBLE + 1)
 
 
@@ -82,6 +84,11 @@ def add(state: Accumulator, term: Term) -> Accumulator:
     if value is None:
         return name, separator, 0, None, True
     return name, separator, count + (name == "AVG"), value, False
+
+
+def refuses(name: str, term: Term) -> bool:
+    """Whether an aggregate has no value because of a value: SUM of a string, say."""
+    return add(start(name), term)[-1]
 
 
 def finish(state: Accumulator) -> Term | None:
