@@ -259,6 +259,13 @@ cdef inline bint _is_digit(char letter) noexcept nogil:
     return c"0" <= letter <= c"9"
 
 
+cdef inline const char* _behind_digits(const char* at) noexcept nogil:
+    """The next character that is no digit."""
+    while _is_digit(at[0]):
+        at += 1
+    return at
+
+
 cdef int _hex(const char* at) noexcept nogil:
     """The value of four hexadecimal digits; -1 for other characters."""
     cdef int value = 0, i
@@ -642,30 +649,19 @@ cdef class JsonRows:
             if negative:
                 place[0] = at
             return Problem.NUMBER if negative else Problem.VALUE
-        if at[0] == c"0":
-            at += 1
-        else:
-            while _is_digit(at[0]):
-                at += 1
+        at = at + 1 if at[0] == c"0" else _behind_digits(at)
+        place[0] = at
         if at[0] == c".":
             ending = Ending.DECIMAL
-            at += 1
-            if not _is_digit(at[0]):
-                place[0] = at
+            place[0] = at = _behind_digits(at + 1)
+            if not _is_digit(at[-1]):
                 return Problem.NUMBER
-            while _is_digit(at[0]):
-                at += 1
         if at[0] | 0x20 == c"e":
             ending = Ending.DOUBLE
             at += 1
-            if at[0] == c"+" or at[0] == c"-":
-                at += 1
-            if not _is_digit(at[0]):
-                place[0] = at
+            place[0] = at = _behind_digits(at + (at[0] == c"+" or at[0] == c"-"))
+            if not _is_digit(at[-1]):
                 return Problem.NUMBER
-            while _is_digit(at[0]):
-                at += 1
-        place[0] = at
         if field >= 0:
             cell = self._cell(field, Shape.SHAPE_NUMBER, begin, at, row)
             if cell != NULL:

@@ -603,6 +603,19 @@ cdef class RowReader:
         for i in range(step.count):
             memo.inputs[i] = row[step.inputs[i]]
 
+    cdef inline int _take(
+        self, uint32_t number, term_t* row, size_t i, term_t result, int64_t start
+    ) except -1 nogil:
+        """Take the result of an expression for the row `start + i`: its term, or its truth."""
+        cdef int target = self.steps[number].target
+        if target >= 0:
+            row[target] = result
+        elif result != TRUE:
+            self.dropped[i] = True
+        if result == <term_t>(0 if target >= 0 else ERRED):
+            self._count_error(number, row, start + <int64_t>i)
+        return 0
+
     cdef int _count_error(
         self, uint32_t number, const term_t* row, int64_t place
     ) except -1 nogil:
@@ -676,14 +689,7 @@ cdef class RowReader:
                         result = <term_t>truth if truth >= 0 else ERRED
                     if memo != NULL and not known:
                         self._remember(step, memo, row, result)
-                    if step.target >= 0:
-                        row[step.target] = result
-                        if result == 0:
-                            self._count_error(number, row, start + <int64_t>i)
-                    elif result != TRUE:
-                        self.dropped[i] = True
-                        if result == ERRED:
-                            self._count_error(number, row, start + <int64_t>i)
+                    self._take(number, row, i, result, start)
                 row += self.width
         return 0
 
@@ -719,14 +725,7 @@ cdef class RowReader:
                         result = 0 if value is None else batch.encode(value)
                     if memo != NULL:
                         self._remember(step, memo, row, result)
-                if step.target >= 0:
-                    row[step.target] = result
-                    if result == 0:
-                        self._count_error(number, row, start + <int64_t>i)
-                elif result != TRUE:
-                    self.dropped[i] = True
-                    if result == ERRED:
-                        self._count_error(number, row, start + <int64_t>i)
+                self._take(number, row, i, result, start)
             row += self.width
         return 0
 
