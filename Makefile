@@ -14,6 +14,8 @@ READY     := $(VENV)/.ready
 SERVING   := $(VENV)/.serving
 NATIVE    := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
 GRID      := examples/smart-grid
+# pip passes on what setuptools says of every editable install.
+EDITABLE  := PYTHONWARNINGS=ignore SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable
 # A process that has no tests left takes half of those that the other has.
 IN_PARALLEL := -n 2 --dist worksteal
 
@@ -26,18 +28,19 @@ help: ## list the targets
 # pip downloads while the extension modules are built.
 MAKEFLAGS += --jobs=2
 
+# The pip of an older Python takes three times as long to choose versions, and a minute at that.
 $(TOOLS): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "spaseq needs Python 3.11 or later; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "setting up $(VENV) and compiling the package (once, one to two minutes) ..." >&2
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet 'setuptools>=80' 'Cython>=3.1'
+	@$(BIN)/python -m pip install --quiet --upgrade pip 'setuptools>=80' 'Cython>=3.1'
 	@touch $@
 
 # An editable install of the package with its dependencies. The extension modules are built in
 # place, because pip would rebuild all of them after every change.
 $(INSTALLED): $(TOOLS)
-	@SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	@$(EDITABLE) .
 	@touch $@
 
 $(BUILT): $(TOOLS) setup.py $(NATIVE)
@@ -45,11 +48,12 @@ $(BUILT): $(TOOLS) setup.py $(NATIVE)
 	  { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
-# The dependencies of the tests, the linters and Spark.
-$(READY): $(INSTALLED)
+# What the tests, the linters and Spark need, and all that $(INSTALLED) has. The tests import a part of
+# these modules, so bytecode is made when one is imported.
+$(READY): $(TOOLS)
 	@echo "installing what the tests need (once) ..." >&2
-	@SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dev]'
-	@touch $@
+	@$(EDITABLE) '.[dev]' --no-compile
+	@touch $(INSTALLED) $@
 
 demo: $(INSTALLED) $(BUILT) ## run the smart-grid example and show its matches
 	@$(BIN)/spaseq run $(GRID)/query.rq \
@@ -66,14 +70,14 @@ demo: $(INSTALLED) $(BUILT) ## run the smart-grid example and show its matches
 
 # What the server needs.
 $(SERVING): $(INSTALLED)
-	@SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[serve]'
+	@$(EDITABLE) '.[serve]'
 	@touch $@
 
 serve-demo: $(SERVING) $(BUILT) ## serve the smart grid, live, with the console (SPEED=240 PORT=8642)
 	@$(BIN)/python $(GRID)/serve_demo.py --speed $(or $(SPEED),240) --port $(or $(PORT),8642)
 
 test: $(READY) $(BUILT) ## run every test (SPASEQ_DATA names the folder of the published data sets)
-	@$(BIN)/python -m pytest $(IN_PARALLEL)
+	@$(BIN)/python -m pytest $(IN_PARALLEL) --durations=10
 
 check: $(READY) $(BUILT) ## lint, types and the most effective tests, in about 90 seconds
 	@$(BIN)/python -m pytest $(IN_PARALLEL) --quick

@@ -97,11 +97,12 @@ def compared(now: Mapping[str, float], before: Mapping[str, float]) -> list[str]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--record", action="store_true", help="write a record of today")
+    parser.add_argument("--runs", type=int, default=RUNS, help="of which medians are taken")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the records are")
     options = parser.parse_args()
     scripts = dict.fromkeys(ratio.script for ratio in RATIOS)
     runs = []
-    for _ in range(RUNS):
+    for _ in range(options.runs):
         figures = {figure.name: figure for figure in map(measured, scripts)}
         runs.append([ratio.of(figures) for ratio in RATIOS])
     now = {
