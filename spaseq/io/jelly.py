@@ -30,6 +30,13 @@ from pyjelly.parse.ioutils import delimited_jelly_hint
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import Troubles
 from spaseq.io.statements import RawTerm, Statement
+from spaseq.rdf.syntax import (
+    SHORT_TERM_BYTES,
+    TABLE_IRI_MAX_BYTES,
+    TOO_LONG_ENTRIES,
+    Expansion,
+    LimitError,
+)
 from spaseq.records import dataclass
 
 _VERSIONS = (1, 2)
@@ -150,6 +157,7 @@ class _Frames:
     def __init__(self) -> None:
         self._options: jelly.RdfStreamOptions | None = None
         self._decoder: Decoder | None = None
+        self._expansion = Expansion(0, 4 * SHORT_TERM_BYTES, TOO_LONG_ENTRIES)
 
     def statements(self, data: bytes) -> list[ox.Quad | _Fault]:
         """The statements of the next frame."""
@@ -159,11 +167,12 @@ class _Frames:
             raise _Broken("the frame is not a valid protobuf message") from error
         if not frame.rows:
             return []
+        self._expansion.size += len(data)
         try:
             if self._decoder is None:
                 self._begin(frame)
             return list(self._rows(frame))
-        except _PYJELLY_ERRORS as error:
+        except (LimitError, *_PYJELLY_ERRORS) as error:
             raise _Broken(_reason(error)) from error
 
     def _begin(self, frame: jelly.RdfStreamFrame) -> None:
@@ -190,16 +199,18 @@ class _Frames:
                     raise _Broken("the options of the stream change")
             elif kind == "namespace":
                 # The prefix is not used, but its IRI is an entry of the lookup tables.
-                decoder.decode_iri(row.namespace.value)
+                self._expansion.count(decoder.decode_iri(row.namespace.value))
             elif kind == "graph_start" and row.graph_start.WhichOneof("graph") is None:
                 raise _Broken("a graph without a name")
             elif kind in kinds:
-                yield cast(ox.Quad | _Fault, decoder.decode_row(getattr(row, kind)))
+                made = cast(ox.Quad | _Fault, decoder.decode_row(getattr(row, kind)))
+                self._expansion.count(made)
+                yield made
             elif kind is None or kind in ("triple", "quad"):
                 shown = "a row of an unknown kind" if kind is None else f"a {kind}"
                 raise _Broken(f"{shown} in a stream of {_STREAMS[options.physical_type]}")
             else:
-                decoder.decode_row(getattr(row, kind))
+                self._expansion.count(decoder.decode_row(getattr(row, kind)))
 
 
 class _Terms(Adapter):
@@ -272,6 +283,8 @@ def _quad(*terms: _Graph) -> ox.Quad | _Fault:
 
 @lru_cache(4096)
 def _named(iri: str) -> ox.NamedNode | _Fault:
+    if len(iri.encode(errors="replace")) > TABLE_IRI_MAX_BYTES:
+        raise LimitError(f"an IRI of more than {TABLE_IRI_MAX_BYTES:,} bytes")
     try:
         return ox.NamedNode(iri)
     except ValueError as error:

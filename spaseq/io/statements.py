@@ -268,6 +268,7 @@ class Document:
                 if place == failed_at:
                     return None  # the parser repeats its last error at the end of the file
                 failed_at = place
+                feed.recover()
                 line = before + max(place[0], 1)
                 self._troubles.report(explained(error, self._syntax), self._file, line)
                 found = feed.torn(line)

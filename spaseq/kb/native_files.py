@@ -22,6 +22,7 @@ from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._triple_table import TripleTable
 from spaseq.rdf.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, RdfSyntax, parser_format
+from spaseq.rdf.native._bounds import TurtleScanner
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._nquads import LineReader
 from spaseq.rdf.native._turtle import DocumentReader
@@ -104,10 +105,12 @@ def _parsed(events: EventReader, text: bytes, syntax: RdfSyntax, base: str | Non
     """Read statements with pyoxigraph, which raises an exception at an error.
 
     Raises:
-        NotSureError: for triple terms nested so deeply that pyoxigraph must not see them.
+        NotSureError: for what is nested so deeply that pyoxigraph must not see it.
     """
     try:
         nesting(text)
+        if not syntax.line_based:
+            TurtleScanner().read(text)
     except LimitError:
         raise NotSureError from None
     parser = ox.parse(text, format=parser_format(syntax), base_iri=base)

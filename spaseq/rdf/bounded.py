@@ -17,9 +17,9 @@ from typing import IO, Any
 
 import pyoxigraph as ox
 
-from spaseq.rdf.formats import JSON_LD, RDF_XML, RdfSyntax, parser_format
-from spaseq.rdf.native._bounds import JsonScanner, XmlScanner
-from spaseq.rdf.syntax import Expansion, LimitError, nesting
+from spaseq.rdf.formats import JSON_LD, N3, RDF_XML, TRIG, TURTLE, RdfSyntax, parser_format
+from spaseq.rdf.native._bounds import JsonScanner, TurtleScanner, XmlScanner
+from spaseq.rdf.syntax import Expansion, LimitError, nesting, parser_failure
 
 MAX_NESTED_JSON = 500
 """Nesting depth of arrays and objects. Python's reader allows about 1,000 levels, pyarrow's a few
@@ -68,11 +68,14 @@ class Scanner:
     def __init__(self, syntax: RdfSyntax):
         self._read: Callable[[bytes], None] | None = None
         self._xml: XmlScanner | None = None
+        self._brackets: TurtleScanner | None = None
         if syntax is RDF_XML:
             self._xml = XmlScanner(_entities)
             self._read = self._xml.read
         elif syntax is JSON_LD:
             self._read = JsonScanner(MAX_NESTED_JSON_LD, ContextBounds().read).read
+        elif syntax in (TURTLE, TRIG, N3):
+            self._brackets = TurtleScanner()
         self._open_triples = 0
         self._end = b""
 
@@ -95,6 +98,8 @@ class Scanner:
         if self._read is not None:
             self._read(data)
             return
+        if self._brackets is not None:
+            self._brackets.read(data)
         # A bracket split between two reads is counted with the second.
         self._open_triples = nesting(self._end + data, self._open_triples)
         self._end = data[-2:] if data[-1:] in (b"<", b"(", b")", b">") else b""
@@ -145,11 +150,24 @@ def parse_document(data: bytes, syntax: RdfSyntax, base: str | None = None) -> I
     """The statements of a whole document, by pyoxigraph.
 
     Raises:
+        SyntaxError: if it is malformed.
         LimitError: if it exceeds a bound.
     """
     Scanner(syntax).read(data)
     expansion = Expansion(len(data))
-    for quad in ox.parse(data, format=parser_format(syntax), base_iri=base):
+    parser = ox.parse(data, format=parser_format(syntax), base_iri=base)
+    while True:
+        try:
+            quad = next(parser, None)
+        except SyntaxError:
+            raise
+        except BaseException as error:
+            failure = parser_failure(error)
+            if failure is None:
+                raise
+            raise LimitError(failure) from None
+        if quad is None:
+            return
         expansion.count(quad)
         yield quad
 

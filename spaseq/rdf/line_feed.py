@@ -2,8 +2,9 @@
 
 The parser rescans an incomplete token whenever it receives more bytes of it, and buffers at most
 `PARSER_TOKEN_BYTES` of one token. The feed therefore passes on a multi-line string as a whole, and
-replaces the content of a string that is too long with a placeholder, for which `restored`
-substitutes the content. It counts open triple terms, since the parser recurses into nested ones.
+an IRI that is not closed on its line. It replaces the content of a string that is too long with a
+placeholder, for which `restored` substitutes the content. It counts open triple terms and brackets,
+since the parser recurses into nested triple terms and stores what encloses a bracket.
 
 Cost: linear in the bytes; memory is that of one line or one long string.
 """
@@ -16,6 +17,7 @@ from typing import Protocol
 
 import pyoxigraph as ox
 
+from spaseq.rdf.native._bounds import TurtleScanner
 from spaseq.rdf.syntax import Expansion, LimitError, nesting, parser_failure
 from spaseq.rdf.turtle_strings import COMMENT, WORD, LongStrings, is_torn, tokens_of, unescaped
 
@@ -53,6 +55,7 @@ class LineFeed:
         self._text = b""
         self._at = 0
         self._open_triples = 0
+        self._brackets = TurtleScanner()
         self._contents: dict[str, str] = {}
         self.began = lines.number + 1
         self.expansion = Expansion()
@@ -71,6 +74,10 @@ class LineFeed:
         self._open_triples = 0
         while self._recent is not None and len(self._recent) > 1:
             self._recent.popleft()
+
+    def recover(self) -> None:
+        """Record that the parser skips the brackets of a malformed statement."""
+        self._brackets.recover()
 
     def torn(self, number: int) -> tuple[bytes, bytes, list[bytes]] | None:
         """A line that leaves a string or an IRI open, or is not UTF-8.
@@ -111,18 +118,22 @@ class LineFeed:
         self.began = self._lines.number
         if b"<<(" in line or self._open_triples:
             self._open_triples = nesting(line, self._open_triples)
+        self._brackets.read(line)
         if not self._line_based:
             self._strings.read(line)
-            if self._strings.inside is not None:
-                line = self._long_string(line)
+            if self._strings.inside is not None or self._brackets.in_iri:
+                line = self._open_token(line)
         return line if len(line) <= _CUT_BYTES else self._shortened(line)
 
-    def _long_string(self, first: bytes) -> bytes:
-        """A line, and the lines after it up to the end of the open string."""
+    def _open_token(self, first: bytes) -> bytes:
+        """A line, and the lines after it up to the end of the open string or torn IRI."""
         parts, size = [first], len(first)
-        while self._strings.inside is not None:
+        while self._strings.inside is not None or (
+            self._brackets.in_iri and size < PARSER_TOKEN_BYTES
+        ):
             line = self._read()
             self.expansion.size += len(line)
+            self._brackets.read(line)
             if not line:
                 text = b"".join(parts)
                 # For its error message the parser needs the open quotes, not the whole rest.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pyoxigraph as ox
 
 MAX_NESTED_TRIPLES = 100
 """Nesting depth of triple terms. The parser recurses: 30,000 overflow its stack. So do readers of
 JSON: Python's allows about 1,000 levels, and a triple term has two."""
+MAX_NESTED_BRACKETS = 1000
+"""Nesting depth of lists, blank nodes and formulas in Turtle, TriG and N3. A parser takes some
+hundred bytes for each level."""
+DEEP_BRACKETS = f"its brackets are nested more than {MAX_NESTED_BRACKETS:,} deep"
 
 FREE_BYTES = 1 << 24
 """Bytes that a parser may write in place of prefixes, terms of contexts and entities, and"""
@@ -18,6 +18,11 @@ EXPANSION = 32
 """how many times the document it may write beyond them."""
 BASE_MAX_CHARACTERS = 8192
 """The longest base IRI: relative base IRIs can make it longer and longer."""
+SHORT_TERM_BYTES = 256
+"""Terms of a syntax with tables that are not counted: a reference to them takes few bytes."""
+TOO_LONG_ENTRIES = "the entries of its tables are too long for the number of its terms"
+TABLE_IRI_MAX_BYTES = 1 << 16
+"""The longest IRI that is made of entries of tables."""
 TOO_LONG_PREFIXES = "its prefixes or base IRI are too long for the number of its names"
 REPEATED_MAX_BYTES = 1 << 23
 """What may be read again after errors of a document, and for the messages of a log."""
@@ -55,21 +60,29 @@ class LimitError(Exception):
 
 
 class Expansion:
-    """Compares the statements of a document with its bytes; `size` is the number of these."""
+    """Compares what is made of a document with its bytes.
 
-    def __init__(self, size: int = 0):
+    Args:
+        size: The number of bytes.
+        free: The characters of each statement that are not counted.
+        reason: What makes the statements longer than the document.
+    """
+
+    def __init__(self, size: int = 0, free: int = 0, reason: str = TOO_LONG_PREFIXES):
         self.size = size
+        self._free = free
+        self._reason = reason
         self._written = 0
 
-    def count(self, quad: ox.Quad) -> None:
-        """Count a statement.
+    def count(self, made: object) -> None:
+        """Count a statement, or a message about one, by its characters.
 
         Raises:
-            LimitError: if prefixes or a base make the statements much longer than the document.
+            LimitError: if they are many more than the bytes of the document.
         """
-        self._written += len(str(quad))
+        self._written += max(len(str(made)) - self._free, 0)
         if self._written > FREE_BYTES + EXPANSION * self.size:
-            raise LimitError(TOO_LONG_PREFIXES)
+            raise LimitError(self._reason)
 
 
 def nesting(text: bytes, opened: int = 0) -> int:

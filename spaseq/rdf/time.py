@@ -37,6 +37,9 @@ MICROS_PER_UNIT: dict[str, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _DATE_TIME = ox.NamedNode(XSD + "dateTime")
 _INTEGER = ox.NamedNode(XSD + "integer")
 _DECIMAL = ox.NamedNode(XSD + "decimal")
+TIMESTAMP_MAX_BYTES = 4096
+"""The longest literal that is read as a timestamp: some syntaxes repeat it in few bytes."""
+LONG_TIMESTAMP = f"a timestamp of more than {TIMESTAMP_MAX_BYTES:,} bytes"
 _STAMPS = (XSD + "dateTimeStamp", "https://uri.etsi.org/ngsi-ld/DateTime")
 _DOUBLE = ox.NamedNode(XSD + "double")
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
@@ -81,6 +84,8 @@ def from_literal(
         EventError: if the literal is not a timestamp, or not valid in its datatype.
     """
     datatype = literal.datatype.value
+    if len(literal.value) + len(datatype) > TIMESTAMP_MAX_BYTES:
+        raise EventError(LONG_TIMESTAMP)
     if datatype == _DATE_TIME.value:
         return _from_date_time(literal.value, literal, precision)
     form = _NUMBER_FORMS.get(datatype)

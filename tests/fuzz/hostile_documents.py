@@ -20,6 +20,7 @@ import gzip
 import io
 import json
 import lzma
+import math
 import os
 import random
 import resource
@@ -29,7 +30,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -138,6 +139,116 @@ def arrow(size: int) -> bytes:
     ) as writer:
         writer.write_table(table)
     return out.getvalue()
+
+
+def field(number: int, value: bytes | int) -> bytes:
+    """A field of Protocol Buffers."""
+    if isinstance(value, int):
+        return bytes((number << 3,)) + _varint(value)
+    return bytes((number << 3 | 2,)) + _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    parts = bytearray()
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes((*parts, value))
+
+
+def jelly(first: Callable[[bytes], bytes], rows: Sequence[bytes], frames: bool = False) -> Make:
+    """A stream of triples: rows with a long text, and then others again and again.
+
+    frames: Whether each repetition is a frame.
+    """
+
+    def make(size: int) -> bytes:
+        options = field(2, 1) + field(9, 8) + field(10, 8) + field(11, 8) + field(15, 1)
+        unit = b"".join(field(1, row) for row in rows)
+        head = field(1, field(1, options)) + first(b"a" * (size // 2))
+        if frames:
+            frame = _varint(len(unit)) + unit
+            return _varint(len(head)) + head + frame * max(size // 2 // len(frame), 1)
+        body = head + unit * max(size // 2 // max(len(unit), 1), 1)
+        return _varint(len(body)) + body
+
+    return make
+
+
+def _row(number: int, value: bytes) -> bytes:
+    return field(1, field(number, value))
+
+
+def _iri(prefix: int) -> bytes:
+    """The first name with a prefix."""
+    return field(1, prefix) + field(2, 1)
+
+
+def _triple(subject: int = 1, object_: bytes = b"") -> bytes:
+    """A triple of IRIs with the first name, or with another object."""
+    return field(1, _iri(subject)) + field(5, _iri(1)) + (object_ or field(9, _iri(1)))
+
+
+def _entries(text: bytes) -> bytes:
+    """Two prefixes of up to 60,000 bytes of a text, a name, and a triple."""
+    text = text[:60_000]
+    texts = (10, b"u:" + text), (10, b"u:b" + text), (9, b"b")
+    return b"".join(_row(number, field(2, value)) for number, value in texts) + _row(2, _triple())
+
+
+def _not_iris(text: bytes) -> bytes:
+    prefix = field(1, 1) + field(2, b" " + text[:60_000])
+    return _entries(b"a") + _row(10, prefix) + _row(2, _triple())
+
+
+def _literal(text: bytes) -> bytes:
+    return _entries(b"a") + _row(2, _triple(object_=field(11, field(1, text))))
+
+
+def _time(text: bytes) -> bytes:
+    """A time as a number with many zeros."""
+    entries = ((10, b""), (9, PROV.encode()), (11, b"http://www.w3.org/2001/XMLSchema#integer"))
+    rows = b"".join(_row(number, field(2, value)) for number, value in entries)
+    zeros = field(1, text.replace(b"a", b"0") + b"1") + field(3, 1)
+    return rows + _row(2, _triple(object_=field(11, zeros)))
+
+
+def _triple_term(text: bytes) -> bytes:
+    inner = _triple(object_=field(11, field(1, text)))
+    return _entries(b"a") + _row(2, _triple(object_=field(12, inner)))
+
+
+def _datatype(text: bytes) -> bytes:
+    return _entries(b"a") + _row(11, field(2, b"u:" + text[:60_000]))
+
+
+def _typed(text: bytes) -> bytes:
+    return field(2, _triple(object_=field(11, field(1, text) + field(3, 1))))
+
+
+def _as_subject(text: bytes) -> bytes:
+    literal = field(3, field(1, text))
+    return _entries(b"a") + _row(2, literal + field(5, _iri(1)) + field(9, _iri(1)))
+
+
+NEW_NAME = field(9, field(1, 1) + field(2, b"b"))
+JELLY = {
+    "jelly: prefixes": jelly(_entries, (field(2, _triple(2)), field(2, _triple(1)))),
+    "jelly: a name again": jelly(_entries, (NEW_NAME, field(2, _triple()))),
+    "jelly: namespaces": jelly(_entries, (NEW_NAME, field(6, field(2, _iri(1))))),
+    "jelly: not IRIs": jelly(_not_iris, (field(2, _triple()),)),
+    "jelly: still not IRIs": jelly(_not_iris, (field(2, b""),)),
+    "jelly: datatypes": jelly(_datatype, (_typed(b"b"), _typed(b"c"))),
+    "jelly: literal": jelly(_literal, (field(2, b""),)),
+    "jelly: subjects": jelly(_literal, (field(2, field(2, b"b")), field(2, field(2, b"c")))),
+    "jelly: literals as subjects": jelly(_as_subject, (field(2, b""),)),
+    "jelly: an IRI": jelly(
+        lambda text: _row(10, b"") + _row(9, field(2, b"u:" + text)) + _row(2, _triple()), ()),
+    "jelly: time": jelly(_time, (field(2, b""),)),
+    "jelly: times": jelly(_time, (field(2, b""),), frames=True),
+    "jelly: triple term": jelly(_triple_term, (field(2, b""),)),
+    "jelly: triple terms": jelly(_entries, (field(2, _triple(object_=field(12, _triple()))),)),
+}  # fmt: skip
 
 
 SHAPES: dict[str, tuple[str, Make]] = {
@@ -283,6 +394,7 @@ SHAPES: dict[str, tuple[str, Make]] = {
     "json: numbers": ("json", pumped("[", "1", "]")),
     "jelly: zeros": ("jelly", pumped("", "\0")),
     "jelly: frames": ("jelly", pumped("", "\x02\x0a\x00")),
+    **{name: ("jelly", make) for name, make in JELLY.items()},
 }  # fmt: skip
 
 TOKENS = {
@@ -350,6 +462,12 @@ def _read_events(path: Path, on_error: str = "stop") -> None:
         assert event is not None
 
 
+def _read_subjects(path: Path) -> None:
+    options = ReadOptions(framing=Framing("subject"), on_error="skip", arrival_time=True)
+    for event in Source("urn:s", [str(path)], options, log=str):
+        assert event is not None
+
+
 def _skip_errors(path: Path) -> None:
     _read_events(path, "skip")
 
@@ -406,7 +524,8 @@ _ROWS = ("jsonl", "jsonl.gz", "csv", "csv.gz", "parquet", "arrow")
 DOORS: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
     "events": (_read_events, (*_RDF, "ndjsonld", "ngsild", "jelly", "nq.gz", "nq.bz2", "nq.xz",
                               "trig.gz")),
-    "skip": (_skip_errors, ("nq", "ndjsonld")),
+    "skip": (_skip_errors, ("nq", "ndjsonld", "trig", "ttl", "jelly")),
+    "subjects": (_read_subjects, ("jelly",)),
     "kb": (_load, (*_RDF, "nq.gz", "trig.gz")),
     "body": (_receive, tuple(MEDIA)),
     "page": (_read_page, _RDF),
@@ -511,6 +630,7 @@ class Campaign:
         self.came: Counter[str] = Counter()
         self.faults: list[str] = []
         self.slowest: list[tuple[float, str]] = []
+        self.largest: list[tuple[int, str]] = []
 
     def document(self, name: str, extension: str, make: Make, size: int, seed: str = "") -> None:
         """Try one document at each door that reads it."""
@@ -521,7 +641,8 @@ class Campaign:
             self.came[said.partition(":")[0].split()[0]] += 1
             line = f"{door}: {name}{seed}, {len(data):,} bytes: {seconds:.1f} s, {megabytes} MB: "
             line += said
-            self.slowest = sorted([*self.slowest, (seconds, line[:300])])[-10:]
+            self.slowest = sorted([*self.slowest, (seconds, line[:160])])[-10:]
+            self.largest = sorted([*self.largest, (megabytes, line[:160])])[-3:]
             if said.startswith("FAULT"):
                 self.faults.append(line)
             if self.verbose or said.startswith("FAULT"):
@@ -555,11 +676,13 @@ def main() -> int:
     while time.monotonic() < end:
         seed = f"{arguments.seed}.{number}"
         chance = random.Random(f"size {seed}")
-        campaign.drawn(int(10 ** chance.uniform(3, 6.3)), seed)
+        campaign.drawn(int(10 ** chance.uniform(3, math.log10(max(arguments.size, 2e6)))), seed)
         number += 1
     print(f"{campaign.came.total():,} documents: {dict(campaign.came)}")
     for _, line in campaign.slowest:
-        print("slowest:", line[:160])
+        print("slowest:", line)
+    for _, line in campaign.largest:
+        print("largest:", line)
     return 1 if campaign.faults else 0
 
 

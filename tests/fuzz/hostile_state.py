@@ -427,6 +427,7 @@ def examples(shape: Shape, number: int, seed: str) -> Counter[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--states", type=int, default=0, help="at least, whatever the time")
     parser.add_argument("--seed", default="0")
     parser.add_argument("--shape", help="only shapes whose names contain this")
     parser.add_argument("--memory", type=int, help="megabytes that the process may take")
@@ -438,13 +439,14 @@ def main() -> None:
         shape for shape in (*own_shapes(), *suite_shapes()) if (arguments.shape or "") in shape.name
     ]
     end, round_, came = time.monotonic() + arguments.seconds, 0, Counter[str]()
-    while time.monotonic() < end:
+    while time.monotonic() < end or came.total() < arguments.states:
         for shape in all_shapes:
             came += examples(shape, 50, f"{arguments.seed}.{round_}")
-            if time.monotonic() > end:
+            if time.monotonic() > end and came.total() >= arguments.states:
                 break
         round_ += 1
     print(f"{came.total():,} states of {len(all_shapes)} shapes: {dict(came)}")
+    print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024:,} MB at most")
 
 
 if __name__ == "__main__":

@@ -74,7 +74,10 @@ cdef class JellyReader(TermReader):
     cdef Found* found               # statements of the frame
     cdef uint32_t found_count, found_room, delivered
     cdef bint at_end                # the frame's statements are being delivered
+    cdef uint64_t bytes_read        # of frames
+    cdef uint64_t bytes_written     # of long terms and messages that tables and repetition make
 
+    cdef int expand(self, size_t size) except -1 nogil
     cdef int move(self) except -1
     cdef int begin(self) except -1
     cdef int decode(self, const char* at, const char* end) except -1 nogil

@@ -11,7 +11,8 @@ to its tables. A decoded statement that is not valid RDF (an IRI with a space, a
 subject) is reported, and only this statement is dropped. Unknown fields are skipped. A row or a
 term in two parts, which Protocol Buffers allow and no writer produces, is refused. Every length is
 compared with the bytes that are left. Memory: one frame, and the tables, of at most 4,096 entries
-each.
+each. Entries of tables and repeated terms may make the terms `EXPANSION` times as long as the
+frames, and `FREE_BYTES` longer; terms of up to `SHORT_TERM_BYTES` are not counted.
 
 Cost: linear in the bytes. Source: Jelly-RDF specification 1.1; Protocol Buffers encoding.
 """
@@ -27,6 +28,15 @@ from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._memory cimport mem_calloc, mem_free, mem_realloc
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
 from spaseq.rdf._terms cimport hash_of
+
+from spaseq.rdf.syntax import EXPANSION as _EXPANSION, FREE_BYTES as _FREE_BYTES
+from spaseq.rdf.syntax import SHORT_TERM_BYTES as _SHORT_TERM_BYTES
+from spaseq.rdf.syntax import TABLE_IRI_MAX_BYTES as _TABLE_IRI_MAX_BYTES, TOO_LONG_ENTRIES
+
+cdef uint64_t EXPANSION = _EXPANSION
+cdef uint64_t FREE_BYTES = _FREE_BYTES
+cdef size_t SHORT_TERM_BYTES = _SHORT_TERM_BYTES
+cdef size_t TABLE_IRI_MAX_BYTES = _TABLE_IRI_MAX_BYTES
 
 cdef enum:
     MOST_BYTES = 0x7FFFFFFF         # the limit of Protocol Buffers for a message
@@ -279,6 +289,7 @@ cdef class JellyReader(TermReader):
                 self.missing = size - (end - body)
                 return at - begin
             self.frame += 1
+            self.bytes_read += size
             self.begin()
             with nogil:
                 self.decode(body, body + size)
@@ -291,6 +302,7 @@ cdef class JellyReader(TermReader):
         cdef Py_ssize_t size = len(block)
         if self.frame == 0:
             self.frame = 1
+            self.bytes_read = size
             self.begin()
             with nogil:
                 self.decode(at, at + size)
@@ -637,11 +649,23 @@ cdef class JellyReader(TermReader):
             shown = self.value(graph)
             reason = f"the name of a graph must be an IRI or a blank node, not {shown}"
         if reason is not None:
+            self.expand(len(reason))
             found.fault = <int32_t>len(self.reasons)
             self.reasons.append(reason)
             return 0
         found.fault = -2 - <int32_t>len(self.quads)
-        self.quads.append(ox.Quad(*[self.value(&terms[i]) for i in range(3)], self.value(graph)))
+        quad = ox.Quad(*[self.value(&terms[i]) for i in range(3)], self.value(graph))
+        self.expand(len(str(quad)))
+        self.quads.append(quad)
+        return 0
+
+    cdef int expand(self, size_t size) except -1 nogil:
+        """Count a term or a message that may be longer than its bytes in the frame."""
+        if size > SHORT_TERM_BYTES:
+            self.bytes_written += size - SHORT_TERM_BYTES
+            if self.bytes_written > FREE_BYTES + EXPANSION * self.bytes_read:
+                with gil:
+                    broken(TOO_LONG_ENTRIES)
         return 0
 
     cdef object value(self, const Term* term):
@@ -733,6 +757,10 @@ cdef class JellyReader(TermReader):
         else:
             entry.valid = 0
         size = front + entry.size + 2
+        if size > TABLE_IRI_MAX_BYTES + 2:
+            with gil:
+                broken(f"an IRI of more than {TABLE_IRI_MAX_BYTES:,} bytes")
+        self.expand(size)
         self.reserve(size)
         self.scratch[0] = c"<"
         if front:
@@ -815,6 +843,10 @@ cdef class JellyReader(TermReader):
                 with gil:
                     broken("a term refers to an entry of a table that is not there")
             entry = &self.datatypes.entries[datatype]
+            if entry.size > TABLE_IRI_MAX_BYTES:
+                with gil:
+                    broken(f"an IRI of more than {TABLE_IRI_MAX_BYTES:,} bytes")
+            self.expand(entry.size)
             if entry.valid != 1:
                 with gil:
                     if self.refuse(term, datatype_fault(entry.text[:entry.size].decode())):
@@ -890,8 +922,10 @@ cdef class JellyReader(TermReader):
             return 0
         term.kind = Kind.TRIPLE
         term.term = 0
+        triple = ox.Triple(*values)
+        self.expand(len(str(triple)))
         term.other = <int32_t>len(self.triples)
-        self.triples.append(ox.Triple(*values))
+        self.triples.append(triple)
         return 0
 
     cdef int settle(self) except -1 nogil:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""JSON and XML as bytes → what a parser would nest and repeat, before it sees them.
+"""JSON, XML and Turtle as bytes → what a parser would nest and repeat, before it sees them.
 
 Parsers of JSON, JSON-LD and RDF/XML recurse, copy a context into each object below it, or write the
 text of an entity wherever it is named. Their cost therefore grows faster than the document. These
@@ -15,13 +15,15 @@ import json
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memchr
 
-from spaseq.rdf.syntax import EXPANSION as _EXPANSION, FREE_BYTES as _FREE_BYTES, LimitError
+from spaseq.rdf.syntax import EXPANSION as _EXPANSION, FREE_BYTES as _FREE_BYTES
+from spaseq.rdf.syntax import DEEP_BRACKETS, MAX_NESTED_BRACKETS as _MAX_NESTED_BRACKETS, LimitError
 
 cdef enum:
     LEVELS = 1024               # of nesting that are stored; the bounds are lower
     STRING_MAX_BYTES = 256      # of a string, or the name of an entity, that is looked up
     COPIED_PART = 16            # copying a context takes this part of the time of reading it
 
+cdef int64_t MAX_NESTED_BRACKETS = _MAX_NESTED_BRACKETS
 cdef int64_t FREE_BYTES = _FREE_BYTES
 cdef int64_t EXPANSION = _EXPANSION
 cdef int64_t CONTEXT_EXPANSION = 8      # the same for the contexts that it reads again
@@ -530,6 +532,110 @@ cdef class XmlScanner:
                 f"references to the entity {shown} make it more than {EXPANSION} times as large"
             )
         return size
+
+
+cdef enum Within:
+    OUTSIDE     # of tokens with other rules
+    ESCAPED     # after a backslash outside of strings
+    ANGLE       # after `<`
+    AN_IRI
+    A_COMMENT
+    OPENING     # among the quotes that open a string
+    A_STRING
+    A_LONG_STRING
+
+
+cdef class TurtleScanner:
+    """Turtle, TriG or N3 in pieces: the nesting of its brackets."""
+
+    cdef Within within
+    cdef int64_t depth
+    cdef uint8_t quote          # of the string
+    cdef int quotes             # that opened it, or that precede its next character
+    cdef bint is_escaped        # whether a backslash precedes the next character of the string
+
+    def read(self, const uint8_t[::1] data not None):
+        """Read the next bytes.
+
+        Raises:
+            LimitError: where brackets are nested more than `MAX_NESTED_BRACKETS` deep.
+        """
+        cdef bint fits = True
+        if data.shape[0]:
+            with nogil:
+                fits = self._read(&data[0], &data[0] + data.shape[0])
+        if not fits:
+            raise LimitError(DEEP_BRACKETS)
+
+    @property
+    def in_iri(self):
+        """Whether an IRI is open, which parsers read to its `>` even if that is on another line."""
+        return self.within == AN_IRI
+
+    def recover(self):
+        """Forget open brackets: the parser skips a malformed statement with them."""
+        self.depth = 0
+
+    cdef bint _read(self, const uint8_t* at, const uint8_t* end) noexcept nogil:
+        cdef uint8_t c
+        while at < end:
+            c = at[0]
+            if self.within == A_LONG_STRING or self.within == A_STRING:
+                at += 1
+                if self.is_escaped:
+                    self.is_escaped = False
+                    self.quotes = 0
+                elif c == c"\\":
+                    self.is_escaped = True
+                elif c != self.quote:
+                    self.quotes = 0
+                    if c == c"\n" and self.within == A_STRING:
+                        self.within = OUTSIDE   # it is malformed
+                else:
+                    self.quotes += 1
+                    if self.within == A_STRING or self.quotes == 3:
+                        self.within = OUTSIDE
+                continue
+            if self.within == OPENING:
+                if c == self.quote:
+                    at += 1
+                    self.quotes += 1
+                    if self.quotes == 3:
+                        self.within, self.quotes = A_LONG_STRING, 0
+                else:
+                    self.within = A_STRING if self.quotes == 1 else OUTSIDE
+                    self.quotes = 0
+                continue
+            if self.within == ANGLE:
+                self.within = OUTSIDE if c == c"<" or c == c"=" or _is_space(c) else AN_IRI
+                # The second of `<<` begins nothing.
+                at += c == c"<"
+                continue
+            at += 1
+            if self.within == AN_IRI:
+                if c == c">":
+                    self.within = OUTSIDE
+            elif self.within == A_COMMENT:
+                if c == c"\n" or c == c"\r":
+                    self.within = OUTSIDE
+            elif self.within == ESCAPED:
+                self.within = OUTSIDE
+            elif c == c"(" or c == c"[" or c == c"{":
+                self.depth += 1
+                if self.depth > MAX_NESTED_BRACKETS:
+                    return False
+            elif c == c")" or c == c"]" or c == c"}":
+                self.depth = max(self.depth - 1, 0)
+            elif c == c'"' or c == c"'":
+                self.within, self.quote, self.quotes = OPENING, c, 1
+                self.is_escaped = False
+            elif c == c"<":
+                self.within = ANGLE
+            elif c == c"#":
+                self.within = A_COMMENT
+            elif c == c"\\":
+                self.within = ESCAPED
+        return True
 
 
 cdef const uint8_t* _text_end(

@@ -126,6 +126,7 @@ cdef class EventReader:
     cdef int empty_message(self, uint64_t line) except -1 nogil
     cdef int close_triples(self) except -1 nogil
     cdef const Entry* closed_as(self, term_t name) noexcept nogil
+    cdef object shown(self, term_t name)
     cdef object begin_of(self, const Entry* entry)
     cdef Stamp* preferred(self, uint32_t* count) noexcept nogil
     cdef int emit(self, Stamp* stamps, uint32_t count) except -1 nogil

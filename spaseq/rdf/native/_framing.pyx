@@ -45,6 +45,9 @@ from spaseq.rdf._numerals cimport Numeral
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
 from spaseq.rdf._terms cimport TermRecord
 
+from spaseq.rdf.time import LONG_TIMESTAMP, TIMESTAMP_MAX_BYTES as _TIMESTAMP_MAX_BYTES
+
+cdef uint32_t TIMESTAMP_MAX_BYTES = _TIMESTAMP_MAX_BYTES
 cdef object TripleTerm = ox.Triple
 cdef object BlankNode = ox.BlankNode
 cdef object DefaultGraph = ox.DefaultGraph
@@ -56,6 +59,7 @@ cdef dict CUTS = {
 cdef enum:
     PATIENCE = 4                # buffers that a batch without events may hold before a new one
     MOST_PENDING = 10000        # statements that wait for their subject
+    SHOWN_BYTES = 4096          # of the name of a graph in a message
 
 
 cdef int by_number(const void* a, const void* b) noexcept nogil:
@@ -67,8 +71,12 @@ cdef int by_number(const void* a, const void* b) noexcept nogil:
 cdef int push(
     Stamp** stamps, uint32_t* count, uint32_t* room, const Quad* quad, uint64_t line, uint32_t rank
 ) except -1 nogil:
-    """Append a timestamp: the object of `quad`."""
+    """Append a timestamp, the object of `quad`, unless it is the last one again."""
     cdef Stamp* grown
+    if count[0] and (
+        stamps[0][count[0] - 1].term == quad.object and stamps[0][count[0] - 1].rank == rank
+    ):
+        return 0
     if count[0] == room[0]:
         grown = <Stamp*>mem_realloc(stamps[0], (2 * <size_t>room[0] + 4) * sizeof(Stamp))
         if grown == NULL:
@@ -441,6 +449,13 @@ cdef class EventReader:
             return self.closed_blanks.find(record.hash, record.text, record.size)
         return self.closed.find(record.hash, record.text, record.size)
 
+    cdef object shown(self, term_t name):
+        """The name of a graph for messages; a very long one, which may be repeated, is cut off."""
+        cdef const TermRecord* record = record_of(self.batch, name)
+        if record.size <= SHOWN_BYTES:
+            return self.batch.term(name)
+        return record.text[:SHOWN_BYTES].decode("utf-8", "ignore") + "…"
+
     cdef object begin_of(self, const Entry* entry):
         """The file and the line where a complete graph began."""
         return self.files[entry.file], entry.line
@@ -456,7 +471,7 @@ cdef class EventReader:
         if closed != NULL:
             self.refused = name
             with gil:
-                self.questions.closed_graph(self.batch.term(name), self.begin_of(closed), line)
+                self.questions.closed_graph(self.shown(name), self.begin_of(closed), line)
             return 0
         self.open(line, name)
         return self.adopt()
@@ -479,7 +494,7 @@ cdef class EventReader:
         if closed != NULL:
             with gil:
                 self.questions.closed_time(
-                    self.batch.term(quad.subject), self.begin_of(closed), quad.line
+                    self.shown(quad.subject), self.begin_of(closed), quad.line
                 )
             return 0
         self.open(quad.line, quad.subject)
@@ -702,7 +717,7 @@ cdef class EventReader:
                 self.batch.triple_count = self.first
                 with gil:
                     self.questions.untimed_graph(
-                        self.batch.term(self.name), self.about_inside, self.line
+                        self.shown(self.name), self.about_inside, self.line
                     )
                 return 0
         return self.emit(stamps, count)
@@ -849,9 +864,17 @@ cdef class EventReader:
     ) except -1:
         """Like `when`, for times of an unusual form, which Python reads."""
         cdef uint32_t i
+        cdef const TermRecord* record
+        cdef Numeral numeral
         said = []
         for i in range(count):
+            record = written_record(self.batch, stamps[i].term, &numeral)
+            if record.size > TIMESTAMP_MAX_BYTES:
+                self.questions.report(LONG_TIMESTAMP, stamps[i].line)
+                return False
             said.append((self.batch.term(stamps[i].term), stamps[i].line))
+            if record.text[0] != c'"':
+                break   # the first one that is no literal is an error
         found = self.questions.time(said)
         if found is None:
             return False

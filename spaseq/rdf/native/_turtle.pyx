@@ -60,6 +60,10 @@ from spaseq.rdf._memory cimport mem_free, mem_realloc
 from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
 from spaseq.rdf._terms cimport TermRecord, hash_of
 
+from spaseq.rdf.syntax import DEEP_BRACKETS, MAX_NESTED_BRACKETS as _MAX_NESTED_BRACKETS, LimitError
+
+cdef uint32_t MAX_NESTED_BRACKETS = _MAX_NESTED_BRACKETS
+
 cdef enum:
     MOST_STRING = (1 << 28) - (1 << 16)     # bytes of a string; pyoxigraph judges longer ones
 
@@ -788,6 +792,9 @@ cdef class DocumentReader(NameReader):
         """Enter brackets."""
         cdef Frame* grown
         cdef Frame* frame
+        if self.depth >= MAX_NESTED_BRACKETS:
+            with gil:
+                raise LimitError(DEEP_BRACKETS)
         if self.depth == self.frame_room:
             grown = <Frame*>mem_realloc(
                 self.frames, (2 * <size_t>self.frame_room + 8) * sizeof(Frame)

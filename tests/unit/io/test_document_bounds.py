@@ -137,6 +137,37 @@ def test_triple_terms_inside_of_each_other_are_bounded(tmp_path: Path, breaks: s
     assert error.endswith("triple terms are nested more than 100 deep")
 
 
+@pytest.mark.parametrize("opening", ["(", "[ :q ", "[ :q (\n"])
+@pytest.mark.parametrize("own", [True, False])
+def test_brackets_inside_of_each_other_are_bounded(tmp_path: Path, opening: str, own: bool) -> None:
+    """A parser stores what encloses a bracket: ten million of them take gigabytes."""
+    path = tmp_path / "s.trig"
+    closing = "".join({"(": " )", "[": " ]"}.get(c, "") for c in reversed(opening))
+    most = 1000 // len(closing.split())
+    # The own reader leaves statements with escapes in names to the parser.
+    unusual = "" if own else ":a\\- :p 1 ."
+
+    def read(levels: int) -> tuple[list[str], list[str], str]:
+        deep = opening * levels + "1" + closing * levels
+        path.write_text(HEAD + event(1, '"a"') + event(2, f'"b" . {unusual} :s :p {deep}'))
+        return values(path)
+
+    found, _, error = read(most - 1)
+    assert found[:2] == ["a", "b"]
+    assert (len(found) >= most, error) == (True, "")
+    found, _, error = read(most + 1)
+    assert found == ["a"]
+    assert error.endswith("s.trig:6: its brackets are nested more than 1,000 deep")
+
+
+def test_malformed_statements_leave_no_brackets_open(tmp_path: Path) -> None:
+    path = tmp_path / "s.trig"
+    path.write_text(HEAD + event(1, '"a"') + ":a :b ( [ :q , .\n" * 3000 + event(2, '"b"'))
+    found, log, error = values(path, "skip")
+    assert (found, error) == (["a", "b"], "")
+    assert not any("nested" in line for line in log)
+
+
 def test_text_with_many_angle_brackets_is_no_nesting(tmp_path: Path) -> None:
     path = tmp_path / "s.trig"
     path.write_text(HEAD + "".join(event(n, '"<<<<<<< HEAD"') for n in range(1, 400)))

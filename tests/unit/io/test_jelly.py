@@ -480,3 +480,52 @@ def test_published_samples(tmp_path: Path, name: str, physical: str) -> None:
     [known] = Reading(tmp_path, text, "s.nq", "message", **clock).events  # type: ignore[arg-type]
     assert plain([event]) == plain([known])
     assert event.facts
+
+
+# ------------------------------------------------------------ what tables make of few bytes
+
+
+def _row(**fields: object) -> jelly.RdfStreamRow:
+    return jelly.RdfStreamRow(**fields)  # type: ignore[arg-type]
+
+
+def expanding(prefix_bytes: int, count: int) -> bytes:
+    """Triples whose IRIs have one of two long prefixes in turn, so that each is made again."""
+    (frame,) = jelly_frames([parsed(timed(1))], "triples")
+    for front, number in (("u:a", 7), ("u:b", 8)):
+        entry = jelly.RdfPrefixEntry(id=number, value=front + "x" * (prefix_bytes - 3))
+        frame.rows.append(_row(prefix=entry))
+    frame.rows.append(_row(name=jelly.RdfNameEntry(id=1, value="n")))
+    for i in range(count):
+        iris = [jelly.RdfIri(prefix_id=7 + (i + part) % 2, name_id=1) for part in range(3)]
+        triple = jelly.RdfTriple(s_iri=iris[0], p_iri=iris[1], o_iri=iris[2])
+        frame.rows.append(_row(triple=triple))
+    return delimited([frame])
+
+
+@pytest.mark.parametrize("events", ["message", "subject"])
+def test_entries_of_tables_make_terms_in_proportion(tmp_path: Path, events: str) -> None:
+    keywords = {"events": events, "arrival_time": True, "on_error": "skip"}
+    short = read_torn(tmp_path, expanding(250, 5000), **keywords)
+    assert len(short.events) == (3 if events == "subject" else 1)
+    long = read_torn(tmp_path, expanding(60_000, 5000), **keywords)
+    assert long.events == []
+    assert long.log[0].endswith(
+        "s.jelly, frame 1: not Jelly: the entries of its tables are too long for the number of its "
+        "terms; nothing can be read from here on"
+    )
+    longer = read_torn(tmp_path, expanding(70_000, 1), **keywords)
+    assert "frame 1: not Jelly: an IRI of more than 65,536 bytes" in longer.log[0]
+
+
+def test_a_long_timestamp_is_not_read_again_and_again(tmp_path: Path) -> None:
+    literal = ox.Literal(" " * 4096 + "1", datatype=ox.NamedNode(INTEGER.strip("<>")))
+    statement = ox.Quad(S, ox.NamedNode(RESULT_TIME), literal)
+    read = read_torn(tmp_path, written([[statement]] * 3), on_error="skip")
+    assert read.source.counters.skipped == 3
+    assert "a timestamp of more than 4,096 bytes" in read.log[0]
+
+
+def test_a_timestamp_that_is_repeated_is_one(tmp_path: Path) -> None:
+    read = Reading(tmp_path, written([parsed(timed(1)) * 3]), "s.jelly", "message")
+    assert [event.time.micros for event in read.events] == [10**6]
