@@ -8,11 +8,13 @@ they are used.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from spaseq.engine.compiled import in_short
 from spaseq.errors import ArgumentError, SpaseqError
@@ -138,7 +140,17 @@ class Result:
             self._divided = parts
             self._answers = answered(parts or self._run, self._events, self._batch, self._close)
             self._matches = _marked(self._answers)
+            _begun.add(self)
         return self._matches
+
+    def _refuse(self) -> None:
+        """Refuse further matches: this process is a fork of the one that reads them.
+
+        Nothing is closed, for the parent still reads.
+        """
+        _kept.extend((self._answers, self._matches))
+        self._answers = self._matches = _refused()
+        self._peeked.clear()
 
     def close(self) -> None:
         """Stop reading: close the sources, and the connections of the run.
@@ -155,6 +167,7 @@ class Result:
     def _end(self) -> None:
         """Close the sources. The run remains as it is, so that it can be saved."""
         self._is_finished = True
+        _begun.discard(self)
         if self._answers is not None:
             close_generator(self._matches)
             close_generator(self._answers)
@@ -523,12 +536,45 @@ class Result:
         return frame
 
 
+_begun: WeakSet[Result] = WeakSet()
+"""The results that are being read."""
+_kept: list[object] = []
+"""What reads the results of the parent of a forked process; see `Result._refuse`."""
+
+
+def _forked() -> SpaseqError:
+    """A forked process has not the threads of its parent, and shares the place in open files."""
+    return SpaseqError(
+        "this process is a fork of the one that reads the events, without its threads: call "
+        "spaseq.run in each process, or begin processes before the first match is read, or with "
+        'multiprocessing.get_context("spawn")'
+    )
+
+
+def _refused() -> Iterator[Any]:
+    raise _forked()
+    yield
+
+
+def _refuse_all() -> None:
+    """In a forked process: refuse to read what its parent reads."""
+    for result in list(_begun):
+        result._refuse()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_refuse_all)
+
+
 def _marked(answers: Iterable[tuple[Iterable[Match | None], object]]) -> Iterator[Match | None]:
     """The matches of all batches of events, and None after each batch."""
+    process = os.getpid()
     with python_words():
         for found, _ in answers:
             yield from found
             yield None
+            if os.getpid() != process:
+                raise _forked()
 
 
 _INSTALL = {
