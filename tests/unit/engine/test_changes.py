@@ -26,7 +26,7 @@ from spaseq.rdf.time import from_micros
 
 EX = "http://example.org/"
 S, R = EX + "s", EX + "r"
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "40"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 
 

@@ -2,7 +2,7 @@
 
 Drawn queries of single steps, of any sort, and of sorts that are drawn too rarely. Each is run
 event by event, in batches, in encoded batches, with its state put down and taken up after each
-event, and on the automaton in Python. `SPASEQ_EXAMPLES` is the number of cases (default 75),
+event, and on the automaton in Python. `SPASEQ_EXAMPLES` is the number of cases (default 50),
 `SPASEQ_SEED` the first.
 """
 
@@ -33,7 +33,7 @@ from spaseq.plan.logical import QueryPlan
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact
 from spaseq.results import Match
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "75"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "50"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 CHUNK = 50
 XSD = "http://www.w3.org/2001/XMLSchema#"

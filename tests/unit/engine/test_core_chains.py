@@ -3,7 +3,7 @@
 Drawn chains whose steps are correlated by what no index serves, with rates that change. Each is run
 event by event, in batches, in encoded batches and with its state put down and taken up after each
 event, while the core turns whenever it likes. `SPASEQ_EXAMPLES` is the number of cases (default
-150), `SPASEQ_SEED` the first.
+50), `SPASEQ_SEED` the first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spaseq.nfa.native.lazy_join_tables import weighed
 from spaseq.parser import parse
 from spaseq.results import Match
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "75"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "50"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 CHUNK = 50
 

@@ -26,11 +26,11 @@ ARRIVALS = {
 """The value of the n-th event."""
 
 
-def events(arrival: str, seed: int, others: str) -> list[Event]:
+def events(arrival: str, seed: int, others: str, count: int = 400) -> list[Event]:
     """Mostly events with `a`, and at times some of the others."""
     chance = random.Random(seed)
     found = []
-    for n in range(700):
+    for n in range(count):
         letter = chance.choice(others) if n % 60 > 50 else "a"
         value = ARRIVALS[arrival](chance.randrange(n + 1) if letter != "a" else n, chance)
         found.append(event(n, letter, f"k{chance.randrange(40)}", ox.Literal(value)))
@@ -62,7 +62,7 @@ def test_groups_of_a_range_are_one_union(arrival: str, operators: tuple[str, str
         f"DEFINE GPM C ON s {{ [] :c ?z FILTER(?z {operators[1]} ?y) }}"
     )
     compiled = program("SEQ(A : B : C)", gpms, clauses="WITHIN 150 SECONDS")
-    given = events(arrival, 2, "bbbc")[:450]
+    given = events(arrival, 2, "bbbc", 300)
     found = results(compiled.start(), given, True)
     assert found == results(in_python(compiled), given, False)
     assert found
@@ -86,7 +86,7 @@ def test_a_bound_may_be_beyond_all_doubles(operator: str, sign: str) -> None:
 def test_saved_groups_are_found_again() -> None:
     gpms = "DEFINE GPM A ON s { ?k :a ?x } DEFINE GPM B ON s { [] :b ?y FILTER(?y > ?x) }"
     compiled = program("SEQ(A ; B)", gpms, clauses="WITHIN 300 SECONDS")
-    given = events("anyhow", 3, "b")
+    given = events("anyhow", 3, "b", 700)
     run = compiled.start()
     before = Counter(map(repr, comparable(list(run.push_batch(encoded(run, given[:350]))))))
     found = before + results(compiled.resume(run.save()), given[350:], True)

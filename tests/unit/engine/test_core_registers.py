@@ -1,6 +1,6 @@
 """What partial matches remember on the compiled core: aggregates, first values, BINDs, no window.
 
-`SPASEQ_EXAMPLES` is the number of drawn cases (default 300), `SPASEQ_SEED` the first.
+`SPASEQ_EXAMPLES` is the number of drawn cases (default 50), `SPASEQ_SEED` the first.
 """
 
 from __future__ import annotations

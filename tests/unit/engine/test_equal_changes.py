@@ -27,7 +27,7 @@ from spaseq.gpm.pattern import canonical
 from spaseq.plan import templates
 from spaseq.rdf.event import Timestamp
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "30"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 KB = {EX + "kb": [ox.Triple(ox.NamedNode(f"{EX}x1"), ox.NamedNode(EX + "of"), ox.Literal(1))]}
 

@@ -1,11 +1,13 @@
 """Times near the least and the greatest representable ones mean what they mean elsewhere.
 
 A drawn case is moved so far that durations added to its times, or subtracted from them, may leave
-64 bits. It has the results that it has near zero, moved as far.
+64 bits. It has the results that it has near zero, moved as far. `SPASEQ_EXAMPLES` is the number of
+cases of each sort (default 50).
 """
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +25,8 @@ from spaseq.results import Match
 
 STEP = 60_000_000
 """The windows and groups of drawn cases that tumble are divisors of it."""
-CASES = 150
+CASES = int(os.environ.get("SPASEQ_EXAMPLES", "50"))
+"""Drawn cases of each sort; a fifth of them when each event is followed by saving and resuming."""
 MARGIN = 1_000_000_000
 """More than the windows and deadlines of drawn cases together."""
 Shown = tuple[object, ...]

@@ -3,7 +3,7 @@
 Drawn sets of queries over drawn streams go through the loop event by event, in encoded batches, in
 sequences merged of batches, and with the state saved and restored between events. The matches must
 be those of the evaluation that hands each event to each query, in the same order; and those of each
-query must be those of a run of its own. `SPASEQ_EXAMPLES` is the number of cases (default 75),
+query must be those of a run of its own. `SPASEQ_EXAMPLES` is the number of cases (default 50),
 `SPASEQ_SEED` the first.
 """
 
@@ -32,7 +32,7 @@ from spaseq.rdf.event import Event
 from spaseq.results import Match
 from spaseq.runs import Run
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "75"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "50"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 CHUNK = 25
 ONLY_A = "DEFINE GPM A ON s { ?k :a ?x }"

@@ -1,6 +1,6 @@
 """Events pushed one by one: the push batch of the core has the results of any other feed.
 
-`SPASEQ_EXAMPLES` is the number of cases of each sort (default 600).
+`SPASEQ_EXAMPLES` is the number of cases of each sort (default 300).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spaseq.errors import EventError, LimitExceeded, QueryError, RunFailed
 from spaseq.rdf.event import Event
 from spaseq.results import Match
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "600"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
 
 
 class Straight:

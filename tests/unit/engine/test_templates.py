@@ -25,7 +25,7 @@ from spaseq.plan import templates
 EX = "http://example.org/"
 S = EX + "s"
 XSD = "http://www.w3.org/2001/XMLSchema#"
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "40"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 
 

@@ -21,7 +21,7 @@ from tests.unit.gpm.encoded_events import EX, encoded, matchers
 PREDICATES = tuple(ox.NamedNode(EX + name) for name in "pqr")
 NAMES = "abcd"
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "3"))
-MOST = 4_000
+MOST = 1_000
 """Rows the model may carry from one triple to the next: patterns with more are left out."""
 
 

@@ -145,13 +145,16 @@ def joined(rows: Sequence[Row]) -> dict[str, int] | None:
 def expected(
     rows: Sequence[Row], size: int, fits: Callable[[Sequence[Row]], int]
 ) -> Counter[Instants]:
-    """All combinations of `size` rows, as often as `fits` counts each."""
+    """All combinations of `size` rows of one window, as often as `fits` counts each."""
     found: Counter[Instants] = Counter()
-    for some in combinations(rows, size):
-        if joined(some) is not None:
-            times = fits(some)
-            if times:
-                found[tuple(row.instant for row in some)] = times
+    for place, first in enumerate(rows):
+        later = [row for row in rows[place + 1 :] if row.second <= first.second + WINDOW]
+        for others in combinations(later, size - 1):
+            some = (first, *others)
+            if joined(some) is not None:
+                times = fits(some)
+                if times:
+                    found[tuple(row.instant for row in some)] = times
     return found
 
 

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from served import TRIG, Served, served, trades
 
-from spaseq.server import context, engine, journal, topics
+from spaseq.server import context, engine, journal, operation_routes, topics
 
 HEAD = "PREFIX : <http://example.org/>\nSELECT * WITHIN 1 HOUR FROM STREAM s :s WHERE { "
 ENDLESS = HEAD + (
@@ -96,6 +96,7 @@ def values(server: Served) -> int:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short waits."""
     monkeypatch.setattr(context, "BUSY_SECONDS", 0.3)
+    monkeypatch.setattr(operation_routes, "BUSY_SECONDS", 0.3)
     monkeypatch.setattr(engine, "START_SECONDS", 0.3)
     monkeypatch.setattr(engine, "STOP_SECONDS", 0.3)
     monkeypatch.setattr(engine, "SLOW_SECONDS", 0.3)
