@@ -13,7 +13,9 @@ from spaseq.spark import java
 
 
 def test_spark_is_installed() -> None:
-    pytest.importorskip("pyspark", reason="tests of spaseq.spark need pyspark: pip install .[dev]")
+    reason = "tests of spaseq.spark need pyspark: pip install .[dev]"
+    pyspark = pytest.importorskip("pyspark", reason=reason)
+    assert tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 1)
 
 
 def test_without_spark_the_message_says_what_to_install() -> None:

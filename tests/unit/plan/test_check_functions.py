@@ -102,7 +102,7 @@ def test_a_fault_is_found_wherever_it_is(position: str, call: str, fragment: str
 def test_the_places_themselves_are_right(position: str) -> None:
     program = spaseq.compile(text_of(position, "xsd:double(1)"))
     if position != "service":  # it would be asked at the start
-        program.start()
+        assert not program.start().finish()
 
 
 def test_unknown_functions_in_select() -> None:

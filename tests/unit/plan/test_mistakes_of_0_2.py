@@ -66,4 +66,5 @@ def test_mistakes(
 
 
 def test_the_query_itself_is_right() -> None:
-    spaseq.compile(QUERY % ("SELECT ?k", WITHIN, "A; B", "GROUP BY ?k"))
+    program = spaseq.compile(QUERY % ("SELECT ?k", WITHIN, "A; B", "GROUP BY ?k"))
+    assert not program.warnings

@@ -244,6 +244,8 @@ ALLOWED = AllowedUrls(("https://data.example/sparql", "http://10.1.2.3:3030/"))
 def test_urls_of_the_allow_list(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", ("8.8.8.8", 0))])
     ALLOWED.check(url)
+    with pytest.raises(Problem, match="allow-list"):
+        AllowedUrls(("https://other.example/",)).check(url)
 
 
 @pytest.mark.parametrize(
