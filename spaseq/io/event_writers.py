@@ -3,7 +3,8 @@
 N-Quads, TriG and JSON-LD have one named graph per event, after its time in the default graph (the
 framing `graph`). N-Triples, Turtle and `messages` (N-Quads) have one RDF Message per event, and
 Jelly one frame per event: their time is one of the event's triples, and is added if it is not.
-Times are written independently of the reader's unit. An event without a name gets one if the syntax
+Times are written independently of the reader's unit, and so that `AT` binds what it bound: a number
+in seconds as it was written. An event without a name gets one if the syntax
 needs it. Memory: one event.
 """
 
@@ -21,7 +22,7 @@ from spaseq.io.native._event_lines import event_lines
 from spaseq.io.rdf_writer import GENERATED_AT, PREFIXES, json_ld_graph, short, statements
 from spaseq.io.read_options import MESSAGE_TIMES
 from spaseq.rdf._batch import EventBatch
-from spaseq.rdf.event import Fact, Timestamp
+from spaseq.rdf.event import Term, Timestamp
 from spaseq.rdf.time import canonical_literal, from_literal
 
 _RANKS = {ox.NamedNode(iri): rank for rank, iri in enumerate(MESSAGE_TIMES)}
@@ -50,7 +51,7 @@ class GraphLines(_Named):
 
     def write(self, batch: EventBatch, index: int) -> None:
         name = self.name(batch, index)
-        stamp = canonical_literal(batch.time(index))
+        stamp = stamp_of(batch.time(index))
         self._out.write(f"{name} {GENERATED_AT} {stamp} .\n".encode())
         self._out.write(event_lines(batch, index, f" {name} .\n".encode()))
 
@@ -64,7 +65,7 @@ class GraphBlocks(_Named):
 
     def write(self, batch: EventBatch, index: int) -> None:
         name = self.name(batch, index)
-        stamp = short(canonical_literal(batch.time(index)))
+        stamp = short(stamp_of(batch.time(index)))
         lines = statements(batch.facts(index), "    ")
         block = f"{lines} .\n" if lines else ""
         self._out.write(f"\n{name} prov:generatedAtTime {stamp} .\n{name} {{\n{block}}}\n".encode())
@@ -78,7 +79,9 @@ class GraphArray(_Named):
         out.write(b"[")
 
     def write(self, batch: EventBatch, index: int) -> None:
-        graph = json_ld_graph(self.name(batch, index), batch.time(index), batch.facts(index))
+        graph = json_ld_graph(
+            self.name(batch, index), stamp_of(batch.time(index)), batch.facts(index)
+        )
         text = json.dumps(graph, ensure_ascii=False)
         self._out.write(f"{',' if self._events > 1 else ''}\n{text}".encode())
 
@@ -101,7 +104,7 @@ class MessageQuads(_Named):
         tail = f" {name} .\n".encode() if self.names_graphs else b" .\n"
         lines = event_lines(batch, index, tail)
         if not any(time in lines for time in _TIMES) or needs_time(batch, index):
-            stamp = canonical_literal(batch.time(index))
+            stamp = stamp_of(batch.time(index))
             lines = f"{name} {GENERATED_AT} {stamp} .\n".encode() + lines
         self._out.write(lines + b"MESSAGE\n")
 
@@ -122,7 +125,7 @@ class MessageDocuments(_Named):
     def write(self, batch: EventBatch, index: int) -> None:
         name, facts = self.name(batch, index), batch.facts(index)
         if needs_time(batch, index):
-            facts = [(name, GENERATED_AT, canonical_literal(batch.time(index))), *facts]
+            facts = [(name, GENERATED_AT, stamp_of(batch.time(index))), *facts]
         self._out.write(f"{statements(facts, '')} .\nMESSAGE\n".encode())
 
 
@@ -139,11 +142,18 @@ class Frames(_Named):
         name = self.name(batch, index)
         quads = [ox.Quad(*fact, name) for fact in batch.facts(index)]  # type: ignore[arg-type]
         if needs_time(batch, index):
-            quads.insert(0, ox.Quad(name, GENERATED_AT, canonical_literal(batch.time(index))))
+            quads.insert(0, ox.Quad(name, GENERATED_AT, stamp_of(batch.time(index))))
         self._frames.write(quads)
 
     def close(self) -> None:
         self._frames.close()
+
+
+def stamp_of(time: Timestamp) -> ox.Literal:
+    """The literal of a time: the number as it was written if that counts seconds."""
+    if time.written is not None and _says(time.written, time):
+        return time.written
+    return canonical_literal(time)
 
 
 def needs_time(batch: EventBatch, index: int) -> bool:
@@ -157,7 +167,7 @@ def needs_time(batch: EventBatch, index: int) -> bool:
     if not ranked:
         return True
     best = min(_RANKS[fact[1]] for fact in ranked)  # type: ignore[index]
-    if all(_says(fact, time) for fact in ranked if _RANKS[fact[1]] == best):  # type: ignore[index]
+    if all(_says(fact[2], time) for fact in ranked if _RANKS[fact[1]] == best):  # type: ignore[index]
         return False
     if best:
         return True
@@ -168,11 +178,12 @@ def needs_time(batch: EventBatch, index: int) -> bool:
     )
 
 
-def _says(fact: Fact, time: Timestamp) -> bool:
-    if not isinstance(fact[2], ox.Literal):
+def _says(term: Term, time: Timestamp) -> bool:
+    """Whether a term is a literal of a time, where numbers count seconds."""
+    if not isinstance(term, ox.Literal):
         return False
     try:
-        return from_literal(fact[2]) == time
+        return from_literal(term) == time
     except EventError:
         return False
 

@@ -133,7 +133,7 @@ class JsonLd:
 
     def write(self, match: Match) -> None:
         graph = self._names.graph(match.query)
-        named = json_ld_graph(graph, match.end, _facts(match, graph, self._names))
+        named = json_ld_graph(graph, _time(match.end), _facts(match, graph, self._names))
         self._out.write(",\n" if self._matches else "\n")
         self._out.write(json.dumps(named, ensure_ascii=False))
         self._matches += 1
@@ -143,11 +143,11 @@ class JsonLd:
         self._out.write("\n]\n")
 
 
-def json_ld_graph(name: Term, time: Timestamp, facts: Iterable[Fact]) -> dict[str, Any]:
+def json_ld_graph(name: Term, time: ox.Literal, facts: Iterable[Fact]) -> dict[str, Any]:
     """A named graph with its time, as an object of JSON-LD."""
     return {
         "@id": _json_ld_id(name),
-        GENERATED_AT.value: [_json_ld_value(_time(time))],
+        GENERATED_AT.value: [_json_ld_value(time)],
         "@graph": _nodes(facts),
     }
 

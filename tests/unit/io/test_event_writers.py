@@ -14,6 +14,7 @@ import pytest
 from reading import options
 from test_match_blocks import drawn_events
 
+import spaseq
 from spaseq.cli import main
 from spaseq.errors import SpaseqError
 from spaseq.io.event_writers import GENERATED_AT, write_events
@@ -192,3 +193,57 @@ def test_a_closed_output_is_said(
     monkeypatch.setattr("sys.stdout", None)
     assert main(["convert", str(tmp_path / "a.nq"), "-", "--to", "nq"]) == 2
     assert "standard output is closed" in capfd.readouterr().err
+
+
+BINDS = """PREFIX : <http://example.org/>
+SELECT ?t WITHIN 1 SECONDS FROM STREAM s :s
+WHERE { SEQ(A) DEFINE GPM A ON s AT ?t { :a :p ?x } }"""
+XSD = "http://www.w3.org/2001/XMLSchema#"
+NUMBERS = [
+    f'"{number}"^^<{XSD}{kind}>'
+    for number, kind in (
+        ("0", "integer"), ("001", "integer"), ("1.50", "decimal"), ("2.0e0", "double"),
+        ("3", "unsignedByte"), ("4", "integer"),
+    )
+]  # fmt: skip
+DATES = {
+    f'"2024-01-01T00:00:00Z"^^<{XSD}dateTime>': "2024-01-01T00:00:00Z",
+    f'"2024-01-01T02:00:00+02:00"^^<{XSD}dateTime>': "2024-01-01T00:00:00Z",
+    f'"2024-01-01T00:00:00.500Z"^^<{XSD}dateTimeStamp>': "2024-01-01T00:00:00.5Z",
+    f'"2024-01-01T00:00:01.0"^^<{XSD}dateTime>': "2024-01-01T00:00:01Z",
+    f'"2024-01-02"^^<{XSD}date>': "2024-01-02T00:00:00Z",
+}
+
+
+def stamped(stamps: list[str], path: Path) -> str:
+    """A stream of an event for each time."""
+    path.write_text(
+        "".join(
+            f"<urn:e:{n}> {GENERATED_AT} {stamp} .\n"
+            f'<http://example.org/a> <http://example.org/p> "{n}" <urn:e:{n}> .\n'
+            for n, stamp in enumerate(stamps)
+        )
+    )
+    return str(path)
+
+
+def bound(path: str) -> list[str]:
+    """What AT binds for each event."""
+    return [str(match.bindings["t"]) for match in spaseq.run(BINDS, {"s": path})]
+
+
+@pytest.mark.parametrize("name", EVENT_FORMATS)
+def test_at_binds_the_same_after_a_conversion(name: str, tmp_path: Path) -> None:
+    extension = "nq" if name == "messages" else name
+    out = str(tmp_path / f"out.{extension}")
+    to = ["--to", name]
+    source = stamped(NUMBERS, tmp_path / "numbers.nq")
+    assert main(["convert", source, out, *to]) == 0
+    assert bound(out) == bound(source) == NUMBERS
+    source = stamped(list(DATES), tmp_path / "dates.nq")
+    assert main(["convert", source, out, *to]) == 0
+    assert bound(out) == bound(source) == [f'"{d}"^^<{XSD}dateTime>' for d in DATES.values()]
+    # With another unit, numbers are written in seconds.
+    source = stamped(NUMBERS[-1:], tmp_path / "millis.nq")
+    assert main(["convert", source, out, *to, "--time-unit", "ms"]) == 0
+    assert bound(out) == [f'"0.004"^^<{XSD}decimal>']
