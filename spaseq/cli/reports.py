@@ -29,22 +29,17 @@ _as_json = False
 BAR_WIDTH = 20
 """The characters of a bar of progress."""
 
-MEANINGS = {
+_MEANINGS = {
     "matches written": "matches in the output",
     "seconds": "from the start of reading to the end of writing",
     "events per second": "events read in these seconds",
     "events": "events that the queries have processed",
     "triples": "triples of these events",
     "matches": "matches found; --limit and --at-end open write fewer",
-    "groups": "groups of partial matches that wait at the end",
-    "nodes": "nodes of the shared structure that stores their events",
-    "buffered_rows": "solutions kept for negations and conjunctions",
-    "bytes": "estimated memory of all these",
     "late_events": "late events that reached the queries",
-    "shed_groups": "groups dropped by --on-limit shed",
     "evaluated_gpms": "evaluations of a graph pattern against an event",
 }
-"""Counter of `--stats` → its meaning."""
+"""Counter of `--stats` → its meaning; those of states: `spaseq.nfa.counters`."""
 _READ_LEGEND = (
     "skipped: malformed lines and events (--on-error skip); late: events that arrived too late; "
     "unused triples: triples outside of events, and triples that no query can use"
@@ -226,6 +221,13 @@ def report_result_errors(run: Evaluation) -> None:
         log(f"{f'query {name}: ' if several else ''}{erred.gpm}: {erred}")
 
 
+def meanings() -> dict[str, str]:
+    """Counter of `--stats` → its meaning."""
+    from spaseq.nfa.counters import MEANINGS
+
+    return _MEANINGS | MEANINGS
+
+
 def print_statistics(
     sources: Sequence[Source], stats: Mapping[str, Any], written: int, seconds: float
 ) -> None:
@@ -257,8 +259,9 @@ def print_statistics(
     counted.add_column("meaning", overflow="fold")
 
     def add(name: str, value: str) -> None:
-        counted.add_row(name, value, MEANINGS.get(name, ""))
+        counted.add_row(name, value, known.get(name, ""))
 
+    known = meanings()
     events = sum(source.counters.events for source in sources)
     add("matches written", f"{written:,}")
     add("seconds", f"{seconds:.3f}")

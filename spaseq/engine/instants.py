@@ -26,10 +26,10 @@ from spaseq.engine.native._matches import Matches, MatchMaker
 from spaseq.engine.native.check import check
 from spaseq.engine.native.query_run import NativeRun, native_run
 from spaseq.engine.native.snapshot import (
-    add_counters,
+    add_counts,
+    counts_of,
     restore_automaton,
     save_automaton,
-    sum_counters,
 )
 from spaseq.engine.native_constructs import construct_maker
 from spaseq.engine.output import OutputStage
@@ -229,21 +229,20 @@ class QueryRun:
     def counters(self) -> AutomatonCounters:
         """The counters of the automaton."""
         self.native.step.check_exclusive()
-        core, step, automaton = self.native.core, self.native.step, self.compiled.automaton
-        occurrences = range(len(self.plan.occurrences))
+        counts, places = counts_of(self.native), self.compiled.automaton.places
         names = self._registers.cell_names()
         groups = Counter(place for place, _ in self.groups())
         return AutomatonCounters(
             places=[
-                PlaceCounters(number, place, groups[number], **core.tables.counters(number))
-                for number, place in enumerate(automaton.places)
+                PlaceCounters(number, place, groups[number], **counted)
+                for number, (place, counted) in enumerate(zip(places, counts.places, strict=True))
             ],
             waiting=len(self.native.parts.awaiting()),
-            waited=core.transitions.waited,
+            waited=self.native.core.transitions.waited,
             forbidden=self.native.parts.ended(),
-            disagreed=list(map(core.tables.disagreed, occurrences)),
-            untrue=list(map(step.untrue_counts, occurrences)),
-            errors=[[e.named(names) for e in step.errors(o)] for o in occurrences],
+            disagreed=counts.disagreed,
+            untrue=counts.untrue,
+            errors=[[each.named(names) for each in some] for some in counts.errors],
         )
 
     def result_errors(self) -> list[ErrorCount]:
@@ -321,7 +320,7 @@ class QueryRun:
         self._arrange()
         self._set_makers()
         self.resume(kept, state)
-        add_counters(self.native, before)
+        add_counts(self.native, counts_of(before))
 
     def begin_at(self, clock: StreamClock, delayed: bool = False) -> None:
         """Begin between two events of a run; the query sees only later events.
@@ -365,13 +364,13 @@ class QueryRun:
             ) from error
         self.resume(kept, state)
         if not is_part:
-            add_counters(self.native, before.native)
+            add_counts(self.native, counts_of(before.native))
             self.output.errors.count_on(before.output.errors, before._native_errors())
 
     def count_on(self, other: QueryRun) -> None:
         """Add the counters and the matches of another run of the query."""
         self.emitted += other.matched
-        sum_counters(self.native, other.native)
+        add_counts(self.native, counts_of(other.native))
         self.output.errors.count_on(other.output.errors, other._native_errors())
 
     # ------------------------------------------------------------------ draining

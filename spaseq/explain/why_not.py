@@ -24,7 +24,7 @@ from spaseq.explain.diagnosis import (
 from spaseq.explain.erred import Erred, erred
 from spaseq.gpm.expression_errors import prefixes_of, with_prefixes
 from spaseq.nfa.automaton import Edge
-from spaseq.nfa.counters import AutomatonCounters, PlaceCounters
+from spaseq.nfa.counters import AutomatonCounters, PlaceCounters, StateCounters
 from spaseq.nfa.native.range_tables import deciding_operator
 from spaseq.nfa.native.tables import joins_strictly
 from spaseq.plan.logical import Condition, GpmPlan, Occurrence
@@ -41,11 +41,13 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     `groups` counts groups of partial matches, `nodes` their tECS nodes, and `buffered_rows` the
     rows stored for guards and conjunctions. `bytes` estimates the memory of these, of waiting
     matches, and of matches remembered for de-duplication. `shed_groups` counts groups dropped by
-    a limit (`max_groups`, `max_steps`). `late_events` is always 0: a run refuses late events, and
-    the readers count them. `function_errors` has the functions that failed: the number of failures
-    since the run was started or resumed, and the first message. A query whose filters, BINDs or
-    expressions of the result erred has `errors`, a list of these with their counts and the first
-    error; `gpm` is the graph pattern, or the clause of the result. A query with a GROUP
+    a limit (`max_groups`, `max_steps`). Each query has these counters of its state; those of the
+    run count a state that queries share once (`spaseq.nfa.counters.StateCounters`). `late_events`
+    is always 0: a run refuses late events, and the readers count them. `function_errors` has the
+    functions that failed: the number of failures since the run was started or resumed, and the
+    first message. A query whose filters, BINDs or expressions of the result erred has `errors`, a
+    list of these with their counts and the first error; `gpm` is the graph pattern, or the clause
+    of the result. A query with a GROUP
     also has `result_groups`, the number of groups with results, and `grouped_results`, the number
     of results in them. A query whose LIMIT has PER or EVERY has `withheld_results`, the number of
     results that it withheld. With EVERY it has `limited_values`, the number of values of PER that
@@ -54,26 +56,22 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     does not share, its counters are then the common counters of all of these queries.
     """
     counters_of = {query: query.counters() for query in run.distinct}
-    holding_of = {query: query.held() for query in run.distinct}
-    all_counters = [counters_of[query] for query in run.queries]
-    holdings = [holding_of[query] for query in run.queries]
-    waiting = [sum(place.groups for place in counters.places) for counters in all_counters]
+    states = {
+        query: StateCounters.of(counters, query.held(), query.shed)
+        for query, counters in counters_of.items()
+    }
     queries = {}
     for number, (compiled, executed) in enumerate(
         zip(run.public.queries, run.shared.executors, strict=True)
     ):
-        query, held = run.queries[executed], holdings[executed]
-        counters = run.shared.own_counters(number, all_counters[executed])
+        query = run.queries[executed]
+        counters = run.shared.own_counters(number, counters_of[query])
         notation = Notation(compiled)
         queries[compiled.plan.name] = {
             "matches": run.listed.matched(number),
             **_others(run, number),
-            "groups": waiting[executed],
-            "nodes": held.nodes,
-            "buffered_rows": held.rows,
+            **states[query].as_data(),
             "waiting_for_closing": counters.waiting,
-            "bytes": held.bytes,
-            "shed_groups": query.shed,
             **_errors(run, number, counters),
             **_result_groups(query),
             **_withheld(query),
@@ -87,12 +85,8 @@ def statistics(run: Evaluation) -> dict[str, Any]:
         "events": run.clock.events,
         "triples": run.clock.triples,
         "matches": sum(map(run.listed.matched, range(len(run.public.queries)))),
-        "groups": sum(waiting),
-        "nodes": sum(held.nodes for held in holdings),
-        "buffered_rows": sum(held.rows for held in holdings),
-        "bytes": sum(held.bytes for held in holdings),
+        **sum(states.values(), StateCounters()).as_data(),
         "late_events": 0,
-        "shed_groups": sum(query.shed for query in run.queries),
         "evaluated_gpms": run.rows.evaluated(),
         "streams": {iri: {"events": number} for iri, number in run.clock.per_stream.items()},
         "function_errors": {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
 from spaseq.nfa.automaton import Place
 from spaseq.rdf.error_count import ErrorCount
@@ -44,6 +45,26 @@ class PlaceCounters:
 
 
 @dataclass(frozen=True, slots=True)
+class CoreCounts:
+    """What a core counts that is no part of its state: another core that replaces it adds this."""
+
+    places: Sequence[Mapping[str, int]]
+    """Per place, the fields of `PlaceCounters` but for those of its state."""
+    disagreed: Sequence[int]
+    """Rows of each occurrence that disagreed with the bindings of a partial match."""
+    untrue: Sequence[Sequence[int]]
+    """Per occurrence and filter over partial matches: how often the filter was not true."""
+    errors: Sequence[Sequence[ErrorCount]]
+    """Per occurrence: the errors of its BINDs and then its filters over partial matches."""
+    switches: int
+    """How often it has begun or ceased to join rows lazily."""
+    searched: int
+    """Rows that lazy joins have examined."""
+    sampled: int
+    """Rows that trials of lazy joins have examined."""
+
+
+@dataclass(frozen=True, slots=True)
 class AutomatonCounters:
     """One automaton."""
 
@@ -55,11 +76,9 @@ class AutomatonCounters:
     forbidden: int
     """Waiting matches that a guard removed."""
     disagreed: Sequence[int]
-    """Rows of each occurrence that disagreed with the bindings of a partial match."""
+    """As in `CoreCounts`, and the following."""
     untrue: Sequence[Sequence[int]]
-    """Per occurrence and filter over partial matches: how often the filter was not true."""
     errors: Sequence[Sequence[ErrorCount]]
-    """Per occurrence: the errors of its BINDs and then its filters over partial matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +91,42 @@ class MemoryUse:
     """Rows stored for guards and conjunctions."""
     bytes: int
     """An estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateCounters:
+    """What the statistics say of one state, and of several ones: a state that queries share, once.
+
+    `MEANINGS` has the meaning of each.
+    """
+
+    groups: int = 0
+    nodes: int = 0
+    buffered_rows: int = 0
+    bytes: int = 0
+    shed_groups: int = 0
+
+    @classmethod
+    def of(cls, counters: AutomatonCounters, memory: MemoryUse, shed: int) -> StateCounters:
+        """The counters of one state, of which `shed` groups were dropped."""
+        groups = sum(place.groups for place in counters.places)
+        return cls(groups, memory.nodes, memory.rows, memory.bytes, shed)
+
+    def __add__(self, other: StateCounters) -> StateCounters:
+        names = MEANINGS.keys()
+        return StateCounters(*(getattr(self, name) + getattr(other, name) for name in names))
+
+    def as_data(self) -> dict[str, int]:
+        """The counters by name."""
+        return {name: getattr(self, name) for name in MEANINGS}
+
+
+MEANINGS = {
+    "groups": "groups of partial matches that wait at the end",
+    "nodes": "nodes of the shared structure that stores their events",
+    "buffered_rows": "solutions kept for negations and conjunctions",
+    "bytes": "estimated memory of all these",
+    "shed_groups": "groups dropped by --on-limit shed",
+}
+"""Field of `StateCounters` → its meaning."""
+assert list(MEANINGS) == [field.name for field in fields(StateCounters)]

@@ -275,10 +275,10 @@ cdef class NativeStep:
         ]
 
     def untrue_on(self, uint32_t occurrence, counts):
-        """Continue from the counts of another run."""
+        """Add the counts of another run."""
         cdef uint32_t i
         for i, count in enumerate(counts, self.test_first[occurrence]):
-            self.untrue[i] = count
+            self.untrue[i] += count
 
     def errors(self, uint32_t occurrence):
         """The number of errors by cells, per BIND and then per filter over partial matches."""

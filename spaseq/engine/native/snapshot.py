@@ -10,12 +10,14 @@ Cost: linear in the state; each part is written once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from dataclasses import fields
+from typing import Any, TypeAlias, cast
 
 import pyoxigraph as ox
 
 from spaseq.engine.aggregates import heeds_distinct
 from spaseq.engine.native.query_run import NativeRun
+from spaseq.nfa.counters import CoreCounts
 from spaseq.nfa.native.register_tables import FAILED, NEVER_BOUND, OPENED
 from spaseq.nfa.native.tables import closing_registers
 from spaseq.nfa.state import (
@@ -40,6 +42,7 @@ from spaseq.rdf._values import DECIMAL, DOUBLE, FLOAT, INTEGER, WIDE, decode
 from spaseq.rdf.checked import listed, refuse, whole
 from spaseq.rdf.event import Term
 
+_Count: TypeAlias = tuple[Callable[[NativeRun], Any], Callable[[NativeRun, Any], None]]
 _DIGITS = 8
 """The hexadecimal digits of each number in the text of an aggregate's state."""
 _NO_TERM = {OPENED: -1, NEVER_BOUND: -2, FAILED: -3}
@@ -67,29 +70,70 @@ def restore_automaton(native: NativeRun, state: AutomatonState) -> None:
     _Restorer(native, state).all()
 
 
-def add_counters(native: NativeRun, before: NativeRun) -> None:
-    """Add the counters of another core of the same automaton."""
-    for number in range(len(native.compiled.automaton.places)):
-        native.core.tables.count_on(number, before.core.tables.counters(number))
-    for occurrence in range(len(native.compiled.plan.occurrences)):
-        native.core.tables.disagreed_on(occurrence, before.core.tables.disagreed(occurrence))
-        native.step.untrue_on(occurrence, before.step.untrue_counts(occurrence))
-        native.step.errors_on(occurrence, before.step.errors(occurrence))
-    native.core.lazy_join.switches = before.core.lazy_join.switches
+def counts_of(native: NativeRun) -> CoreCounts:
+    """What a core has counted."""
+    return CoreCounts(**{name: read(native) for name, (read, _) in _COUNTS.items()})
 
 
-def sum_counters(native: NativeRun, other: NativeRun) -> None:
-    """Add the counters of another core of the same automaton to those of a core."""
-    tables, others = native.core.tables, other.core.tables
-    for number in range(len(native.compiled.automaton.places)):
-        added = others.counters(number)
-        sums = {name: count + added[name] for name, count in tables.counters(number).items()}
-        tables.count_on(number, sums)
-    for number in range(len(native.compiled.plan.occurrences)):
-        tables.disagreed_on(number, tables.disagreed(number) + others.disagreed(number))
-        own, more = native.step.untrue_counts(number), other.step.untrue_counts(number)
-        native.step.untrue_on(number, [a + b for a, b in zip(own, more, strict=True)])
-        native.step.errors_on(number, other.step.errors(number))
+def add_counts(native: NativeRun, counts: CoreCounts) -> None:
+    """Add what another core of the same automaton has counted."""
+    for name, (_, add) in _COUNTS.items():
+        add(native, getattr(counts, name))
+
+
+def _per_occurrence(
+    read: Callable[[NativeRun, int], Any], add: Callable[[NativeRun, int, Any], None]
+) -> _Count:
+    """The counts of all occurrences, from functions for one."""
+
+    def read_all(native: NativeRun) -> list[Any]:
+        return [read(native, number) for number in range(len(native.compiled.plan.occurrences))]
+
+    def add_all(native: NativeRun, counts: Sequence[Any]) -> None:
+        for number, count in enumerate(counts):
+            add(native, number, count)
+
+    return read_all, add_all
+
+
+def _places(native: NativeRun) -> list[dict[str, int]]:
+    numbers = range(len(native.compiled.automaton.places))
+    return [native.core.tables.counters(number) for number in numbers]
+
+
+def _add_places(native: NativeRun, counts: Sequence[dict[str, int]]) -> None:
+    for number, count in enumerate(counts):
+        native.core.tables.count_on(number, count)
+
+
+def _of_lazy_join(name: str) -> _Count:
+    """A count of the lazy join."""
+
+    def add(native: NativeRun, count: int) -> None:
+        join = native.core.lazy_join
+        setattr(join, name, getattr(join, name) + count)
+
+    return lambda native: getattr(native.core.lazy_join, name), add
+
+
+_COUNTS: dict[str, _Count] = {
+    "places": (_places, _add_places),
+    "disagreed": _per_occurrence(
+        lambda native, number: native.core.tables.disagreed(number),
+        lambda native, number, count: native.core.tables.disagreed_on(number, count),
+    ),
+    "untrue": _per_occurrence(
+        lambda native, number: native.step.untrue_counts(number),
+        lambda native, number, count: native.step.untrue_on(number, count),
+    ),
+    "errors": _per_occurrence(
+        lambda native, number: native.step.errors(number),
+        lambda native, number, count: native.step.errors_on(number, count),
+    ),
+    **{name: _of_lazy_join(name) for name in ("switches", "searched", "sampled")},
+}
+"""The fields of `CoreCounts`: how a core's is read, and another core's added."""
+assert _COUNTS.keys() == {field.name for field in fields(CoreCounts)}, "a count is not added"
 
 
 class LiveRegisters:

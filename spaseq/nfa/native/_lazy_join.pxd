@@ -72,8 +72,8 @@ cdef class LazyJoin:
     cdef public double min_rows     # examined rows before strategies are compared, or a search
                                     # abandoned
     cdef readonly bint lazy     # the lazy strategy is active; there are no groups
-    cdef readonly uint64_t searched # rows examined by lazy joins, and below by trials
-    cdef readonly uint64_t sampled
+    cdef public uint64_t searched # rows examined by lazy joins, and below by trials
+    cdef public uint64_t sampled
     cdef public uint64_t switches   # number of switches
 
     cdef bint may_follow(self, uint32_t gpm) noexcept nogil

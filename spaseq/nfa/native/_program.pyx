@@ -12,6 +12,26 @@ from spaseq.rdf._memory cimport mem_free, mem_calloc
 cdef enum:
     COMPLETE = -1   # the target of a link that ends a match
 
+cdef Place A_PLACE
+cdef dict COUNTERS = {      # the counters of a place → their offsets
+    "reached": <char*>&A_PLACE.reached - <char*>&A_PLACE,
+    "early": <char*>&A_PLACE.early - <char*>&A_PLACE,
+    "unkeyed": <char*>&A_PLACE.unkeyed - <char*>&A_PLACE,
+    "unjoined": <char*>&A_PLACE.unjoined - <char*>&A_PLACE,
+    "visited": <char*>&A_PLACE.visited - <char*>&A_PLACE,
+    "joined": <char*>&A_PLACE.joined - <char*>&A_PLACE,
+    "passed_over": <char*>&A_PLACE.passed_over - <char*>&A_PLACE,
+    "forbidden": <char*>&A_PLACE.forbidden - <char*>&A_PLACE,
+    "outside": <char*>&A_PLACE.outside - <char*>&A_PLACE,
+    "expired": <char*>&A_PLACE.expired - <char*>&A_PLACE,
+    "ended": <char*>&A_PLACE.ended - <char*>&A_PLACE,
+    "shed": <char*>&A_PLACE.shed - <char*>&A_PLACE,
+}
+
+
+cdef uint64_t* _counter_at(Place* place, size_t offset) noexcept nogil:
+    return <uint64_t*>(<char*>place + offset)
+
 
 cdef class Tables:
     """The program of one run; `rows` are `CoreTables`."""
@@ -188,27 +208,20 @@ cdef class Tables:
 
     def counters(self, uint32_t place):
         """The counters of a place: see `spaseq.nfa.counters.PlaceCounters`."""
-        cdef Place* at = &self.places[place]
-        return {
-            "reached": at.reached, "early": at.early, "unjoined": at.unjoined,
-            "visited": at.visited, "joined": at.joined, "outside": at.outside,
-            "expired": at.expired, "ended": at.ended, "unkeyed": at.unkeyed, "shed": at.shed,
-            "passed_over": at.passed_over, "forbidden": at.forbidden,
-        }
+        cdef dict found = {}
+        for name, offset in COUNTERS.items():
+            found[name] = _counter_at(&self.places[place], offset)[0]
+        return found
 
     def count_on(self, uint32_t place, counts):
-        """Continue from the `counters` of another run."""
-        cdef Place* at = &self.places[place]
-        at.reached, at.early, at.unkeyed = counts["reached"], counts["early"], counts["unkeyed"]
-        at.unjoined, at.visited, at.joined = (
-            counts["unjoined"], counts["visited"], counts["joined"]
-        )
-        at.passed_over, at.forbidden = counts["passed_over"], counts["forbidden"]
-        at.outside, at.expired, at.ended = counts["outside"], counts["expired"], counts["ended"]
+        """Add the `counters` of another run, except the groups shed, which the run adds up."""
+        for name, offset in COUNTERS.items():
+            if name != "shed":
+                _counter_at(&self.places[place], offset)[0] += counts[name]
 
     def disagreed_on(self, uint32_t occurrence, uint64_t rows):
-        """Continue from the disagreeing rows of another run."""
-        self.occurrences[occurrence].disagreed = rows
+        """Add the disagreeing rows of another run."""
+        self.occurrences[occurrence].disagreed += rows
 
     def disagreed(self, uint32_t occurrence):
         """The number of rows of an occurrence that disagreed with a partial match."""

@@ -12,7 +12,7 @@ import pytest
 
 import spaseq
 from spaseq import cli
-from spaseq.cli.reports import MEANINGS
+from spaseq.cli.reports import meanings
 from spaseq.explain.alternatives import nearest_iri
 from spaseq.explain.diagnosis import sampled
 from spaseq.explain.why_not import first_obstacle
@@ -340,7 +340,7 @@ def test_statistics_say_what_they_count(folder: Path, capsys: pytest.CaptureFixt
     assert "unused triples: triples outside of events, and triples that no query can use" in shown
     counters = json_statistics(folder, capsys)
     named = [name for name, value in counters.items() if isinstance(value, int)]
-    assert set(named) < set(MEANINGS)
+    assert set(named) < set(meanings())
 
 
 def json_statistics(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
