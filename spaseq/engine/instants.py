@@ -249,6 +249,10 @@ class QueryRun:
         """The errors of the parts of the result (`result_errors.result_parts`)."""
         return list(self.output.errors.counts(self._native_errors()))
 
+    def has_erred(self) -> bool:
+        """Whether an expression over partial matches, or of the result, has erred."""
+        return any(self.result_errors()) or any(map(any, counts_of(self.native).errors))
+
     def _native_errors(self) -> list[ErrorCount | None]:
         """Those that the core counts, of the keys and arguments of groups."""
         return [] if self.grouping is None else self.grouping.errors()

@@ -96,8 +96,7 @@ def advance(
         last = saved.last
     if run.clock.domain is not None:
         matches += run.advance(from_micros(watermark, run.clock.domain))
-    if job.functions or job.limits.get("on_limit") == "shed":
-        report(run, job.mark)
+    report(run, job.mark)
     matches = list(job.division.owned(matches, task))
     if _is_idle(job, run, last, watermark):
         return Advance(matches, None, None)

@@ -315,11 +315,24 @@ def memory_named(run: Run) -> Iterator[None]:
         ) from error
 
 
-def report(run: Run, mark: str = "") -> None:
-    """Log what a run lost: the errors of functions and filters, and the groups that it dropped.
+def _has_lost(run: Run) -> bool:
+    """Whether a function or an expression erred, or a limit dropped groups."""
+    matchers = run.rows.matchers
+    return (
+        bool(matchers.calls.failures)
+        or any(map(matchers.has_erred, range(len(matchers.patterns))))
+        or any(query.shed or query.has_erred() for query in run.queries)
+    )
 
-    With the mark of a job, a worker logs each function and filter once for the job.
+
+def report(run: Run, mark: str = "") -> None:
+    """Log what a run lost: the errors of functions and expressions, and the groups that it dropped.
+
+    With the mark of a job, a worker logs each function and expression once for the job. A run that
+    lost nothing costs a look at its counts.
     """
+    if not _has_lost(run):
+        return
     stats, log = run.stats, logging.getLogger("spaseq.spark").warning
     said = {
         iri: f"the function {iri} raised {each['errors']} errors, first {each['first']}"
@@ -327,9 +340,9 @@ def report(run: Run, mark: str = "") -> None:
     }
     for name, query in stats["queries"].items():
         for each in query.get("errors", ()):
-            said[each["expression"]] = (
-                f"the query {name}: {each['expression']} of the GPM {each['gpm']} had "
-                f"{each['errors']} errors, first {each['example']}"
+            where = f"{each['gpm']}: {each['expression']}"
+            said[where] = (
+                f"the query {name}: {where} had {each['errors']} errors, first {each['example']}"
             )
         if query["shed_groups"]:
             said[name] = (

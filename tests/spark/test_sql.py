@@ -350,3 +350,32 @@ def test_through_spark(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="the subject: 'a b' is not an IRI") as wrong:
         spark.sql("SELECT spaseq_graph('a b', 'urn:p', 1) AS graph").collect()
     assert condition(wrong.value) == "SPASEQ_INVALID_EVENT"
+
+
+ERRING = QUERY.replace("SELECT ?k ?low ?high", "SELECT ?k (?name * 2 AS ?twice) ?high").replace(
+    "?k :value ?low FILTER", "?k :value ?low ; :name ?name FILTER"
+)
+NAMED = MAPPING.replace("?s :value ?v", '?s :value ?v ; :name "n/a"')
+
+
+def test_expressions_that_err_are_counted_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    function = SpaseqMatch(
+        SpaseqMatch.analyze(
+            argument(None, SCHEMA),
+            query=argument(ERRING), map=argument(NAMED), time_column=argument("t"),
+        )
+    )  # fmt: skip
+    given = {"query": ERRING, "map": NAMED, "time_column": "t"}
+    found = [
+        result
+        for key, second, value in READINGS
+        if key == "a"
+        for result in function.eval(Row(k=key, t=moment(second), v=value), **given)
+    ]
+    found += list(function.terminate())
+    assert len(found) > 4
+    (line,) = caplog.messages
+    assert line == (
+        f"the query query: SELECT: (?name * 2 AS ?twice) had {len(found)} errors, "
+        'first "n/a" * 2: a string and a number'
+    )

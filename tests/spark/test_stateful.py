@@ -204,6 +204,26 @@ def test_late_events_are_counted_in_both_modes(caplog: pytest.LogCaptureFixture)
     ]
 
 
+def test_expressions_that_err_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    query = """PREFIX : <http://example.org/> SELECT (?x * 2 AS ?y) WITHIN 2 SECONDS
+    PARTITION BY ?k FROM STREAM s :s WHERE { SEQ(A ; B)
+      DEFINE GPM A ON s { ?k :v ?x } DEFINE GPM B ON s { ?k :v ?z } }"""
+    graph = b'<urn:k> <http://example.org/v> "n/a" .'
+    rows = [
+        {"stream": f"{EXAMPLE}s", "time": 10**6 * second, "graph": graph, "ordinal": None,
+         "name": None, "source": None}
+        for second in range(8)
+    ]  # fmt: skip
+    stream = Stream(spaseq.compile(query), open_kb({}), "timestamp", 1)
+    for number in (0, 4):
+        stream.batch(rows[number : number + 4], random.Random(1))
+        stream.watermark = 10**3 * (number + 4)
+    stream.batch([], random.Random(1))
+    (line,) = caplog.messages
+    assert line.startswith("the query query: SELECT: (?x * 2 AS ?y) had ")
+    assert line.endswith(' errors, first "n/a" * 2: a string and a number')
+
+
 @pytest.mark.parametrize("state", ["none", "events that wait", "runs"])
 def test_a_checkpoint_of_another_query_or_division_is_refused(state: str) -> None:
     case = next(case for case in SUITE if case.file == "partition" and case.single_stream)

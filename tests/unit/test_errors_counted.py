@@ -425,3 +425,47 @@ def test_threads_add_the_counts_of_results(tmp_path: Path, monkeypatch: pytest.M
         assert (error["errors"], error["always"]) == (count, False)
         found.append(count)
     assert found[0] == found[1] > 0
+
+
+@pytest.mark.parametrize("clauses", ["", "GROUP OVER 99 SECONDS"])
+def test_a_resumed_run_counts_and_names_the_errors_of_its_results(clauses: str) -> None:
+    columns = "SELECT (SUM(?p) AS ?m)" if clauses else "SELECT (?p * 2 AS ?m)"
+    program = spaseq.compile(select(columns, clauses))
+    run = program.start()
+    expected = {"(?p * 2 AS ?m)": (1, True, '"x" * 2: a string and a number')}
+    if clauses:
+        expected = {"(SUM(?p) AS ?m)": (1, True, 'SUM(?p) is unbound, because "x" is a string')}
+    run.push(S, 1, f'<{E}e> <{E}p> "x" .'.encode())
+    run.push(S, 2, f'<{E}e> <{E}q> "y" .'.encode())
+    assert errors_of(run) == expected
+    resumed = program.resume(run.save())
+    assert errors_of(resumed) == {}, "counts are those since the run was resumed"
+    resumed.push(S, 3, f'<{E}e> <{E}q> "z" .'.encode())
+    assert errors_of(resumed) == expected
+
+
+@pytest.mark.parametrize(
+    "ways", [[], ["--state", "state"], ["--state", "state", "--format", "csv"]]
+)
+def test_the_line_after_a_live_run(
+    ways: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.rq").write_text(select("SELECT (SUM(?q) AS ?m)", "GROUP OVER 99 SECONDS"))
+    Path("s.nq").write_text(
+        "".join(
+            f'<{E}g{at}> <http://www.w3.org/ns/prov#generatedAtTime> "{at}"^^<{INTEGER}> .\n'
+            f'<{E}a> <{E}{predicate}> "n/a" <{E}g{at}> .\n'
+            for at, predicate in enumerate("pqq")
+        )
+    )
+    assert cli.main(["run", "q.rq", "--stream", "s=s.nq", *ways]) == 0
+    told = capsys.readouterr().err.splitlines()
+    expected = (
+        "spaseq: SELECT: (SUM(?q) AS ?m) only erred, 2 times: "
+        'SUM(?q) is unbound, because "n/a" is a string'
+    )
+    assert expected in told

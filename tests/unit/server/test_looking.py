@@ -117,3 +117,26 @@ def test_why_of_a_query_and_of_what_is_no_event(server: Served) -> None:
         assert server.http.post("/v1/queries/rise/why", json=wrong).status_code in (400, 422)
     assert server.http.post("/v1/queries/none/why", json={"graph": ""}).status_code == 404
     assert server.http.get("/v1/queries/rise").json()["matches"] == 2
+
+
+def test_expressions_of_results_that_err_are_counted_and_named(tmp_path: Path) -> None:
+    head, where = RISE.split("WITHIN", 1)
+    doubled = head.replace("SELECT ?company ?p1 ?p2", "SELECT (STR(?company) * ?p1 AS ?x) ?p2")
+    summed = head.replace(
+        "SELECT ?company ?p1 ?p2", "SELECT (SUM(STR(?p1)) AS ?x) (COUNT(*) AS ?n)"
+    )
+    with served(tmp_path) as server:
+        server.put("doubled", f"{doubled}WITHIN{where}")
+        server.put("summed", f"{summed}WITHIN{where} GROUP OVER 9 SECONDS")
+        server.push((1, 10), (2, 12), (3, 13))
+        assert len([line for line in server.lines("doubled") if "bindings" in line]) == 3
+        shown = server.http.get("/v1/queries/doubled/why").text
+        assert (
+            "SELECT: (STR(?company) * ?p1 AS ?x) only erred, 3 times: "
+            '"http://example.org/eBay" * 10: a string and a number'
+        ) in shown
+        shown = server.http.get("/v1/queries/summed/why").text
+        assert (
+            "SELECT: (SUM(STR(?p1)) AS ?x) only erred, 2 times: "
+            'SUM(STR(?p1)) is unbound, because "10" is a string'
+        ) in shown
