@@ -41,6 +41,9 @@ _FEW_LINES = 64
 """Lines that are parsed at once after an error among them."""
 _FEW_BYTES = 1 << 12
 """Directives that may be read again any number of times."""
+_COUNTED_MAX_CHARACTERS = 1 << 29
+"""For the column of an error the parser counts the characters before it on its line. What all
+errors of one line may take."""
 _DEFAULT_GRAPH = ox.DefaultGraph()
 _VERSION = re.compile(rb"[ \t]*VERSION[ \t]*(?:\"[^\"]*\"|'[^']*')[ \t]*(?:#.*)?")
 _MESSAGE = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#.*)?")
@@ -251,7 +254,7 @@ class Document:
         """
         lines, feed = self._lines, self._feed
         before = lines.number - bool(self.preamble)
-        failed_at = (-1, -1)
+        failed_at, counted = (-1, -1), 0
         in_graph, preamble = self._in_graph, self.preamble
         self._in_graph = False
         while True:
@@ -267,10 +270,14 @@ class Document:
                 place = (error.lineno or 0, error.offset or 0)
                 if place == failed_at:
                     return None  # the parser repeats its last error at the end of the file
+                counted = place[1] + (counted if place[0] == failed_at[0] else 0)
                 failed_at = place
                 feed.recover()
                 line = before + max(place[0], 1)
                 self._troubles.report(explained(error, self._syntax), self._file, line)
+                if counted > _COUNTED_MAX_CHARACTERS:
+                    said = "the line has too many errors for its length to be skipped one by one"
+                    raise InputError(said, self._file, line)
                 found = feed.torn(line)
                 if found is not None:
                     front, torn, behind = found

@@ -56,6 +56,8 @@ class LineFeed:
         self._at = 0
         self._open_triples = 0
         self._brackets = TurtleScanner()
+        self._judged = -1, False
+        """The line of the last error, and whether it is torn."""
         self._contents: dict[str, str] = {}
         self.began = lines.number + 1
         self.expansion = Expansion()
@@ -87,7 +89,11 @@ class LineFeed:
         """
         recent = list(self._recent or ())
         place = next((i for i, (known, _) in enumerate(recent) if known == number), None)
-        if place is None or not is_torn(recent[place][1]):
+        if place is None:
+            return None
+        if self._judged[0] != number:
+            self._judged = number, is_torn(recent[place][1])
+        if not self._judged[1]:
             return None
         lines = [line for _, line in recent]
         return b"".join(lines[:place]), lines[place], lines[place + 1 :]

@@ -23,6 +23,7 @@ SHORT_TERM_BYTES = 256
 TOO_LONG_ENTRIES = "the entries of its tables are too long for the number of its terms"
 TABLE_IRI_MAX_BYTES = 1 << 16
 """The longest IRI that is made of entries of tables."""
+LONG_BASE = f"the base IRI has more than {BASE_MAX_CHARACTERS:,} characters"
 TOO_LONG_PREFIXES = "its prefixes or base IRI are too long for the number of its names"
 REPEATED_MAX_BYTES = 1 << 23
 """What may be read again after errors of a document, and for the messages of a log."""

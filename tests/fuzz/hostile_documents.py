@@ -340,6 +340,11 @@ SHAPES: dict[str, tuple[str, Make]] = {
     "trig: graphs": ("trig", pumped(TTL, f":g{{}} <{PROV}> 1 . :g{{}} {{ :a :b :c }}\n")),
     "trig: errors": ("trig", pumped(TTL, ":a :b << .\n")),
     "trig: torn": ("trig", pumped(TTL, ":a :b <x\n")),
+    "trig: errors of a line": ("trig", pumped(TTL, ":a :b << . ")),
+    "trig: escapes of a line": ("trig", pumped(TTL, ':a :b "\\q" . ')),
+    "trig: braces of a line": ("trig", pumped(TTL, "} ")),
+    "trig: errors of long lines": ("trig", pumped(TTL, ":a . " * 10_000 + "\n")),
+    "trig: torn lines": ("trig", pumped(TTL, ":a :b <x\n:a :b :c> .\n")),
     "trig: messages": ("trig", pumped(
         f'VERSION "1.2-messages"\n{TTL}', f":a <{PROV}> 1 .\nMESSAGE\n")),
     "ttl: blank nodes": ("ttl", pumped(TTL, "_:a{} :b _:a1 .\n")),

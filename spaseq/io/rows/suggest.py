@@ -19,7 +19,9 @@ from spaseq.io.rows.mapping import GRAPH, ROW, TIME
 from spaseq.io.rows.tables import open_table, values_at
 
 SAMPLE = 10_000
-"""Rows that are examined."""
+"""The most rows that are examined,"""
+SAMPLE_CELLS = 1 << 21
+"""and the most values: of many columns, fewer rows are."""
 
 _NAMESPACE = "http://example.org/"
 _CASTS: Sequence[tuple[str, re.Pattern[str]]] = (
@@ -107,15 +109,15 @@ def suggest(path: str, format_: str | None = None) -> str:
     table = open_table(path, format_, lambda message, row: None)
     try:
         columns = table.columns() or ()
-        sample = None
-        if columns:
-            _, sample = next(iter(table.batches(columns)), (1, None))
-        values = {
-            column: []
-            if sample is None or column.unsupported
-            else values_at(sample, index, column, SAMPLE)
-            for index, column in enumerate(columns)
-        }
+        values: dict[Column, list[Any]] = {column: [] for column in columns}
+        most, rows = min(SAMPLE, SAMPLE_CELLS // max(len(columns), 1)), 0
+        for _, sample in table.batches(columns) if columns else ():
+            for index, column in enumerate(columns):
+                if not column.unsupported:
+                    values[column] += values_at(sample, index, column, most - rows)
+            rows += sample.num_rows
+            if rows >= most:
+                break
     finally:
         table.close()
     comma = getattr(table, "delimiter", "") == ";"

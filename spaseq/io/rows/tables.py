@@ -36,6 +36,11 @@ BLOCK = 1 << 20
 """Bytes of a text that are parsed at once."""
 JSON_HEAD = 1 << 22
 """Bytes of JSON lines that are searched for the fields that a mapping names."""
+JSON_CELLS = 1 << 22
+"""Cells that rows of JSON lines may have together: a line has at least two bytes, and a row as many
+cells as there are columns."""
+JSON_LEAST_BYTES = 1 << 12
+"""Bytes of JSON lines that are parsed at once, however many columns there are."""
 JSON_PIECE = 1 << 16
 """Bytes of JSON lines that are searched at once."""
 MAX_LINE_BYTES = 1 << 26
@@ -458,10 +463,13 @@ class _JsonLines(_Text):
 
     def batches(self, columns: Sequence[Column]) -> Iterator[tuple[int, Rows]]:
         rows = JsonRows([column.variable for column in columns])
+        # A row has a cell for each column, however short its line is.
+        most = max(JSON_CELLS // max(len(columns), 1), JSON_LEAST_BYTES)
         for data in self._lines():
             at = 0
             while at < len(data):
-                block = rows.read(data, at, len(data))
+                end = data.find(b"\n", at + most) + 1 or len(data)
+                block = rows.read(data, at, end)
                 at = block.taken
                 if block.num_rows or block.misfits:
                     yield block.first, block

@@ -12,11 +12,12 @@ at most `CONTEXT_MAX_BYTES`, or the declarations of entities.
 
 import json
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
 from spaseq.rdf.syntax import EXPANSION as _EXPANSION, FREE_BYTES as _FREE_BYTES
-from spaseq.rdf.syntax import DEEP_BRACKETS, MAX_NESTED_BRACKETS as _MAX_NESTED_BRACKETS, LimitError
+from spaseq.rdf.syntax import BASE_MAX_CHARACTERS, DEEP_BRACKETS, LONG_BASE, LimitError
+from spaseq.rdf.syntax import MAX_NESTED_BRACKETS as _MAX_NESTED_BRACKETS
 
 cdef enum:
     LEVELS = 1024               # of nesting that are stored; the bounds are lower
@@ -24,6 +25,7 @@ cdef enum:
     COPIED_PART = 16            # copying a context takes this part of the time of reading it
 
 cdef int64_t MAX_NESTED_BRACKETS = _MAX_NESTED_BRACKETS
+cdef int64_t BASE_MAX_BYTES = BASE_MAX_CHARACTERS
 cdef int64_t FREE_BYTES = _FREE_BYTES
 cdef int64_t EXPANSION = _EXPANSION
 cdef int64_t CONTEXT_EXPANSION = 8      # the same for the contexts that it reads again
@@ -544,28 +546,41 @@ cdef enum Within:
     A_STRING
     A_LONG_STRING
 
+cdef enum:
+    BASE = 0x62617365           # `base`
+
+
 
 cdef class TurtleScanner:
-    """Turtle, TriG or N3 in pieces: the nesting of its brackets."""
+    """Turtle, TriG or N3 in pieces: the nesting of its brackets, and the growth of its base IRI."""
 
     cdef Within within
     cdef int64_t depth
     cdef uint8_t quote          # of the string
     cdef int quotes             # that opened it, or that precede its next character
     cdef bint is_escaped        # whether a backslash precedes the next character of the string
+    cdef uint64_t word          # the last bytes of the last token, in lower case
+    cdef bint word_ended
+    cdef int64_t base_bytes     # of the base IRI, if relative ones have made it longer
+    # Of the open IRI
+    cdef bint is_base
+    cdef bint is_relative       # and replaces the end of a path only
+    cdef bint is_behind_scheme
+    cdef int64_t iri_bytes
 
     def read(self, const uint8_t[::1] data not None):
         """Read the next bytes.
 
         Raises:
-            LimitError: where brackets are nested more than `MAX_NESTED_BRACKETS` deep.
+            LimitError: where brackets are nested more than `MAX_NESTED_BRACKETS` deep, or the base
+                IRI may have more than `BASE_MAX_CHARACTERS`.
         """
         cdef bint fits = True
         if data.shape[0]:
             with nogil:
                 fits = self._read(&data[0], &data[0] + data.shape[0])
         if not fits:
-            raise LimitError(DEEP_BRACKETS)
+            raise LimitError(LONG_BASE if self.base_bytes > BASE_MAX_BYTES else DEEP_BRACKETS)
 
     @property
     def in_iri(self):
@@ -607,34 +622,67 @@ cdef class TurtleScanner:
                     self.quotes = 0
                 continue
             if self.within == ANGLE:
-                self.within = OUTSIDE if c == c"<" or c == c"=" or _is_space(c) else AN_IRI
+                self._begin_angle(c)
                 # The second of `<<` begins nothing.
                 at += c == c"<"
                 continue
             at += 1
             if self.within == AN_IRI:
-                if c == c">":
-                    self.within = OUTSIDE
+                if not self._read_iri(c):
+                    return False
             elif self.within == A_COMMENT:
                 if c == c"\n" or c == c"\r":
                     self.within = OUTSIDE
             elif self.within == ESCAPED:
                 self.within = OUTSIDE
-            elif c == c"(" or c == c"[" or c == c"{":
-                self.depth += 1
-                if self.depth > MAX_NESTED_BRACKETS:
-                    return False
-            elif c == c")" or c == c"]" or c == c"}":
-                self.depth = max(self.depth - 1, 0)
-            elif c == c'"' or c == c"'":
-                self.within, self.quote, self.quotes = OPENING, c, 1
-                self.is_escaped = False
+            elif _is_space(c):
+                self.word_ended = True
             elif c == c"<":
                 self.within = ANGLE
-            elif c == c"#":
-                self.within = A_COMMENT
-            elif c == c"\\":
-                self.within = ESCAPED
+            else:
+                if self.word_ended:
+                    self.word, self.word_ended = 0, False
+                self.word = self.word << 8 | (c + 32 if c"A" <= c <= c"Z" else c)
+                if c == c"(" or c == c"[" or c == c"{":
+                    self.depth += 1
+                    if self.depth > MAX_NESTED_BRACKETS:
+                        return False
+                elif c == c")" or c == c"]" or c == c"}":
+                    self.depth = max(self.depth - 1, 0)
+                elif c == c'"' or c == c"'":
+                    self.within, self.quote, self.quotes = OPENING, c, 1
+                    self.is_escaped = False
+                elif c == c"#":
+                    self.within, self.word_ended = A_COMMENT, True
+                elif c == c"\\":
+                    self.within = ESCAPED
+        return True
+
+    cdef void _begin_angle(self, uint8_t c) noexcept nogil:
+        """Begin what `<` and the next character begin."""
+        cdef uint8_t before = <uint8_t>(self.word >> 32)
+        self.within = OUTSIDE if c == c"<" or c == c"=" or _is_space(c) else AN_IRI
+        self.is_base = <uint32_t>self.word == <uint32_t>BASE and (
+            before == 0 or before == c"@" or before == c"." or before == c"}" or before == c"#"
+        )
+        self.is_relative = c != c"/" and c != c"?" and c != c"#"
+        self.is_behind_scheme = False
+        self.iri_bytes = 0
+        self.word_ended = True
+
+    cdef bint _read_iri(self, uint8_t c) noexcept nogil:
+        """Read a character of an IRI; False if it makes the base IRI too long."""
+        if c == c">":
+            self.within = OUTSIDE
+            if self.is_base:
+                self.base_bytes = self.iri_bytes + (self.base_bytes if self.is_relative else 0)
+                return self.base_bytes <= BASE_MAX_BYTES
+            return True
+        self.iri_bytes += 1
+        if c == c":" and not self.is_behind_scheme:
+            self.is_relative = False
+        if c == c":" or c == c"/" or c == c"?" or c == c"#":
+            self.is_behind_scheme = True
         return True
 
 

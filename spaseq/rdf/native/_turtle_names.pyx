@@ -20,7 +20,7 @@ from spaseq.rdf.native._turtle_tokens cimport is_relative, is_simple_path
 from spaseq.rdf._batch cimport known_term
 from spaseq.rdf._memory cimport mem_free, mem_realloc, mem_alloc
 from spaseq.rdf._terms cimport hash_of
-from spaseq.rdf.syntax import BASE_MAX_CHARACTERS, TOO_LONG_PREFIXES, LimitError
+from spaseq.rdf.syntax import BASE_MAX_CHARACTERS, LONG_BASE, TOO_LONG_PREFIXES, LimitError
 from spaseq.rdf.syntax import EXPANSION as _EXPANSION, FREE_BYTES as _FREE_BYTES
 
 cdef enum:
@@ -125,7 +125,7 @@ cdef class NameReader(TermReader):
             LimitError: if it is too long to be resolved again and again.
         """
         if base is not None and len(base) > BASE_MAX_CHARACTERS:
-            raise LimitError(f"the base IRI has more than {BASE_MAX_CHARACTERS:,} characters")
+            raise LimitError(LONG_BASE)
         self.base = base
         self.resolved = {}
         self.folder = self.document = None

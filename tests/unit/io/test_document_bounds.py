@@ -160,6 +160,23 @@ def test_brackets_inside_of_each_other_are_bounded(tmp_path: Path, opening: str,
     assert error.endswith("s.trig:6: its brackets are nested more than 1,000 deep")
 
 
+def test_many_errors_of_one_line_are_skipped_or_refused(tmp_path: Path) -> None:
+    """For each error the parser counts the characters before it on its line."""
+    path = tmp_path / "s.trig"
+    few = ":a . " * 300
+    begin, end = HEAD + event(1, '"a"') + event(2, '"b"'), "\n" + event(3, '"c"')
+    path.write_text(begin + few + end)
+    found, log, error = values(path, "skip")
+    assert (found, error) == (["a", "b", "c"], "")
+    assert len(log) == 150  # the parser recovers after the statement behind an error
+    path.write_text(begin + few * 400 + end)
+    found, log, error = values(path, "skip")
+    assert found == ["a"]
+    assert error.endswith(
+        "s.trig:7: the line has too many errors for its length to be skipped one by one"
+    )
+
+
 def test_malformed_statements_leave_no_brackets_open(tmp_path: Path) -> None:
     path = tmp_path / "s.trig"
     path.write_text(HEAD + event(1, '"a"') + ":a :b ( [ :q , .\n" * 3000 + event(2, '"b"'))

@@ -16,7 +16,7 @@ from spaseq.rdf.bounded import (
     parse_json,
 )
 from spaseq.rdf.formats import JSON_LD, RDF_XML, TURTLE, RdfSyntax
-from spaseq.rdf.native._bounds import JsonScanner
+from spaseq.rdf.native._bounds import JsonScanner, TurtleScanner
 from spaseq.rdf.syntax import LimitError
 
 RDF = (
@@ -271,3 +271,45 @@ def test_other_syntaxes_are_bounded_by_their_triple_terms() -> None:
     text = b"<a:a> <a:b> " + b"<<( <a:c> <a:d> " * 101
     assert outcome(text, TURTLE) == "triple terms are nested more than 100 deep"
     assert outcome(b"<a:a> <a:b> <<( <a:c> <a:d> 1 )>> .", TURTLE) == 1
+
+
+# ------------------------------------------------------------------ Turtle
+
+DEEP = "its brackets are nested more than 1,000 deep"
+LONG_BASE = "the base IRI has more than 8,192 characters"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<u:s> <u:p> " + "[<u:p> " * 1000 + "1" + "]" * 1000 + " .", 1001),
+        ("<u:s> <u:p> " + "[<u:p> " * 1001 + "1" + "]" * 1001 + " .", DEEP),
+        ("<u:s> <u:p> " + "(" * 9999, DEEP),
+        ("<u:s> <u:p> [] , () . " * 2000, 4000),
+        ('<u:s> <u:p> "' + "(" * 2000 + '" .', 1),
+        ('<u:s> <u:p> "(\\"' + "(" * 2000 + '" .', 1),
+        ('<u:s> <u:p> """(""' + "(" * 2000 + '\n"""@en .', 1),
+        ("<u:s> <u:p> '" + "[" * 2000 + "' .", 1),
+        ("<u:s> <u:p> '', '''" + "'[" * 2000 + "''' .", 2),
+        ("# it's " + "(" * 2000 + '\n<u:s> <u:p> 1 . # "\n<u:s> <u:p> 2 .', 2),
+        ("@prefix p: <u:> . <u:s> <u:p> " + "p:\\(, " * 2000 + "1 .", 2001),
+        ("<u:s> <u:p#'> " + "(" * 1001, DEEP),
+        ("@base <a/> .\n" * 4000 + "<s> <u:p> 1 .", 1),
+        ("@base <a/> .\n" * 4200 + "<s> <u:p> 1 .", LONG_BASE),
+        ("BASE<a/> \n" * 4200 + "<s> <u:p> 1 .", LONG_BASE),
+        ("@base <http://a.org/> .\n" * 4200 + "<s> <u:p> 1 .", 1),
+        ("@base </a/> .\n" * 4200 + "<s> <u:p> 1 .", 1),
+        ("@base <a/:> .\n" * 4200 + "<s> <u:p> 1 .", LONG_BASE),
+        ("@prefix : <u:> . <u:s> :base " + "<a/> , " * 9000 + "1 .", 9001),
+        ("@base <u:" + "a" * 9000 + "> .", LONG_BASE),
+    ],
+)
+def test_brackets_and_bases_of_turtle(text: str, said: int | str) -> None:
+    assert outcome(text, TURTLE) == said
+
+
+def test_an_iri_that_is_not_closed_is_open() -> None:
+    scanner = TurtleScanner()
+    for text, is_open in (("<u:a> <", False), ("u:b", True), ("\n<", True), ("> <<( '<a", False)):
+        scanner.read(text.encode())
+        assert scanner.in_iri is is_open
