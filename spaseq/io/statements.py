@@ -277,7 +277,7 @@ class Document:
                 self._troubles.report(explained(error, self._syntax), self._file, line)
                 if counted > _COUNTED_MAX_CHARACTERS:
                     said = "the line has too many errors for its length to be skipped one by one"
-                    raise InputError(said, self._file, line)
+                    raise InputError(said, self._file, line) from None
                 found = feed.torn(line)
                 if found is not None:
                     front, torn, behind = found
