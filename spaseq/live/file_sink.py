@@ -1,9 +1,10 @@
 """Matches → a file or standard output.
 
-A checkpoint records the length of the file. At the start, the file is truncated to this length, so
-every match is in the file exactly once. Formats in which a match depends on earlier matches cannot
-be continued. Standard output cannot be truncated, so matches after the last checkpoint are written
-again.
+A checkpoint records the length of the file and a digest of its last bytes. At the start, the file
+is truncated to this length if these bytes are the same, so every match is in the file exactly once.
+A file that was changed since is refused, unless a change farther ahead kept its length. Formats in
+which a match depends on earlier matches cannot be continued. Standard output cannot be truncated, so
+matches after the last checkpoint are written again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 from spaseq.errors import SpaseqError, StateError
@@ -23,6 +25,8 @@ from spaseq.runs import Run
 
 CONTINUED = ("jsonl", "csv", "tsv")
 """The formats of files that can be truncated and continued."""
+COMPARED_BYTES = 1 << 16
+"""The most bytes before the recorded length that must be the same."""
 
 
 class FileSink:
@@ -74,9 +78,15 @@ class FileSink:
         size = os.path.getsize(self._path) if os.path.isfile(self._path) else 0
         for number in sorted(tokens, reverse=True):
             length = tokens[number]["length"]
-            if length <= size:
+            # States of earlier versions have no digest.
+            if length <= size and tokens[number].get("end") in (None, _end(self._path, length)):
                 self._open_at(length)
                 return number
+        if min(_lengths(tokens)) <= size:
+            raise StateError(
+                f"{self._path}: the output was changed since the saved state, at which it had "
+                f"{max(_lengths(tokens))} bytes: restore it, or begin with another state folder"
+            )
         raise StateError(
             f"{self._path}: the output has {size} bytes, but had {min(_lengths(tokens))} at the "
             "saved state: restore it, or begin with another state folder"
@@ -121,7 +131,8 @@ class FileSink:
         self.write_block()
         if self._path is None or self._sink is None:
             return {}
-        return {"length": self._sink.flushed()}
+        length = self._sink.flushed()
+        return {"length": length, "end": _end(self._path, length)}
 
     def sync(self) -> None:
         if self._path is not None and self._sink is not None:
@@ -149,6 +160,17 @@ class _Redirected:
 
     def close(self) -> None:
         self.target.close()
+
+
+def _end(path: str, length: int) -> str:
+    """The digest of the last bytes of the first `length` of a file; empty if there is none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, length - COMPARED_BYTES))
+            read = file.read(min(length, COMPARED_BYTES))
+    except OSError:
+        return ""
+    return blake2b(read, digest_size=16).hexdigest()
 
 
 def _lengths(tokens: Mapping[int, Any]) -> list[int]:

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from test_following import append, event, numbers
 
 from spaseq.errors import SpaseqError, StateError
 from spaseq.io.read_options import ReadOptions
+from spaseq.live.file_sink import COMPARED_BYTES
 from spaseq.live.session import LiveOptions
 from spaseq.live.state import StateFolder
 
@@ -72,6 +74,47 @@ def test_an_output_that_lost_matches_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out.jsonl").write_text("", "utf-8")
     with pytest.raises(StateError, match="the output has 0 bytes, but had"):
         Running(tmp_path, str(path), options=kept(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: text.replace('"1"', '"7"', 1),  # as long as before
+        lambda text: text.replace('"1"', '"1234"', 1),
+        lambda text: text.replace('"1"', '""', 1),
+        lambda text: text.partition("\n")[2] + " " * 1000,
+    ],
+)
+def test_an_output_whose_earlier_lines_were_edited_is_refused(
+    tmp_path: Path, edit: Callable[[str], str]
+) -> None:
+    path, out = started(tmp_path), tmp_path / "out.jsonl"
+    text = out.read_text("utf-8")
+    assert edit(text) != text
+    out.write_text(edit(text), "utf-8")
+    with pytest.raises(StateError, match="the output was changed since the saved state"):
+        Running(tmp_path, str(path), options=kept(tmp_path))
+    assert out.read_text("utf-8") == edit(text)
+    out.write_text(text, "utf-8")
+    append(path, event(4))
+    with Running(tmp_path, str(path), options=kept(tmp_path)) as run:
+        run.wait_for_matches(4)
+
+
+def test_only_the_end_of_a_long_output_is_compared(tmp_path: Path) -> None:
+    """A change far ahead is noticed if it moves the lines behind it."""
+    path, out = started(tmp_path, 400), tmp_path / "out.jsonl"
+    text = out.read_text("utf-8")
+    assert len(text) > COMPARED_BYTES + 1000
+    for edited, refused in ((text.replace('"1"', '"11"', 1), True), ("[" + text[1:], False)):
+        out.write_text(edited, "utf-8")
+        if refused:
+            with pytest.raises(StateError, match="was changed"):
+                Running(tmp_path, str(path), options=kept(tmp_path))
+        else:
+            append(path, event(401))
+            with Running(tmp_path, str(path), options=kept(tmp_path)) as run:
+                run.wait_for(lambda: len(lines(out)) == 401)
 
 
 def test_open_windows_survive(tmp_path: Path) -> None:
