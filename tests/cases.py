@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -134,10 +134,11 @@ class Case:
 # ------------------------------------------------------------------ loading
 
 
-def load(folder: Path = SUITE) -> list[Case]:
+@cache
+def load() -> tuple[Case, ...]:
     """Every case of every file, in file order; names are unique over the suite."""
     cases: list[Case] = []
-    for path in sorted(folder.glob("*.toml")):
+    for path in sorted(SUITE.glob("*.toml")):
         for table in tomllib.loads(path.read_text(encoding="utf-8"))["case"]:
             try:
                 cases.append(_case(table, path.stem))
@@ -147,7 +148,7 @@ def load(folder: Path = SUITE) -> list[Case]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"cases with one name: {', '.join(twice)}")
-    return cases
+    return tuple(cases)
 
 
 def _case(table: Mapping[str, object], file: str) -> Case:

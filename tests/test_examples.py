@@ -37,6 +37,8 @@ NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/expected.jsonl"))
 QUERIES = sorted(path for name in NAMES for path in (EXAMPLES / name).glob("*.rq"))
 STANDING = sorted(EXAMPLES.glob("*/standing/*.rq"))
 """Queries of the demonstration of the server, over generated streams."""
+LONG = ("head-and-shoulders", "v-shape")
+"""Queries for which the reference takes long: it is given the first half of their events."""
 OWN = "http://w3id.org/spaseq/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NUMBERS = {XSD + kind for kind in ("integer", "decimal", "double")}
@@ -101,11 +103,21 @@ def events(file: Path, stream: str) -> tuple[Event, ...]:
     return tuple(Source(stream, [str(file)]))
 
 
-def meaning(path: Path, folder: Path) -> list[OracleMatch]:
-    """The matches of a query over the streams and the knowledge base of a folder."""
+def meaning(path: Path, folder: Path, until: int | None = None) -> list[OracleMatch]:
+    """The matches of a query over the streams and the knowledge base of a folder.
+
+    Args:
+        path: The query.
+        folder: The folder.
+        until: The time of the last event to be read, in microseconds.
+    """
     query = parse(path.read_text(encoding="utf-8"))
     streams = {
-        stream.iri.value: events(folder / f"{stream.name}.trig", stream.iri.value)
+        stream.iri.value: [
+            event
+            for event in events(folder / f"{stream.name}.trig", stream.iri.value)
+            if until is None or event.time.micros <= until
+        ]
         for stream in query.streams
     }
     facts = [
@@ -118,7 +130,14 @@ def meaning(path: Path, folder: Path) -> list[OracleMatch]:
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_reference_semantics_finds_the_expected_matches(path: Path) -> None:
     wanted = [_of_line(line) for line in expected(path.parent.name) if line["query"] == path.stem]
-    seen = [_of_oracle(match) for match in meaning(path, path.parent)]
+    until = None
+    if path.stem in LONG:
+        # Without a negation, a match depends on no event after its last one.
+        trades = events(path.parent / "trades.trig", parse(path.read_text()).streams[0].iri.value)
+        until = trades[len(trades) // 2].time.micros
+        wanted = [match for match in wanted if match[1] <= until]
+    assert wanted
+    seen = [_of_oracle(match) for match in meaning(path, path.parent, until)]
     assert not difference(wanted, seen)
 
 

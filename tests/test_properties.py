@@ -1,6 +1,6 @@
 """The engine means what the reference semantics means: on drawn queries, streams and KBs.
 
-`SPASEQ_EXAMPLES` is the number of examples of each property (default 150), `SPASEQ_SEED`
+`SPASEQ_EXAMPLES` is the number of examples of each property (default 100), `SPASEQ_SEED`
 the first seed of the evenly drawn campaign. A failing case is printed as a suite entry.
 """
 
@@ -36,7 +36,7 @@ from spaseq.rdf.event import Event
 from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "100"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 CHUNK = 100
 GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"

@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 import spaseq
 
 ROOT = Path(__file__).parent.parent
@@ -130,23 +128,30 @@ def imports(path: Path) -> Iterator[tuple[int, str, str]]:
         yield line, found[1] or found[3], (found[2] or "").strip()
 
 
-@pytest.mark.parametrize("path", sources(".py", ".pyx", ".pxd", ".pyi"), ids=shown)
-def test_a_module_imports_only_from_stages_before_its_own(path: Path) -> None:
-    if path in (PACKAGE / "__init__.py", PACKAGE / "__main__.py"):
-        return
+def wrong_imports(path: Path) -> Iterator[str]:
+    """What a module must not import, with the place."""
     own = stage(path)
-    assert own in RANK, f"{own} has no place in the order of the stages"
+    if own not in RANK:
+        yield f"{shown(path)}: {own} has no place in the order of the stages"
+        return
     for line, module, names in imports(path):
         where = f"{shown(path)}:{line}"
-        if (module, names) == ("spaseq", "__version__"):
-            continue
-        assert not module.startswith("."), f"{where}: a relative import"
         parts = module.rstrip(",").split(".")
-        if parts[0] != "spaseq":
+        if module.startswith("."):
+            yield f"{where}: a relative import"
+        elif parts[0] != "spaseq" or (module, names) == ("spaseq", "__version__"):
             continue
-        assert len(parts) > 1, f"{where}: imports must name the module, not the package"
-        if parts[1] != own:
-            assert RANK[parts[1]] < RANK[own], f"{where}: {own} must not import {module}"
+        elif len(parts) == 1:
+            yield f"{where}: imports must name the module, not the package"
+        elif parts[1] != own and RANK[parts[1]] >= RANK[own]:
+            yield f"{where}: {own} must not import {module}"
+
+
+def test_a_module_imports_only_from_stages_before_its_own() -> None:
+    paths = set(sources(".py", ".pyx", ".pxd", ".pyi"))
+    paths -= {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
+    wrong = [fault for path in sorted(paths) for fault in wrong_imports(path)]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_docstring_of_the_package_shows_the_order() -> None:
@@ -190,6 +195,7 @@ def test_no_file_has_outgrown_one_idea() -> None:
 # ------------------------------------------------------------------ what is named exists
 
 
+@cache
 def docstrings(path: Path) -> str:
     """All docstrings of a Python file; all of the text of any other."""
     text = path.read_text("utf-8")
@@ -213,34 +219,51 @@ def documents() -> list[Path]:
     ]
 
 
-@pytest.mark.parametrize("path", documents(), ids=shown)
-def test_every_named_path_exists(path: Path) -> None:
-    text = docstrings(path)
+@cache
+def path_exists(name: str) -> bool:
+    """Whether there is a path of a name, which may be a pattern."""
+    return any(ROOT.glob(name))
+
+
+def test_every_named_path_exists() -> None:
     missing = []
-    for name in {found[1].rstrip(".,-*/") for found in NAMED.finditer(text)}:
-        if not list(ROOT.glob(name)):
-            missing.append(name)
-    for name in {found[1] for found in FILE.finditer(text)}:
+    for path in documents():
+        text = docstrings(path)
+        for name in {found[1].rstrip(".,-*/") for found in NAMED.finditer(text)}:
+            if not path_exists(name):
+                missing.append(f"{shown(path)}: {name}")
         homes = (ROOT, PACKAGE, path.parent, ROOT / "tests")
-        if not any((home / name).exists() for home in homes):
-            missing.append(name)
-    assert not missing, f"{shown(path)} names what is not there: {', '.join(sorted(missing))}"
+        for name in {found[1] for found in FILE.finditer(text)}:
+            if not any((home / name).exists() for home in homes):
+                missing.append(f"{shown(path)}: {name}")
+    assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize("path", documents(), ids=shown)
-def test_every_named_module_exists(path: Path) -> None:
-    for name in {found[0] for found in MODULE.finditer(docstrings(path))}:
-        parts = name.split(".")
-        if ROOT.joinpath(*parts).with_suffix(".pxd").exists():
-            continue  # declarations, which may be all there is
-        found: object = spaseq
-        for number, part in enumerate(parts[1:], 2):
-            if not hasattr(found, part):
-                try:
-                    importlib.import_module(".".join(parts[:number]))
-                except ImportError:
-                    pytest.fail(f"{shown(path)} names {name}, which is not there")
-            found = getattr(found, part)
+@cache
+def module_exists(name: str) -> bool:
+    """Whether a module, or what a module has, is there."""
+    parts = name.split(".")
+    if ROOT.joinpath(*parts).with_suffix(".pxd").exists():
+        return True  # declarations, which may be all there is
+    found: object = spaseq
+    for number, part in enumerate(parts[1:], 2):
+        if not hasattr(found, part):
+            try:
+                importlib.import_module(".".join(parts[:number]))
+            except ImportError:
+                return False
+        found = getattr(found, part)
+    return True
+
+
+def test_every_named_module_exists() -> None:
+    missing = [
+        f"{shown(path)}: {name}"
+        for path in documents()
+        for name in {found[0] for found in MODULE.finditer(docstrings(path))}
+        if not module_exists(name)
+    ]
+    assert not missing, "\n".join(missing)
 
 
 def test_the_sections_that_docstrings_name_are_in_the_manual() -> None:

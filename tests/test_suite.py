@@ -51,7 +51,7 @@ from spaseq.results import Match
 
 CASES = load()
 RUNNABLE = [case for case in CASES if case.error is None]
-SEEDS = 3
+SEEDS = 2
 GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
 
 

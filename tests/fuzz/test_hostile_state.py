@@ -1,6 +1,6 @@
 """Changed states of all shapes: refused, or runs that work. A bounded part of `hostile_state.py`.
 
-`SPASEQ_EXAMPLES` is the number of states of each shape (default 120, and 2 of each
+`SPASEQ_EXAMPLES` is the number of states of each shape (default 60, and 1 of each
 hand-made case), `SPASEQ_SEED` the seed.
 """
 
@@ -36,7 +36,7 @@ def _limited() -> Iterator[None]:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_a_changed_state_is_refused_or_runs(shape: Shape) -> None:
-    came = examples(shape, int(EXAMPLES or "120"), SEED)
+    came = examples(shape, int(EXAMPLES or "60"), SEED)
     # Both must happen: otherwise nothing is tried, or nothing is checked.
     assert came["refused"]
     assert came["ran"]
@@ -45,7 +45,7 @@ def test_a_changed_state_is_refused_or_runs(shape: Shape) -> None:
 def test_changed_states_of_the_hand_made_cases_are_refused_or_run() -> None:
     came: Counter[str] = Counter()
     for shape in suite_shapes():
-        came += examples(shape, int(EXAMPLES or "2"), SEED)
+        came += examples(shape, int(EXAMPLES or "1"), SEED)
     assert came["refused"] > came["ran"] > 0
 
 
@@ -90,7 +90,7 @@ from pathlib import Path
 from hashlib import blake2b
 from spaseq.engine.envelope import MAGIC, VERSION, unseal
 from spaseq.errors import StateError
-packing, mebibytes = zlib.compressobj(9), 1500
+packing, mebibytes = zlib.compressobj(1), 600
 body = b"".join(packing.compress(b" " * (1 << 20)) for _ in range(mebibytes)) + packing.flush()
 for size in (mebibytes << 20, 32 * len(body), 100):
     blob = MAGIC + VERSION.to_bytes(2, "big") + body + size.to_bytes(8, "big")
@@ -108,7 +108,7 @@ def test_a_small_state_does_not_unpack_to_a_large_one() -> None:
     done = subprocess.run(
         [sys.executable, "-c", BOMB], capture_output=True, text=True, timeout=120, check=True
     )
-    # 1.5 MB of blob may become 32 times as much.
+    # Some 3 MB of blob may become 32 times as much, and would become 600 MB.
     assert int(done.stdout) < 300
 
 

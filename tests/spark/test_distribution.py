@@ -28,8 +28,8 @@ from spaseq.spark.distribution import Single, distribution
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "50"))
 SUITE = [case for case in load() if case.error is None]
-SOME = SUITE if "SPASEQ_EXAMPLES" in os.environ else SUITE[::3]
-"""A third of the suite, or all of it in a long run."""
+SOME = SUITE if "SPASEQ_EXAMPLES" in os.environ else SUITE[::5]
+"""A fifth of the suite, or all of it in a long run."""
 
 
 def objection(
@@ -56,10 +56,10 @@ def test_drawn_queries(first: int) -> None:
             assert not found, f"seed {seed}: {found}\n{case}"
 
 
-@pytest.mark.parametrize("first", range(0, EXAMPLES, 300))
+@pytest.mark.parametrize("first", range(0, EXAMPLES, 150))
 def test_queries_that_share_a_variable_without_saying_so(first: int) -> None:
     divided_by_key = 0
-    for seed in range(first, first + 300):
+    for seed in range(first, first + 150):
         for case in (random_case(seed), plain_case(seed)):
             if "PARTITION" not in case.query:
                 continue

@@ -34,7 +34,7 @@ from spaseq.spark.mapped_rows import RowReader, checked, with_ordinal
 from spaseq.spark.sql import SpaseqMatch
 from spaseq.spark.tasks import Evaluating, Gathering, Job, Numbering
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "6"))
 STREAM = "http://example.org/s"
 MAPPING = """PREFIX : <http://example.org/>
 CONSTRUCT { [] :of ?s ; :v ?v ; :by _:who . _:who :with ?other }

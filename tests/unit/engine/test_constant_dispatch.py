@@ -2,7 +2,7 @@
 
 Drawn filters compare the value of an event with drawn constants of all numeric datatypes, strings,
 IRIs, dates and booleans. Each query of a set in the compiled loop must have the matches that it has
-where each event is handed to each query. `SPASEQ_EXAMPLES` is the number of sets (default 30),
+where each event is handed to each query. `SPASEQ_EXAMPLES` is the number of sets (default 20),
 `SPASEQ_SEED` the first.
 """
 
@@ -22,7 +22,7 @@ from spaseq.rdf.event import NUMBER, Event
 from spaseq.rules import VARIABLE
 from spaseq.runs import Run
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "20"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
 XSD = "http://www.w3.org/2001/XMLSchema#"
 

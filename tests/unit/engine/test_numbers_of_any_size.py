@@ -20,7 +20,7 @@ from spaseq.runs import Run
 from tests.unit.rdf import exact
 from tests.unit.rdf.literals import XSD, literal
 
-SCALE = int(os.environ.get("SPASEQ_EXAMPLES", "1000"))
+SCALE = int(os.environ.get("SPASEQ_EXAMPLES", "500"))
 SEED = int(os.environ.get("SPASEQ_SEED", "1"))
 STREAM = "http://example.org/S"
 HEAD = "PREFIX : <http://example.org/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "

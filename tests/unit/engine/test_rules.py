@@ -15,7 +15,7 @@ from spaseq.gpm.native.numeric_filter import numeric_code
 from spaseq.parser import parse_expression
 from spaseq.rules import RULES, VARIABLE, enabled
 
-CASES = 24
+CASES = 15
 HEAD = "PREFIX : <http://example.org/> SELECT * WITHIN 1 MINUTE FROM STREAM S :S WHERE { "
 CHAIN = HEAD + (
     "SEQ(A : B : C) DEFINE GPM A ON S { ?a :p ?x } DEFINE GPM B ON S { ?b :q ?y } "

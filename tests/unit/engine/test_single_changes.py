@@ -26,7 +26,7 @@ from spaseq.rdf.time import from_micros
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "60")) // 6
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))
-FEW, MANY = 20, 80
+FEW, MANY = 10, 40
 WAYS = ("push", "objects", "encoded")
 
 

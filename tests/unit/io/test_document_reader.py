@@ -50,9 +50,8 @@ def test_the_suites_of_the_w3c(tmp_path: Path, folder: str) -> None:
     for path in sorted((W3C / folder).rglob("*.t*")):
         if path.suffix not in (".ttl", ".trig"):
             continue
-        for way in (WAYS[0], WAYS[1], WAYS[4], WAYS[6]):
-            for block in (0, 1):
-                check(tmp_path, "s" + path.suffix, path.read_bytes(), way, block)
+        for way, block in ((0, 0), (0, 1), (1, 0), (4, 1), (6, 0)):
+            check(tmp_path, "s" + path.suffix, path.read_bytes(), WAYS[way], block)
         count += 1
     assert count > 50
 

@@ -16,7 +16,7 @@ from spaseq.rdf._literals import decoded
 from spaseq.rdf._values import BOOLEAN, DECIMAL, DOUBLE, FLOAT, KINDS, POINT, SPAN, decode
 from tests.unit.rdf.literals import OTHERS, TYPED, literal
 
-EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "3000"))
+EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "1500"))
 
 # Texts with and without surroundings and signs are tried as every datatype.
 NASTY = (
