@@ -3,8 +3,8 @@
 A checkpoint records the length of the file and a digest of its last bytes. At the start, the file
 is truncated to this length if these bytes are the same, so every match is in the file exactly once.
 A file that was changed since is refused, unless a change farther ahead kept its length. Formats in
-which a match depends on earlier matches cannot be continued. Standard output cannot be truncated, so
-matches after the last checkpoint are written again.
+which a match depends on earlier matches cannot be continued. Standard output cannot be truncated,
+so matches after the last checkpoint are written again.
 """
 
 from __future__ import annotations
