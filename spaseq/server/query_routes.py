@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from spaseq.engine.changes import StatePolicy
 from spaseq.errors import EventError, SpaseqError
+from spaseq.explain.cost import doubling_note
 from spaseq.program import Program
 from spaseq.rdf.time import duration_micros
 from spaseq.server import context
@@ -144,10 +145,9 @@ async def check(request: Request) -> Response:
         if problem.kind != "query":
             raise problem from error
         return JSONResponse({"ok": False, "diagnostics": problem.members["diagnostics"]})
-    warnings = [diagnostic(found) for found in program.warnings]
-    return JSONResponse(
-        {"ok": True, "diagnostics": warnings, "streams": dict(program.stream_names)}
-    )
+    found = [*program.warnings, *filter(None, map(doubling_note, program.queries))]
+    shown = [diagnostic(each) for each in found]
+    return JSONResponse({"ok": True, "diagnostics": shown, "streams": dict(program.stream_names)})
 
 
 def _policy(state: Any) -> StatePolicy:

@@ -29,7 +29,7 @@ async def events(request: Request) -> Response:
     check_media_type(media_type)
     if server.engine.has_replayed:
         server.engine.machine.stream(name)
-    key = request.headers.get("idempotency-key", "")
+    key = _key_of(request)
     if len(key.encode()) > MAX_KEY_BYTES:
         raise Problem(400, f"Idempotency-Key: at most {MAX_KEY_BYTES} bytes", "parameter")
     framing = context.choice_of(request, "events", ("auto", "graph", "message"))
@@ -40,6 +40,14 @@ async def events(request: Request) -> Response:
     body = Body(data, media_type, framing, skips, time.time_ns() // 1000, key)
     shown = await server.do(lambda: server.engine.answer(name, body), len(data) + 1)
     return JSONResponse(shown, 202)
+
+
+def _key_of(request: Request) -> str:
+    """What a client names a body by: its key, or the source and the id of a CloudEvent."""
+    key, named = request.headers.get("idempotency-key", ""), request.headers.get("ce-id", "")
+    if key or not named:
+        return key
+    return f"{request.headers.get('ce-source', '')} {named}"
 
 
 async def event(request: Request) -> Response:

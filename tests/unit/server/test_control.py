@@ -418,6 +418,24 @@ def test_a_repeated_body_changes_nothing(tmp_path: Path) -> None:
                 server.http.post("/v1/checkpoints")
 
 
+def test_an_event_of_a_cloud_is_known_by_its_source_and_id(tmp_path: Path) -> None:
+    def push(source: str, number: str, *pairs: tuple[float, int], **more: str) -> httpx.Response:
+        headers = {**TRIG, "ce-source": source, "ce-id": number, "ce-specversion": "1.0", **more}
+        path = "/v1/streams/trades/events"
+        return server.http.post(path, content=trades(*pairs), headers=headers)
+
+    with served(tmp_path) as server:
+        server.put("rise")
+        first = push("/a", "1", (1, 10), (2, 12))
+        assert push("/a", "1", (1, 10), (2, 12)).json() == first.json()
+        assert len(server.found()) == 1
+        assert push("/a", "2", (3, 13)).json()["accepted"] == 1
+        assert push("/b", "1", (4, 14)).json()["accepted"] == 1
+        assert push("/a", "1", (9, 9)).status_code == 422
+        own = {"Idempotency-Key": "own"}
+        assert push("/a", "1", (5, 15), **own).json()["accepted"] == 1
+
+
 def test_a_refused_body_may_come_again_under_its_key(tmp_path: Path) -> None:
     headers = {**TRIG, "Idempotency-Key": "a"}
     with served(tmp_path) as server:

@@ -106,10 +106,15 @@ def test_lists_have_pages(server: Served) -> None:
 def test_the_check_of_editors(server: Served) -> None:
     fine = server.http.post("/v1/check", content=RISE).json()
     assert fine["ok"]
+    assert fine["diagnostics"] == []
     assert fine["streams"] == {"trades": "http://example.org/trades"}
     wrong = server.http.post("/v1/check", content=RISE + "}").json()
     assert not wrong["ok"]
     assert wrong["diagnostics"][0]["line"] == 10
+    doubles = RISE.replace("SEQ(A : B)", "SEQ(A : B+)").replace("FILTER(?p2 > ?p1)", "")
+    (note,) = server.http.post("/v1/check", content=doubles).json()["diagnostics"]
+    assert (note["severity"], note["line"]) == ("note", 6)
+    assert "can double with each" in note["message"]
 
 
 def test_queries_survive_a_restart(tmp_path: Path) -> None:
