@@ -550,3 +550,40 @@ def _push_quads(server: DrivenServer, stream: str, at: int, price: int) -> Accep
         f'<http://e/c> <http://example.org/price> "{price}"^^{integer} {graph} .\n'
     )
     return server.push(f"http://example.org/{stream}", text.encode())
+
+
+def of_one(read: str, silent: str) -> str:
+    """A query whose events are of one stream, beside one that no step reads."""
+    return (
+        f"PREFIX : <http://example.org/>\nSELECT ?c ?p WITHIN TUMBLING 17 SECONDS\n"
+        f"FROM STREAM {read} :{read}\nFROM STREAM {silent} :{silent}\n"
+        f"WHERE {{ SEQ(A) DEFINE GPM A ON {read} {{ ?c :price ?p }} }}"
+    )
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_events_of_one_time_wait_for_the_other_streams_alone(
+    tmp_path: Path, restarts: bool
+) -> None:
+    """Not for a further event of their own stream at this time, which would follow them."""
+
+    def prices(server: Served) -> list[int]:
+        return [int(line["bindings"]["p"]["value"]) for line in found(server)]
+
+    def found(server: Served) -> list[Any]:
+        return [line for line in server.lines("own") if "bindings" in line]
+
+    with served(tmp_path, idle=None) as server:
+        server.put("own", of_one("trades", "news"))
+        push(server, "news", (8, 0))
+        push(server, "trades", (4, 2), (8, 3), (8, 4), (8, 5))
+        # News may have another event at 8, which is no earlier than the second one of trades.
+        assert prices(server) == [2, 3]
+        if not restarts:
+            push(server, "news", (9, 0))
+            assert prices(server) == [2, 3, 4, 5]
+    if restarts:
+        with served(tmp_path, idle=None) as server:
+            assert prices(server) == [2, 3]
+            push(server, "news", (9, 0))
+            assert prices(server) == [2, 3, 4, 5]
