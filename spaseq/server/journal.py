@@ -8,8 +8,9 @@ A file of the journal is `MAGIC` and records: the sizes of mapping and body (4 b
 endian), the CRC-32 of both, the mapping, the body. A crash can tear the last records, which were
 not acknowledged; the journal is truncated there, and this is logged. Records that cannot be
 written, synced or executed are cut off again (`cut`), so that what a client was refused never
-happens. Files are numbered by their first record; those before the last two checkpoints are
-removed.
+happens. A file without content reserves room for the records that pause and remove queries, which
+must be possible on a full disk, too. Files are numbered by their first record; those before the
+last two checkpoints are removed.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ MAX_RECORD_BYTES = 1 << 30
 ROOM_BYTES = 1 << 16
 """How much must fit on the disk for changes to be accepted again."""
 _HEAD = struct.Struct("<III")
+_RESERVE = "reserve"
 _NAME = re.compile(r"journal-([0-9]{1,18})")
 
 
@@ -195,6 +197,21 @@ class Journal:
             return False
         finally:
             self._truncate()
+        return True
+
+    def reserve(self) -> None:
+        """Reserve room for the records that `spend` is for, as far as there is any."""
+        path = self._folder / _RESERVE
+        with suppress(OSError):
+            if not path.exists():
+                path.write_bytes(bytes(ROOM_BYTES))
+
+    def spend(self) -> bool:
+        """Free the reserved room; False if there is none."""
+        try:
+            (self._folder / _RESERVE).unlink()
+        except OSError:
+            return False
         return True
 
     def sync(self) -> None:

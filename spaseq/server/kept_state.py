@@ -100,6 +100,7 @@ class KeptState:
         self.kb_folder = settings.folder / "kb"
         self.kb_folder.mkdir(exist_ok=True)
         self._journal = Journal(settings.folder, log)
+        self._journal.reserve()
         self._lows: list[int] = []
         self.started = time.monotonic()
         self._turn_begun: float | None = None
@@ -238,31 +239,47 @@ class KeptState:
             name: The query.
             definition: Its definition from now on; None: it is removed.
         """
-        machine, journal = self.machine, self._journal
+        machine = self.machine
         self._check_unread(name)
-        before = journal.next
-        try:
-            running = [machine.queries.get(name), *machine.draining.of(name)]
-            for version in running:
-                if version is not None and version.is_running:
-                    journal.append(failure_record(name, version.revision, _LEFT))
-            standing = machine.latest(name)
-            if definition is None:
-                record = journal.append({"do": "remove", "name": name})
-                machine.queries.pop(name, None)
-                machine.draining.forget(name)
-            else:
-                says = {"do": "query", "definition": definition.to_dict(), "state": "fresh"}
-                record = journal.append(says)
-                standing = replace(standing, definition=definition, revision=record, failure="")
-                machine.queries[name] = standing
-            if self._settings.durable:
-                journal.sync()
-        except OSError:
-            journal.cut(before)
-            raise
+        running = [machine.queries.get(name), *machine.draining.of(name)]
+        records = [
+            failure_record(name, version.revision, _LEFT)
+            for version in running
+            if version is not None and version.is_running
+        ]
+        standing = machine.latest(name)
+        if definition is None:
+            self._enter([*records, {"do": "remove", "name": name}])
+            machine.queries.pop(name, None)
+            machine.draining.forget(name)
+        else:
+            says = {"do": "query", "definition": definition.to_dict(), "state": "fresh"}
+            record = self._enter([*records, says])
+            standing = replace(standing, definition=definition, revision=record, failure="")
+            machine.queries[name] = standing
         self._has_left = True
         return standing
+
+    def _enter(self, records: Sequence[Mapping[str, Any]]) -> int:
+        """Append records at once, on a full disk in the reserved room; the number of the last.
+
+        Raises:
+            OSError: if they cannot be written; none of them remains.
+        """
+        journal = self._journal
+        before = journal.next
+        while True:
+            try:
+                numbers = [journal.append(says) for says in records]
+                if self._settings.durable:
+                    journal.sync()
+            except OSError as error:
+                journal.cut(before)
+                if not journal.spend():
+                    raise
+                self._note_storage(str(error))
+            else:
+                return numbers[-1]
 
     def _check_unread(self, name: str) -> None:
         """Refuse to take out a query whose stream another one reads.
@@ -358,6 +375,7 @@ class KeptState:
             self._room_asked = now
             if self._journal.has_room():
                 self.storage = ""
+                self._journal.reserve()
                 self._log("the state can be written again")
 
     def _note_storage(self, reason: str) -> None:

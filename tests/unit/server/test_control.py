@@ -304,6 +304,40 @@ def full(*_: Any) -> Any:
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("pauses", [False, True])
+@pytest.mark.parametrize("what", ["write", "sync"])
+def test_a_query_can_be_paused_and_removed_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, pauses: bool
+) -> None:
+    """In the midst of an event that takes hours; the room for this is reserved."""
+    path, reserve = "/v1/queries/endless", tmp_path / "reserve"
+
+    def limited(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given: full() if reserve.exists() else function(*given)
+
+    with served(tmp_path) as server:
+        register(server)
+        assert reserve.stat().st_size == journal.ROOM_BYTES
+        with pushing(server, 2) as answers, monkeypatch.context() as patch:
+            if what == "write":
+                patch.setattr(journal, "_write", limited(journal._write))
+            else:
+                patch.setattr("os.fdatasync", limited(os.fdatasync))
+            if pauses:
+                answer = server.http.patch(path, json={"paused": True})
+                assert (answer.status_code, answer.json()["status"]) == (200, "paused")
+            else:
+                assert server.http.delete(path).status_code == 204
+            assert not reserve.exists()
+        assert answers[0].status_code == 202
+        assert values(server) == 2
+    with served(tmp_path) as server:
+        assert server.http.get(path).json().get("status") == ("paused" if pauses else 404)
+        assert values(server) == 2
+        assert reserve.exists()
+
+
 @pytest.mark.parametrize("what", ["write", "sync", "matches"])
 def test_a_full_disk_refuses_bodies_and_the_server_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
