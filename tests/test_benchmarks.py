@@ -206,7 +206,7 @@ def test_tables() -> None:
 
 
 def test_changes_of_queries() -> None:
-    text = printed(ROOT / "benchmarks" / "many" / "changes.py", "--queries", "20", "--repeat", "2")
+    text = printed(ROOT / "benchmarks" / "many" / "changes.py", "--queries", "10", "--repeat", "2")
     assert len(re.findall(r"^  (add|remove)", text, re.MULTILINE)) == 8
     assert re.search(r"^  [1-9]\d* matches$", text, re.MULTILINE)
 

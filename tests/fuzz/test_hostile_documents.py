@@ -1,7 +1,7 @@
 """Hostile documents: the shapes of `hostile_documents.py` in small, and some drawn ones.
 
 Each is read in a child process with bounds of time and memory. `SPASEQ_HOSTILE_BYTES` is the size
-of the shapes (default 20,000), `SPASEQ_HOSTILE_SECONDS` the time for drawn documents (default 3).
+of the shapes (default 10,000), `SPASEQ_HOSTILE_SECONDS` the time for drawn documents (default 2).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SCRIPT = Path(__file__).with_name("hostile_documents.py")
 
 def test_hostile_documents_cost_time_and_memory_in_proportion() -> None:
     options = {
-        "--size": os.environ.get("SPASEQ_HOSTILE_BYTES", "20000"),
-        "--seconds": os.environ.get("SPASEQ_HOSTILE_SECONDS", "3"),
+        "--size": os.environ.get("SPASEQ_HOSTILE_BYTES", "10000"),
+        "--seconds": os.environ.get("SPASEQ_HOSTILE_SECONDS", "2"),
         "--seed": os.environ.get("SPASEQ_SEED", "0"),
     }
     command = [sys.executable, str(SCRIPT), *(part for pair in options.items() for part in pair)]

@@ -2,7 +2,7 @@
 
     python streaming_driver.py EVENTS CHECKPOINT OUTPUT SCRATCH [LATENESS]
 
-Takes a file of the folder EVENTS in each batch, and ends when there is none left.
+Takes two files of the folder EVENTS in each batch, and ends when there is none left.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def write_matches(spark: SparkSession, events: str, checkpoint: str, output: str
     stream = (
         spark.readStream.format("rdf-events")
         .option("stream", STREAM)
-        .option("maxFilesPerTrigger", "1")
+        .option("maxFilesPerTrigger", "2")
         .load(events)
     )
     query = (

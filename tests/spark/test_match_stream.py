@@ -115,7 +115,7 @@ def test_a_stream_gives_what_the_engine_gives(spark: SparkSession, folder: Path)
     stream = (
         spark.readStream.format("rdf-events")
         .option("stream", STREAM)
-        .option("maxFilesPerTrigger", "2")
+        .option("maxFilesPerTrigger", "3")
         .load(str(folder / "events"))
     )
     query = (
@@ -138,7 +138,7 @@ def test_a_driver_that_is_killed_and_started_again(spark: SparkSession, folder: 
     chance = random.Random(int(os.environ.get("SPASEQ_SEED", "0")))
     names = ("events", "checkpoint", "out", "scratch")
     command = [sys.executable, str(DRIVER), *(str(folder / name) for name in names)]
-    commits, batches = folder / "checkpoint" / "commits", 5
+    commits, batches = folder / "checkpoint" / "commits", 3
     for kill in range(KILLS):
         with (folder / "log").open("ab") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
