@@ -338,7 +338,7 @@ def merged(
         raise SpaseqError(f"at_end is 'close' or 'open', not {at_end!r}")
     if at_end == "open" and len(sources) > 1:
         everything = [query for iri in streams for query in run.evaluation.inputs_of(iri)]
-        for query in run.evaluation.distinct:
+        for query in run.evaluation.queries:
             if everything.count(query) < len(streams):
                 raise SpaseqError(
                     f"the query {query.plan.name} does not read all streams of this run, and with "

@@ -155,8 +155,7 @@ class Program(CompiledQueries):
             if share and _can_share(limits) and entail is None:
                 shared = program._shared(templates_of(program))
             terms = parameter_terms(bind or {})
-            run = Run(program, kb, terms, entail, limits, prune, shared=shared)
-        run.evaluation.unbound[:] = self.sources
+            run = Run(program, kb, terms, entail, limits, prune, (), shared, self.sources)
         run.clock.time_precision = time_precision
         for text in unread_warnings(self.sources, run.kb.graphs):
             warnings.warn(text, QueryWarning, stacklevel=2)
@@ -219,8 +218,8 @@ class Program(CompiledQueries):
         if len(shared.templates) < len(saved.shares):
             raise StateError("the saved state has queries as one that this program cannot share")
         apart = saved.apart(shared.executed)
-        run = Run(program, kb, saved.bound, saved.entail, limits, prune, apart, shared)
-        run.evaluation.unbound[:] = self.sources
+        bound, entail = saved.bound, saved.entail
+        run = Run(program, kb, bound, entail, limits, prune, apart, shared, self.sources)
         saved.restore(run.evaluation)
         if shared.templates and not (share and _can_share(limits)):
             run.divide()
@@ -249,9 +248,9 @@ class Program(CompiledQueries):
         plans = [plan_checked(t.query, name, ()) for t, name in zip(chosen, names, strict=True)]
         return _compiled(plans, [template.query for template in chosen], names)
 
-    def _together(self, entail: str | None) -> SharedProgram | None:
-        """The program as a run without limits evaluates it."""
-        return self._shared(templates_of(self)) if entail is None else None
+    def _together(self, entail: str | None) -> Sequence[Template] | None:
+        """The templates of a run without limits."""
+        return None if entail else list(self._shared(templates_of(self)).templates.values())
 
     def _widened(self, kb: Any, entail: str | None) -> list[list[dict[str, Any]]]:
         opened = kb if isinstance(kb, Kb) else open_kb(kb or {})
@@ -284,7 +283,7 @@ class Program(CompiledQueries):
         """
         from spaseq.explain.report import explain
 
-        return explain(self, widened=self._widened(kb, entail), shared=self._together(entail))
+        return explain(self, widened=self._widened(kb, entail), templates=self._together(entail))
 
     def to_dict(
         self, kb: Mapping[str, Any] | Any = None, entail: str | None = None
@@ -300,7 +299,7 @@ class Program(CompiledQueries):
         """
         from spaseq.explain.report import to_dict
 
-        return to_dict(self, widened=self._widened(kb, entail), shared=self._together(entail))
+        return to_dict(self, widened=self._widened(kb, entail), templates=self._together(entail))
 
     def to_dot(self) -> str:
         """The automata in Graphviz's DOT language.

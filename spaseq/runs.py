@@ -13,9 +13,10 @@ while its matches are consumed, and `settle` then counts the events that it has 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from spaseq.engine import changes, single_changes
+from spaseq.engine import changes
 from spaseq.engine._alone import Alone, alone
 from spaseq.engine.checkpoint import save
 from spaseq.engine.compiled import CompiledQueries, in_short
@@ -31,6 +32,7 @@ from spaseq.engine.stream_clock import timestamp_of
 from spaseq.engine.stream_ends import SeveralStreams
 from spaseq.engine.stream_names import iris_of, text_of_stream
 from spaseq.errors import ChangeError
+from spaseq.parser import ast
 from spaseq.rdf._batch import EventBatch
 from spaseq.rdf._relevance import Relevance
 from spaseq.rdf._sequence import EventSequence
@@ -48,7 +50,7 @@ _Feed: TypeAlias = tuple[
     Matches | GroupedMatches | MultiMatches | Pushing, EventBatch | EventSequence, int
 ]
 """The core's iterator or push batch, its events, and the number of events already counted."""
-_OF_PACKAGE = {"settle", "begin_change", "change"}
+_OF_PACKAGE = {"settle", "begin_change", "change", "queries"}
 
 
 class Run(SeveralStreams):
@@ -67,15 +69,17 @@ class Run(SeveralStreams):
         prune: bool = True,
         apart: Collection[int] = (),
         shared: SharedProgram | None = None,
+        unbound: Sequence[ast.Query] | None = None,
     ):
         self.alone = Alone()
         """The lock that refuses a second thread."""
-        self.evaluation = Evaluation(program, kb, bound, entail, limits, prune, apart, shared)
-        self._plain: tuple[CompiledQueries, Sequence[int]] | None
-        self._plain = program, self.evaluation.shared.tasks()
+        self.evaluation = Evaluation(
+            program, kb, bound, entail, limits, prune, apart, shared, unbound
+        )
         self._like = program
+        self._program = program, program
+        """The queries of the evaluation, and the same in the class of the program."""
         self.clock, self.rows = self.evaluation.clock, self.evaluation.rows
-        self.queries: Sequence[QueryRun] = self.evaluation.queries
         self.kb = self.evaluation.kb
         """The background graphs and their changes (`load`, `replace`, `reload`)."""
         self.unreturned: list[Match] = []
@@ -104,15 +108,18 @@ class Run(SeveralStreams):
         return run_html(self.program, self.stats, repr(self)[1:-1])
 
     @property
+    def queries(self) -> Sequence[QueryRun]:
+        """The states of what evaluates the queries; for the package itself."""
+        return self.evaluation.listed.states
+
+    @property
     def program(self) -> CompiledQueries:
         """The current queries."""
-        return self._as_program()[0]
-
-    def _as_program(self) -> tuple[CompiledQueries, Sequence[int]]:
-        """The queries as a program, and the numbers that its graph patterns have in the run."""
-        if self._plain is None:
-            self._plain = self.evaluation.shared.plain(self._like)
-        return self._plain
+        public = self.evaluation.public
+        if self._program[0] is not public:
+            parts = {part.name: getattr(public, part.name) for part in fields(public)}
+            self._program = public, replace(self._like, **parts)
+        return self._program[1]
 
     @property
     def relevance(self) -> Relevance:
@@ -169,7 +176,8 @@ class Run(SeveralStreams):
         """The IRI of a stream; a name that no query has is returned as it is."""
         text, iris = text_of_stream(name), self._iris
         if not iris:  # a change replaces the table, so it never keeps earlier names
-            iris.update(iris_of(self.evaluation.public, self.clock.streams))
+            sources = [query.source for query in list(self.evaluation.listed.by_name.values())]
+            iris.update(iris_of(sources, self.clock.streams))
         return iris.get(text, text)
 
     @alone
@@ -362,11 +370,9 @@ class Run(SeveralStreams):
                 self.clock.check_running()  # a call in between may have failed
             if not matches.failed:
                 raise
-            # The compiled loop numbers the states, which equal queries share.
             failing = matches.failing if isinstance(matches, MultiMatches) else 0
-            query = self.evaluation.distinct[failing]
-            self.evaluation.failing = self.queries.index(query)
-            reported = query.reported(error)
+            executor = self.evaluation.failing = self.evaluation.listed.executors[failing]
+            reported = executor.state.reported(error)
             self._fail(reported)
             raise reported from None
         finally:
@@ -394,7 +400,7 @@ class Run(SeveralStreams):
             self._feed = None
         if not self.clock.failure:
             for name in self.evaluation.drained():
-                self.change(single_changes.removed(self.evaluation, name))
+                self.change(changes.removed(self.evaluation, name))
 
     # ------------------------------------------------------------------ time
 
@@ -491,7 +497,7 @@ class Run(SeveralStreams):
             >>> run.add("hot", spaseq.compile(query))
         """
         self.begin_change()
-        self.change(single_changes.added(self.evaluation, name, program, new_streams))
+        self.change(changes.added(self.evaluation, name, program, new_streams))
 
     @alone
     def replace(
@@ -524,7 +530,7 @@ class Run(SeveralStreams):
             >>> run.replace("hot", spaseq.compile(query), "keep")
         """
         self.begin_change()
-        self.change(single_changes.replaced(self.evaluation, name, program, state, new_streams))
+        self.change(changes.replaced(self.evaluation, name, program, state, new_streams))
 
     @alone
     def remove(self, name: str, *, drain: bool = False) -> None:
@@ -546,7 +552,7 @@ class Run(SeveralStreams):
             >>> run.remove("hot")
         """
         self.begin_change()
-        self.change(single_changes.removed(self.evaluation, name, drain))
+        self.change(changes.removed(self.evaluation, name, drain))
         self.evaluation.forget_unused()
 
     @property
@@ -585,10 +591,9 @@ class Run(SeveralStreams):
             raise ChangeError("the run is finished")
         self._stop_feed()
 
-    def change(self, change: changes.Change | single_changes.SingleChange) -> None:
+    def change(self, change: changes.Change) -> None:
         """Change the queries; for the package itself."""
         change.apply()
-        self._plain = None
         self._iris = {}
 
     @alone
@@ -665,7 +670,7 @@ class Run(SeveralStreams):
 
         self.settle()
         self.evaluation.sync()
-        return explain_run(self.evaluation, *self._as_program())
+        return explain_run(self.evaluation, self.program)
 
     @alone
     def why_not(self, query: str | None = None, events: Iterable[Any] | Sample = ()) -> str:

@@ -216,7 +216,7 @@ def report_result_errors(run: Evaluation) -> None:
         return
     from spaseq.explain.erred import of_results
 
-    several = len(run.public.queries) > 1
+    several = len(run.listed.by_name) > 1
     for name, erred in of_results(run):
         log(f"{f'query {name}: ' if several else ''}{erred.gpm}: {erred}")
 

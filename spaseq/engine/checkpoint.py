@@ -128,9 +128,10 @@ def _save(run: Evaluation) -> bytes:
     clock, writer = run.clock, Writer()
     streams, registered = run.program.streams, run.registered
     written = [iri for iri in registered.times if iri in run.listed.written]
-    saved = {query: _save_query(query, writer) for query in run.distinct}
+    saved = {query: _save_query(query, writer) for query in run.queries}
+    positions = _positions(run)
     data: dict[str, Any] = {
-        "program": fingerprints(run.public),
+        "program": [(query.name, _digest(query.source)) for query in run.listed.texts],
         "entail": run.entail,
         "bound": {name: writer.term(term) for name, term in run.bound.items()},
         "time": None if clock.time is None else writer.time(clock.time),
@@ -145,11 +146,17 @@ def _save(run: Evaluation) -> bytes:
         "per stream": _of_streams(streams, clock.per_stream),
         "ahead": [writer.event(event) for event in run.ahead],
         "ended": _of_streams(streams, run.ended),
-        "delayed": [[writer.event(event) for event in events] for events in run.delayed],
+        "delayed": [
+            [writer.event(event) for event in query.executor.delayed]
+            for query in run.listed.entries
+        ],
         "order": _order(run),
-        "queries": [saved[query] for query in run.queries],
+        "queries": [saved[query.state] for query in run.listed.entries],
         "templates": [
-            [each.template.members, [each.matched[number] for number in each.template.queries]]
+            [
+                each.template.renumbered(positions).members,
+                [each.matched[serial] for serial in each.template.queries],
+            ]
             for each in run.divisions.values()
         ],
     }
@@ -159,8 +166,13 @@ def _save(run: Evaluation) -> bytes:
 
 def _order(run: Evaluation) -> list[int]:
     """Per query, as the run evaluates them: the position of its text, or of the first one."""
-    positions = run.public.positions
-    return [positions[number] for number in run.shared.places]
+    positions = _positions(run)
+    return [positions[query.serial] for query in run.listed.entries]
+
+
+def _positions(run: Evaluation) -> dict[int, int]:
+    """Serial number of a query → the position of its text."""
+    return {query.serial: position for position, query in enumerate(run.listed.texts)}
 
 
 def _of_streams(streams: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
@@ -318,24 +330,26 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     _check_all(clock.per_stream, streams, "per stream")
     run.ended = counts(data["ended"], "ended", streams, LEAST, GREATEST)
     run.ahead = _ahead(run, data["ahead"], reader)
-    run.delayed[:] = [
-        [reader.event(number, "delayed") for number in listed(events, "delayed")]
-        for events in listed(data["delayed"], "delayed", len(run.queries))
-    ]
+    entries = run.listed.entries
+    for entry, events in zip(
+        entries, listed(data["delayed"], "delayed", len(entries)), strict=True
+    ):
+        some = [reader.event(number, "delayed") for number in listed(events, "delayed")]
+        entry.executor.delayed = some
     for division, saved in zip(
         run.divisions.values(), listed(data["templates"], "templates"), strict=True
     ):
         numbers = division.template.queries
         made = wholes(listed(saved, "templates", 2)[1], "templates", length=len(numbers))
         division.matched.update(zip(numbers, made, strict=True))
-    queries = listed(data["queries"], "queries", len(run.queries))
+    queries = listed(data["queries"], "queries", len(entries))
     if data["order"] != _order(run):
         refuse("order", "the queries come in another order")
-    for number, (query, direct, delayed, part) in enumerate(
-        zip(run.queries, run.direct, run.delayed, queries, strict=True)
-    ):
-        if run.listed.originals[number] < number:
+    for entry, part in zip(entries, queries, strict=True):
+        executor = entry.executor
+        if executor.first is not entry:
             continue  # it shares the state of an equal query
+        query, direct, delayed = executor.state, executor.direct, executor.delayed
         where = f"query {query.plan.name}"
         if delayed and direct:
             refuse(where, "events are delayed that it is handed at once")
@@ -343,7 +357,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
         _check_events(run, query, delayed)
         if clock.finished and (delayed or query.time is not None):
             refuse(where, "something waits after the end of the run")
-    run.drain()
+    run.find_draining()
 
 
 def _restore_query(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.branches import Embedding, ends
-from spaseq.engine.compiled import CompiledQueries
+from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.formatting import Make
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._decode import MatchDecoder
@@ -20,7 +20,6 @@ from spaseq.engine.native._matches import (
     divided_by_thresholds,
 )
 from spaseq.engine.part_states import Part, PartStates
-from spaseq.engine.sharing import SharedProgram
 from spaseq.plan.floors import number_of
 from spaseq.plan.templates import Template
 from spaseq.rdf.event import Term
@@ -30,7 +29,7 @@ from spaseq.results import Match
 if TYPE_CHECKING:
     from spaseq.engine.native.query_run import NativeRun
 
-NO_MATCHES: Mapping[int, int] = MappingProxyType({})
+NO_EMBEDDINGS: Mapping[int, Embedding] = MappingProxyType({})
 _REMEMBERED = 4096
 """The number of values whose position among the thresholds is cached."""
 
@@ -84,37 +83,36 @@ class Division:
     """Divides the matches of a template among its queries.
 
     Args:
-        template: The template.
-        public: The program that has its queries.
-        query: Its state.
+        template: The template; its members are the serial numbers of queries.
+        queries: The queries, by their serial numbers.
+        state: Its state.
         embeddings: Where its queries lie in it, if it branches.
-        silent: The names of queries that have left a template, which drops their matches.
+        matched: The matches so far of its queries.
     """
 
     def __init__(
         self,
         template: Template,
-        public: CompiledQueries,
-        query: QueryRun,
+        queries: Mapping[int, CompiledQuery],
+        state: QueryRun,
         embeddings: Mapping[int, Embedding],
-        silent: Collection[str] = (),
+        matched: Mapping[int, int],
     ):
         self.template = template
-        self.silent: frozenset[int] = frozenset()
-        """The numbers of queries whose matches are dropped."""
+        self.silent: set[int] = set()
+        """The queries that have left the template, whose matches are dropped."""
         self._embeddings = embeddings
-        query.list_for(len(template.queries))
-        self._public, self.query = public, query
-        self.matched = dict.fromkeys(template.queries, 0)
+        state.list_for(len(queries))
+        self._queries, self._state = queries, state
+        self.matched = dict.fromkeys(queries, 0) | dict(matched)
         """The number of matches of each query so far."""
-        self.silence(silent)
         self._make: Make | None = None
         self.writes = False
         """Whether makers write the matches (`write_with`)."""
         readers = self._of = {
-            number: Reader(query, plan.shown, [column.name for column in plan.output.columns])
-            for number in template.queries
-            for plan in [public.queries[number].plan]
+            number: Reader(state, plan.shown, [column.name for column in plan.output.columns])
+            for number, query in queries.items()
+            for plan in [query.plan]
         }
         members = [tuple((n, readers[n]) for n in some) for some in template.members]
         self._columns = len(template.compared)
@@ -124,7 +122,7 @@ class Division:
         if template.branches:
             self._readers = {
                 edge: members[branch]
-                for edge, branch in enumerate(ends(query.compiled, template.branches))
+                for edge, branch in enumerate(ends(state.compiled, template.branches))
                 if branch is not None
             }
         else:
@@ -132,12 +130,6 @@ class Division:
                 _text(number) if template.numbered else None: some
                 for number, some in enumerate(members)
             }
-
-    def silence(self, names: Collection[str]) -> None:
-        """Drop the matches of queries of some names, and of no others."""
-        queries = self._public.queries
-        quiet = [n for n in self.template.queries if queries[n].plan.name in names]
-        self.silent = frozenset(quiet)
 
     def write_with(self, make: Make) -> bool:
         """Have makers write the matches from now on; False if the queries have none."""
@@ -148,12 +140,12 @@ class Division:
     def __call__(
         self, matches: Iterable[Match], as_picks: bool = False
     ) -> list[tuple[int, list[Match]]]:
-        """(number of a query, its matches), by number.
+        """(serial number of a query, its matches).
 
         Raises:
             LimitExceeded: if one of the queries has too many.
         """
-        kept = Parts(matches, self.matched, as_picks, self.silent, self.query.limits.most_matches)
+        kept = Parts(matches, self.matched, as_picks, self.silent, self._state.limits.most_matches)
         try:
             if self._columns:
                 return divided_by_thresholds(
@@ -163,62 +155,33 @@ class Division:
         except LimitReached as reached:
             if kept.refused < 0:
                 raise
-            raise self.query.exceeded(reached, self._public.queries[kept.refused]) from None
+            raise self._state.exceeded(reached, self._queries[kept.refused]) from None
 
     def written(self, matches: Matches) -> list[tuple[int, MatchMaker | None, list[Any]]]:
-        """(number of a query, the maker that writes its matches, the matches), by number."""
+        """(serial number of a query, the maker that writes its matches, the matches)."""
         assert self._make is not None
         return [
             (number, self._of[number].maker(self._make), picks)
             for number, picks in self(matches, as_picks=True)
         ]
 
-    def part(self, number: int) -> Part:
-        """A query with its part of the state."""
-        return dict(self.parts())[number]
-
-    def parts(self) -> list[tuple[int, Part]]:
-        """(number of a query, the query with its part of the state)."""
+    def parts(self) -> dict[int, Part]:
+        """The part of the state that each query has."""
         numbered = self.template.numbered
-        states = PartStates(self.query, self.template)
-        return [
-            (
-                query,
-                Part(
-                    self.query,
-                    states,
-                    self._public.queries[query],
-                    number if numbered else None,
-                    place,
-                    self.matched[query],
-                    self._embeddings.get(query),
-                ),
+        states = PartStates(self._state, self.template)
+        return {
+            query: Part(
+                self._state,
+                states,
+                self._queries[query],
+                number if numbered else None,
+                place,
+                self.matched[query],
+                self._embeddings.get(query),
             )
             for number, some in enumerate(self.template.members)
             for place, query in enumerate(some)
-        ]
-
-
-def divisions_of(
-    shared: SharedProgram,
-    queries: Sequence[QueryRun],
-    silent: Collection[str] = (),
-    matched: Mapping[int, int] = NO_MATCHES,
-) -> dict[int, Division]:
-    """Per query of a run that is a template: what divides its matches.
-
-    Args:
-        shared: The program.
-        queries: The states of the queries that it evaluates.
-        silent: The names of queries that have left a template, which drops their matches.
-        matched: The matches so far, by the numbers of the queries.
-    """
-    public, found = shared.public, {}
-    for number, template in shared.templates.items():
-        division = Division(template, public, queries[number], shared.embeddings, silent)
-        division.matched.update({n: matched.get(n, 0) for n in template.queries})
-        found[number] = division
-    return found
+        }
 
 
 def _text(number: int) -> bytes:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from spaseq.engine.compiled import CompiledQuery
-
 if TYPE_CHECKING:
     from spaseq.engine.instants import QueryRun
+    from spaseq.engine.run_query import RunQuery
 
 
 class Draining:
@@ -39,15 +38,12 @@ class Draining:
         self._checked_at = closed
         return True
 
-    def over(self, queries: Iterable[tuple[CompiledQuery, QueryRun]], closed: int) -> list[str]:
-        """The names of the queries that have drained.
-
-        Equal queries of a resumed run share their state, which has the name of the first.
-        """
+    def over(self, queries: Iterable[RunQuery], closed: int) -> list[str]:
+        """The names of the queries that have drained."""
         over = {state for state in self.states if state.has_drained(closed)}
-        return [query.plan.name for query, state in queries if state in over]
+        return [query.plan.name for query in queries if query.state in over]
 
-    def shown(self, queries: Iterable[tuple[CompiledQuery, QueryRun]]) -> dict[str, str]:
+    def shown(self, queries: Iterable[RunQuery]) -> dict[str, str]:
         """The name in the run of each query that drains, and its name in matches."""
-        plans = [query.plan for query, state in queries if state in self.states]
+        plans = [query.plan for query in queries if query.state in self.states]
         return {plan.name: plan.shown for plan in plans}

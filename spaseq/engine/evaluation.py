@@ -10,14 +10,14 @@ The caller (`spaseq.runs`) admits events in order, and treats an error of `proce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
-from spaseq.engine.division import NO_MATCHES, Division
+from spaseq.engine.division import Division
 from spaseq.engine.draining import Draining
 from spaseq.engine.entailment import Entailment
 from spaseq.engine.formatting import Block, Formatting, Make, writing
@@ -25,11 +25,11 @@ from spaseq.engine.instants import QueryRun
 from spaseq.engine.limit_errors import check_limits
 from spaseq.engine.native._matches import copies
 from spaseq.engine.native.dispatch_keys import KeyChoice
-from spaseq.engine.part_states import Part
 from spaseq.engine.pattern_rows import EventRows, check_graphs, check_uses
 from spaseq.engine.permanent_terms import renumber
-from spaseq.engine.registered_streams import RegisteredClock, divided_at
+from spaseq.engine.registered_streams import RegisteredClock, dependent, divided_at
 from spaseq.engine.run_queries import RunQueries
+from spaseq.engine.run_query import Beginning, Edit, Executor
 from spaseq.engine.sharing import SharedProgram, unshared
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.engine.stream_ends import StreamEnds
@@ -44,11 +44,7 @@ from spaseq.rdf.limits import NO_LIMITS, Limits
 from spaseq.results import Match
 
 if TYPE_CHECKING:
-    from spaseq.engine.listing import Entry, Listed
     from spaseq.engine.multi_run import MultiRun
-
-Begin: TypeAlias = "Callable[[CompiledQuery, QueryRun | Part | None], QueryRun]"
-"""Begins a query now; with another state, the query continues it."""
 
 
 class Evaluation(StreamEnds):
@@ -63,6 +59,7 @@ class Evaluation(StreamEnds):
         prune: Whether readers drop the triples that no query can use.
         apart: The numbers of queries that share no state with an equal one.
         shared: The program as the run evaluates it, if that differs from `program`.
+        unbound: The sources of `program` before variables were bound.
     """
 
     def __init__(
@@ -75,6 +72,7 @@ class Evaluation(StreamEnds):
         prune: bool = True,
         apart: Collection[int] = (),
         shared: SharedProgram | None = None,
+        unbound: Sequence[ast.Query] | None = None,
     ):
         shared = shared or unshared(program)
         program, self._limits = shared.executed, limits
@@ -92,13 +90,11 @@ class Evaluation(StreamEnds):
         self.rows = EventRows(program, self.kb, self.entailed, limits)
         check_limits(program, limits)
         self._files: dict[str, int] = {}
-        self.listed = listed = RunQueries(shared, apart, self._query)
+        self.listed = RunQueries(shared, apart, self._query, unbound)
         """The queries: programs, names and states."""
-        self.unbound, self.queries = listed.unbound, listed.states
-        self.direct, self.delayed = listed.direct, listed.delayed
         self._parts: list[tuple[int, list[Match]]] = []
-        self.compaction = Compaction(self.distinct, self.rows)
-        self.rows.prefetch(lambda: self.distinct)
+        self.compaction = Compaction(self.queries, self.rows)
+        self.rows.prefetch(lambda: self.queries)
         self.clock = StreamClock(program.streams)
         self.registered = RegisteredClock()
         self._draining = Draining()
@@ -107,10 +103,8 @@ class Evaluation(StreamEnds):
         self._is_shared: bool | None = None
         self.formatting: Formatting | None = None
         """How the matches are written, if a sink has them written without objects."""
-        self._last: dict[int, list[Match]] = {}
-        """Per query that others equal: its last matches."""
-        self.failing: int | None = None
-        """The number of the query in which an error has stopped the run."""
+        self.failing: Executor | None = None
+        """What has evaluated the query in which an error has stopped the run."""
         self.skipped = 0
         """The events processed as empty because a remote KB failed."""
         self.begin_streams()
@@ -133,19 +127,14 @@ class Evaluation(StreamEnds):
         return self.listed.program
 
     @property
-    def shared(self) -> SharedProgram:
-        """The relation of `public` and `program`."""
-        return self.listed.shared
+    def queries(self) -> list[QueryRun]:
+        """The states of what evaluates the queries."""
+        return self.listed.states
 
     @property
     def divisions(self) -> Mapping[int, Division]:
-        """Per query that is a template: what divides its matches among its queries."""
+        """Per state of a template, by number: what divides its matches among its queries."""
         return self.listed.divisions
-
-    @property
-    def distinct(self) -> tuple[QueryRun, ...]:
-        """The states of the queries, each once."""
-        return self.listed.distinct
 
     # ------------------------------------------------------------------ readers
 
@@ -175,13 +164,11 @@ class Evaluation(StreamEnds):
         """Whether events of readers of registered streams wait until their timestamp closes."""
         if self._multi is not None and self._multi.driver.loaded:
             return self._multi.driver.delaying
-        return any(self.delayed)
+        return any(executor.delayed for executor in self.listed.executors)
 
-    def drain(self, queries: Iterable[QueryRun] = ()) -> None:
-        """Let some queries begin no further partial matches, and list all that do not."""
-        for query in queries:
-            query.drain(self.clock)
-        self._draining.update(self.distinct)
+    def find_draining(self) -> None:
+        """List the queries that drain, after their states have been restored."""
+        self._draining.update(self.queries)
 
     def drained(self) -> list[str]:
         """The names of the queries that have drained since the last call, except the last one."""
@@ -189,25 +176,25 @@ class Evaluation(StreamEnds):
         if closed is None or self.clock.finished or not self._draining.is_due(closed):
             return []
         self.sync()
-        states = zip(self.program.queries, self.queries, strict=True)
-        return self._draining.over(states, closed)[: len(self.queries) - 1]
+        return self._draining.over(self.listed.queries, closed)[: len(self.listed.by_name) - 1]
 
     @property
     def draining(self) -> dict[str, str]:
         """The queries that drain: the name of each in the run, and in its matches."""
-        return self._draining.shown(zip(self.program.queries, self.queries, strict=True))
+        return self._draining.shown(self.listed.queries)
 
     @property
     def blamed(self) -> str | None:
         """The name of the query in which the run has failed; None if it is not known."""
-        failing = 0 if len(self.queries) == 1 else self.failing
-        if failing is None or failing in self.divisions:
+        executors = self.listed.executors
+        failing = executors[0] if len(executors) == 1 else self.failing
+        if failing is None or failing.division is not None:
             return None
-        return self.queries[failing].plan.name
+        return failing.state.plan.name
 
     def is_single(self, stream: str) -> bool:
         """Whether there is one query, which reads this stream directly, and no other stream."""
-        if len(self.queries) > 1 or self.listed.has_templates or not self.direct[0]:
+        if len(self.listed.by_name) > 1:
             return False
         return self.clock.streams == (stream,) and self.queries[0].reads_only(stream)
 
@@ -220,9 +207,7 @@ class Evaluation(StreamEnds):
         Returns:
             False if no query has a maker; nothing changes then.
         """
-        names = [query.plan.shown for query in self.program.queries]
-        made = writing(block, make, names, self.listed.originals, self.queries, self.divisions)
-        self.formatting = made or self.formatting
+        self.formatting = writing(block, make, self.listed.executors) or self.formatting
         return self.formatting is not None
 
     def _in_order(self) -> AbstractContextManager[None]:
@@ -239,27 +224,21 @@ class Evaluation(StreamEnds):
         if self._multi is None:
             self.catch_up()
             if self._is_shared is None:
-                several = len(self.public.queries) > 1 or len(self.clock.streams) > 1
+                several = len(self.listed.by_name) > 1 or len(self.clock.streams) > 1
                 self._is_shared = several and all(query.on_core for query in self.queries)
             if not self._is_shared or self.waiting:
                 return None
             from spaseq.engine.multi_run import MultiRun  # one query over one stream needs none
 
             self._multi = MultiRun(
-                self.program,
-                self.queries,
-                self.listed.originals,
+                self.listed.executors,
                 self.rows,
                 self.clock,
                 self.kb,
                 self._files,
                 self._register,
-                self.shared.places,
-                self.divisions,
                 None if self.formatting is None else self.formatting.block,
                 self._keys,
-                self.direct,
-                self.delayed,
             )
         return self._multi if self._multi.driver.loaded or not self.waiting else None
 
@@ -293,23 +272,24 @@ class Evaluation(StreamEnds):
         self._renumber()
         misnamed = self.listed.misnamed
         while misnamed:
-            state, _ = misnamed.popitem()
-            self.listed.rename(state, lambda query: self._renamed(query, state))  # noqa: B023
+            executor, _ = misnamed.popitem()
+            self._rename(executor)
 
     def _renumber(self) -> None:
         """Let the states know the terms that new queries have made permanent."""
         if self._known_terms is not None:
             known, self._known_terms = self._known_terms, None
-            renumber(self.distinct, self.rows.matchers, known)
+            renumber(self.queries, self.rows.matchers, known)
 
-    def _renamed(self, compiled: CompiledQuery, state: QueryRun) -> QueryRun:
-        """A state that continues another one, with the name of another query."""
-        query = self._query(compiled)
+    def _rename(self, executor: Executor) -> None:
+        """Give the state of equal queries the name of the first one, as that one has left."""
+        former, executor.compiled = executor.state, executor.first.compiled
+        query = executor.state = self._query(executor.compiled)
         query.begin_at(self.clock)
-        query.take_over(state, self.clock)
-        self._forget(state)
+        query.take_over(former, self.clock)
+        self._forget(former)
         self._remember(query)
-        return query
+        self.listed.relist()
 
     def compact_if_due(self) -> None:
         """Compact the state of queries without a window, if it has doubled.
@@ -322,70 +302,62 @@ class Evaluation(StreamEnds):
 
     # ------------------------------------------------------------------ other queries
 
-    def begin(
-        self, entry: Entry, other: CompiledQuery, new: Mapping[int, Pattern]
-    ) -> QueryRun | None:
-        """Begin a query between two events, before it is one of the run.
-
-        Cost: that of the query, whatever the number of the others.
-
-        Args:
-            entry: The query, which neither registers a stream nor reads a registered one.
-            other: Another query of the run afterwards; if there is none, the query.
-            new: The patterns that the run does not have, by number.
-
-        Returns:
-            None if all queries must be begun again (`change`): under entailment, if matches are
-            written without objects, and if there must be new matchers.
-
-        Raises:
-            KbError, LimitExceeded, ChangeError: if the run cannot have the query; the queries are
-                as before.
-        """
-        if self.entail is not None or self.formatting is not None:
-            return None
-        compiled = entry.compiled
-        self._check(CompiledQueries((compiled,), (), (), (entry.source,), (entry.name,)), new)
-        self._abandon_loop()
-        if self._known_terms is None:
-            self._known_terms = self.rows.matchers.dictionary.version
-        try:
-            if not self.rows.add(compiled, other, new):
-                self._renumber()
-                return None
-            query = self._query(compiled)
-            query.begin_at(self.clock)
-            # Before the state is numbered.
-            self._keys.learn(self.rows.matchers.patterns, new)
-            if entry.kept is not None:
-                query.take_over(entry.kept, self.clock)
-        except BaseException:
-            self.listed.forget(new)
-            self._renumber()
-            raise
-        if entry.drains:
-            query.drain(self.clock)
-        return query
-
     def forget_unused(self) -> None:
         """Forget the values of bound variables that no query has any longer."""
         if self.bound:
             used = self.listed.variable_uses
             self.bound = {name: term for name, term in self.bound.items() if name in used}
 
-    def append(self, one: Listed, new: Mapping[int, Pattern], own: Mapping[int, Pattern]) -> None:
-        """Add a query that has begun after the others; see `RunQueries.append`."""
-        self.listed.append(one, new, own)
-        self._continue(one, None)
+    def change(self, edit: Edit) -> None:
+        """Change some queries between two events.
 
-    def exchange(self, one: Listed, new: Mapping[int, Pattern], own: Mapping[int, Pattern]) -> None:
-        """Replace a query by one that has begun; see `RunQueries.exchange`."""
-        self._continue(one, self.listed.exchange(one, new, own))
+        Cost: that of these queries, whatever the number of the others, unless there must be new
+        matchers.
 
-    def delete(self, name: str) -> None:
-        """Remove a query that no template evaluates and that is not the only one."""
+        Raises:
+            KbError, LimitExceeded, ChangeError: if the run cannot have a query; the queries are as
+                before.
+        """
+        begins, new = edit.begins, edit.patterns
+        if begins:
+            self._check([each.executor for each in begins], new)
         self._abandon_loop()
-        self._continue(None, self.listed.delete(name))
+        if self._known_terms is None:
+            self._known_terms = self.rows.matchers.dictionary.version
+        matchers, rows = self.rows.matchers, self.rows.parts
+        entailment, undo = self._entailment, None
+        try:
+            if self.entail is not None:
+                after = self.listed.after(edit)
+                self._entailment, undo = entailment.changed(
+                    after, self.entailed, self.kb, self.kb.current
+                )
+            if begins and not self._match(edit):
+                self.rows.rebuild(self.listed.after(edit), new)
+            for each in begins:
+                query = each.executor.state = self._query(each.executor.compiled)
+                query.begin_at(self.clock, delayed=not each.executor.direct)
+            # Before states are numbered.
+            self._keys.learn(self.rows.matchers.patterns, new)
+            for each in begins:
+                if isinstance(each.kept, Executor):
+                    each.executor.delayed = list(each.kept.delayed)
+                    each.executor.state.take_over(each.kept.state, self.clock)
+                elif each.kept is not None:
+                    each.executor.state.take_over(each.kept, self.clock)
+        except BaseException:
+            if undo is not None:
+                undo()
+            self.listed.forget(new)
+            self._entailment, self.rows.parts = entailment, rows
+            self._renumber()
+            raise
+        left = self.listed.change(edit)
+        if self.rows.matchers is not matchers:
+            self._known_terms = None
+            for executor in {*self.listed.executors}.difference(e.executor for e in begins):
+                executor.state.renew(self.rows.matchers)
+        self._continue(begins, left)
 
     def _abandon_loop(self) -> None:
         """Let the next event build the compiled loop again."""
@@ -393,20 +365,38 @@ class Evaluation(StreamEnds):
             self._multi.unload()
             self._multi = None
 
-    def _continue(self, one: Listed | None, left: QueryRun | None) -> None:
-        """Continue after a change of one query: with a new one, and without a state that left."""
-        self.rows.follow(self.program, left=one is None or left is not None)
-        if left is not None:
-            self._forget(left)
-        if one is not None:
-            query = one.entry.state
-            self.clock.add_streams(query.plan.streams)
+    def _match(self, edit: Edit) -> bool:
+        """Extend the matchers in place by the patterns of new queries; False if they cannot be."""
+        others = (
+            query.executor.compiled
+            for name, query in self.listed.by_name.items()
+            if name not in edit.put and name not in edit.dropped
+        )
+        executors = [each.executor for each in edit.begins]
+        compiled = [each.compiled for each in executors]
+        derived = {n for each in executors if not each.direct for n in each.compiled.tasks}
+        return self.rows.add(compiled, next(others, None), edit.patterns, derived)
+
+    def _continue(self, begins: Sequence[Beginning], left: Sequence[Executor]) -> None:
+        """Continue after a change, with new executors and without some that have left."""
+        self.rows.follow(lambda: self.program, left=bool(left))
+        for executor in left:
+            self._forget(executor.state)
+        written = self.listed.written
+        for each in begins:
+            query = each.executor.state
+            if each.drains:
+                query.drain(self.clock)
+            self.clock.add_streams([iri for iri in query.plan.streams if iri not in written])
             self._remember(query)
             self.rows.prefetch_also(query)
-            for iri in self.ended.keys() & query.plan.streams:
-                query.end_stream(iri, self.ended[iri])
-        self._is_shared, self._last = None, {}
-        if len(self.queries) == 1:
+            for iri, last in self.ended.items():
+                if query in dependent(self.queries if written else [query], iri):
+                    query.end_stream(iri, last)
+        self._is_shared = None
+        if self.formatting is not None:
+            self.format_with(self.formatting.block, self.formatting.make)
+        if len(self.listed.by_name) == 1:
             self.catch_up()  # the events of a single query do not come to the loop
 
     def _remember(self, query: QueryRun) -> None:
@@ -417,91 +407,16 @@ class Evaluation(StreamEnds):
         self.compaction.remove(query)
         self._draining.states.discard(query)
 
-    def change(
-        self,
-        program: CompiledQueries,
-        unbound: Sequence[ast.Query],
-        new: Mapping[int, Pattern],
-        queries: Callable[[Begin], list[QueryRun]],
-        shared: SharedProgram | None = None,
-        matched: Mapping[int, int] = NO_MATCHES,
-    ) -> None:
-        """Change the queries between two events.
-
-        Args:
-            program: The program afterwards. Its patterns keep their numbers.
-            unbound: Its sources before variables were bound.
-            new: The patterns that the run does not have, by number.
-            queries: Lists the states of the queries. Its argument begins one, which may continue
-                the state of another.
-            shared: The program as it was written, if there are templates afterwards.
-            matched: The matches so far of their queries, by the numbers in `shared`.
-
-        Raises:
-            KbError, LimitExceeded, ChangeError: if the run cannot have a query; the queries are as
-                before.
-        """
-        self._check(program, new)
-        self._discard_loop()
-        rows, before = self.rows.parts, self._entailment
-        self._entailment, undo = before.changed(program, self.entailed, self.kb, self.kb.current)
-        terms = self.rows.matchers.dictionary.version
-        continued: list[tuple[QueryRun, QueryRun | Part]] = []
-        written = program.written
-
-        def begin(query: CompiledQuery, kept: QueryRun | Part | None) -> QueryRun:
-            begun = self._query(query)
-            begun.begin_at(self.clock, delayed=not written.isdisjoint(query.plan.streams))
-            if kept is not None:
-                continued.append((begun, kept))
-            return begun
-
-        try:
-            rebuilds = self.rows.change(program, new)
-            after = queries(begin)
-            # Before states are numbered.
-            self._keys.learn(self.rows.matchers.patterns, range(len(program.patterns)))
-            for query, kept in continued:
-                query.take_over(kept, self.clock)
-        except BaseException:
-            undo()
-            self.listed.forget(new)
-            self._entailment, self.rows.parts = before, rows
-            renumber(self.distinct, self.rows.matchers, terms)
-            raise
-        delayed = dict(zip(self.queries, self.delayed, strict=True))
-        delayed |= {q: delayed.get(kept, []) for q, kept in continued if isinstance(kept, QueryRun)}
-        staying = [query for query in self.distinct if query in after]
-        if rebuilds:
-            for query in staying:
-                query.renew(self.rows.matchers)
-        else:
-            renumber(staying, self.rows.matchers, terms)
-        waiting = [delayed.get(query, []) for query in after]
-        self.listed.replace(shared or unshared(program), unbound, after, waiting, new, matched)
-        self._adopt()
-
-    def _check(self, program: CompiledQueries, new: Mapping[int, Pattern]) -> None:
-        """Raise an error if the run cannot have the queries of a program, with new patterns."""
+    def _check(self, new: Sequence[Executor], patterns: Mapping[int, Pattern]) -> None:
+        """Raise an error if the run cannot have some executors, with new patterns."""
+        queries = tuple(each.compiled for each in new)
+        program = CompiledQueries(queries, (), (), tuple(each.source for each in new), ())
         if not self.kb.has(program.kb_graphs):
             self.adopt_kb()  # a graph was added since the last event
         check_graphs(program, self.kb.latest.graphs)
         check_limits(program, self._limits)
         if self._is_read:
-            check_uses(program.queries, new.values(), self.rows.matchers.used)
-
-    def _adopt(self) -> None:
-        """Continue with changed queries, whose automata are ready."""
-        self.drain()
-        self.clock.add_streams(self.program.streams)
-        self.compaction = Compaction(self.distinct, self.rows)
-        self.rows.prefetch(lambda: self.distinct)
-        self._is_shared, self._last = None, {}
-        for iri, last in self.ended.items():
-            for query in self.inputs_of(iri):
-                query.end_stream(iri, last)
-        if self.formatting is not None:
-            self.format_with(self.formatting.block, self.formatting.make)
+            check_uses(queries, patterns.values(), self.rows.matchers.used)
 
     # ------------------------------------------------------------------ the knowledge base
 
@@ -532,7 +447,7 @@ class Evaluation(StreamEnds):
         finally:
             # Terms that the failed version made permanent remain permanent.
             if self.rows.matchers is not matchers or matchers.dictionary.version > terms:
-                for query in self.distinct:
+                for query in self.queries:
                     query.renew(self.rows.matchers)
 
     def prepare(self, event: Event) -> Event:
@@ -577,7 +492,7 @@ class Evaluation(StreamEnds):
                     return
             finally:
                 if loop.failing is not None:
-                    self.failing = self.queries.index(loop.failing)
+                    self.failing = loop.failing
         self._leave_loop()
         clock, micros = self.clock, event.time.micros
         if clock.closed is None or micros > clock.closed:
@@ -587,14 +502,14 @@ class Evaluation(StreamEnds):
         if self.rows.matchers.counted:
             # A queued event counts when it is fed. All queries read the same streams.
             self.rows.matchers.advance(clock.events - self.queries[0].behind)
-        for number, query in enumerate(self.queries):
-            if not query.reads(event.stream):
+        for executor in self.listed.executors:
+            if not executor.state.reads(event.stream):
                 continue
-            if self.direct[number]:
+            if executor.direct:
                 # Readers of the stream that the query registers process its matches later.
-                self._push(number, query, event, found)
+                self._push(executor, event, found)
             else:
-                self.delayed[number].append(event)
+                executor.delayed.append(event)
 
     def close_before(self, micros: int | None, found: list[Match]) -> None:
         """Close all timestamps before `micros`, or all; writers of streams precede readers."""
@@ -606,71 +521,63 @@ class Evaluation(StreamEnds):
 
     def _close_before(self, micros: int | None, found: list[Match]) -> None:
         self._leave_loop()
-        for query in self.distinct:
-            query.ending = micros is None
-        for number, query in enumerate(self.queries):
-            if not self.direct[number]:
-                self._release(number, query, micros, found)
-            self._advance(number, query, micros, found)
+        for executor in self.listed.executors:
+            executor.state.ending = micros is None
+        for executor in self.listed.executors:
+            if not executor.direct:
+                self._release(executor, micros, found)
+            self._advance(executor, micros, found)
         if micros is not None:
             self.clock.closed = micros
             if not self.rows.matchers.counted:
                 self.rows.matchers.advance(micros)
 
-    def _push(self, number: int, query: QueryRun, event: Event, found: list[Match]) -> None:
-        self._collect(number, query, found, lambda some: query.push(event, self.rows, some))
+    def _push(self, executor: Executor, event: Event, found: list[Match]) -> None:
+        state = executor.state
+        self._collect(executor, found, lambda some: state.push(event, self.rows, some))
 
-    def _advance(
-        self, number: int, query: QueryRun, micros: int | None, found: list[Match]
-    ) -> None:
-        self._collect(number, query, found, lambda some: query.advance(micros, self.rows, some))
+    def _advance(self, executor: Executor, micros: int | None, found: list[Match]) -> None:
+        state = executor.state
+        self._collect(executor, found, lambda some: state.advance(micros, self.rows, some))
 
     def _collect(
-        self,
-        number: int,
-        query: QueryRun,
-        found: list[Match],
-        process: Callable[[list[Match]], None],
+        self, executor: Executor, found: list[Match], process: Callable[[list[Match]], None]
     ) -> None:
-        """Add the matches that `process` lists to `found`, or those of an equal earlier query."""
-        original = self.listed.originals[number]
-        if original < number:
-            name = self.program.queries[number].plan.shown
-            self._give(number, copies(self._last[original], name), found)
-            return
+        """Add the matches that `process` lists for the queries of an executor to `found`."""
         some: list[Match] = []
         try:
             process(some)
         except BaseException:
-            self.failing = number
+            self.failing = executor
             raise
         finally:
-            self._last[number] = some
-            self._give(number, self._register(query, some), found)
+            self._give(executor, self._register(executor.state, some), found)
 
-    def _give(self, number: int, matches: list[Match], found: list[Match]) -> None:
-        """Add the matches of a query to `found`; with templates, `_give_parts` does."""
-        if number in self.divisions:
-            self._parts += self.divisions[number](matches)
-        elif self.divisions:
-            self._parts.append((self.shared.places[number], matches))
-        else:
+    def _give(self, executor: Executor, matches: list[Match], found: list[Match]) -> None:
+        """Add matches to `found`; if executors have several queries, `_give_parts` does."""
+        if not self.listed.shares:
             found += matches
+        elif executor.division is not None:
+            self._parts += executor.division(matches)
+        else:
+            first, *others = executor.queries
+            self._parts.append((first.serial, matches))
+            self._parts += [(each.serial, copies(matches, each.plan.shown)) for each in others]
 
     def _give_parts(self, found: list[Match]) -> None:
-        """Add the matches of the parts of templates, in the order of all queries."""
-        for _, some in sorted(self._parts, key=itemgetter(0)):
-            found += some
+        """Add the matches of all queries in their order, up to one in which the run has failed."""
+        last = None if self.failing is None else self.failing.first.serial
+        for serial, some in sorted(self._parts, key=itemgetter(0)):
+            if last is None or serial <= last:
+                found += some
         self._parts.clear()
 
-    def _release(
-        self, number: int, query: QueryRun, micros: int | None, found: list[Match]
-    ) -> None:
-        """Push the delayed events of a query whose timestamps close."""
-        closed, self.delayed[number] = divided_at(self.delayed[number], micros)
+    def _release(self, executor: Executor, micros: int | None, found: list[Match]) -> None:
+        """Push the delayed events of an executor whose timestamps close."""
+        closed, executor.delayed = divided_at(executor.delayed, micros)
         for event in closed:
-            self._advance(number, query, event.time.micros, found)
-            self._push(number, query, event, found)
+            self._advance(executor, event.time.micros, found)
+            self._push(executor, event, found)
 
     def _register(self, query: QueryRun, matches: list[Match]) -> list[Match]:
         """Append the matches of a query to the stream that it registers, if any."""
@@ -690,7 +597,7 @@ class Evaluation(StreamEnds):
             if loop is not None:
                 loop.register(event)
                 continue
-            for number, reader in enumerate(self.queries):
-                if reader.reads(iri):
-                    self.delayed[number].append(event)
+            for executor in self.listed.executors:
+                if executor.state.reads(iri):
+                    executor.delayed.append(event)
         return matches

@@ -10,16 +10,15 @@ both kinds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from spaseq.engine.native._matches import MatchMaker
 
 if TYPE_CHECKING:
-    from spaseq.engine.division import Division
-    from spaseq.engine.instants import QueryRun
     from spaseq.engine.native.query_run import NativeRun
+    from spaseq.engine.run_query import Executor
 
 
 class Block(Protocol):
@@ -68,35 +67,22 @@ class Formatting:
             self.block.makes_objects = False
 
 
-def writing(
-    block: Block,
-    make: Make,
-    names: Sequence[str],
-    originals: Sequence[int],
-    queries: Sequence[QueryRun],
-    divisions: Mapping[int, Division],
-) -> Formatting | None:
+def writing(block: Block, make: Make, executors: Sequence[Executor]) -> Formatting | None:
     """Have makers write the matches of queries from now on; None if no query has a maker.
 
     Args:
         block: What the makers write to.
         make: Makes the maker of a query.
-        names: The names of the queries in matches.
-        originals: Per query, the number of the first query that equals it.
-        queries: Their states.
-        divisions: Per query that is a template, what divides its matches.
+        executors: What evaluates the queries.
     """
-    copied: dict[int, list[str]] = {}
-    for number, original in enumerate(originals):
-        if original < number:
-            copied.setdefault(original, []).append(names[number])
-    made = [
-        divisions[number].write_with(make)
-        if number in divisions
-        else query.write_with(make, copied.get(number, ()))
-        for number, query in enumerate(queries)
-        if originals[number] == number
-    ]
+    made = []
+    for executor in executors:
+        if executor.division is not None:
+            made.append(executor.division.write_with(make))
+        else:
+            copied = [query.plan.shown for query in executor.queries[1:]]
+            made.append(executor.state.write_with(make, copied))
     if not any(made):
         return None
-    return Formatting(block, make, bool(copied or divisions) or not all(made))
+    several = any(len(executor.members) > 1 for executor in executors)
+    return Formatting(block, make, several or not all(made))

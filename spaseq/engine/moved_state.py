@@ -57,12 +57,13 @@ def _moved(
     is_open = old["time"] is not None and old["time"][0] == old["closed"]
     queries, delayed = [], []
     for number, name in enumerate(_names(new)):
-        own = fresh.queries[number].plan.streams
+        query = fresh.listed.entries[number]
+        own = query.plan.streams
         if name in kept:
             place = places[kept[name]]
             part = old["queries"][place]
             if name in draining:
-                if old["delayed"][place] or fresh.queries[number].plan.registers_stream is not None:
+                if old["delayed"][place] or query.plan.registers_stream is not None:
                     raise StateError(
                         f"the query {kept[name]} cannot drain, since it registers a stream or "
                         "reads a registered one"
@@ -71,7 +72,7 @@ def _moved(
             queries.append(part)
             delayed.append(old["delayed"][place])
             continue
-        is_read = is_open and fresh.direct[number] and not ordinals.keys().isdisjoint(own)
+        is_read = is_open and query.executor.direct and not ordinals.keys().isdisjoint(own)
         delivered = {iri: ordinals.get(iri, 0) if is_read else 0 for iri in own}
         queries.append(
             new["queries"][number]

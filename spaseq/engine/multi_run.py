@@ -9,11 +9,9 @@ for each query, so the run calls them only before the state of a query is read o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from spaseq.engine.checkpoint import without_collection
-from spaseq.engine.compiled import CompiledQueries
-from spaseq.engine.division import Division
 from spaseq.engine.formatting import Block
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._constructs import ConstructMaker
@@ -22,6 +20,7 @@ from spaseq.engine.native._multi_driver import MultiDriver
 from spaseq.engine.native._multi_matches import MultiMatches
 from spaseq.engine.native.dispatch_keys import KeyChoice, rarest, reads_filters
 from spaseq.engine.pattern_rows import EventRows
+from spaseq.engine.run_query import Executor
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.kb.knowledge import Knowledge
 from spaseq.rdf._batch import EventBatch
@@ -40,52 +39,45 @@ class MultiRun:
     """The compiled loop of one run.
 
     Args:
-        program: The compiled queries.
-        queries: Their state; equal queries share one.
-        originals: Per query, the number of the first query that equals it.
+        executors: What evaluates the queries. The loop takes their delayed events when it loads
+            their states, and `sync` writes them.
         rows: The matchers.
         clock: The clock of the run.
         kb: The knowledge base.
         files: File name → its number, which all queries share.
         register: Appends the matches of a query to the stream that it registers, if any.
-        places: Per query, its place among the queries of the program as it was written.
-        divisions: Per query that is a template, what divides its matches among its queries.
         block: What the makers of matches write to, if they do not make objects.
         keys: The keys of the patterns.
-        direct: Per query, whether it reads no registered stream.
-        delayed: Per query that is not direct, the events that wait until their timestamp closes.
-            The loop takes them when it loads the state of the queries, and `sync` writes them.
     """
 
     def __init__(
         self,
-        program: CompiledQueries,
-        queries: Sequence[QueryRun],
-        originals: Sequence[int],
+        executors: Sequence[Executor],
         rows: EventRows,
         clock: StreamClock,
         kb: Knowledge,
         files: dict[str, int],
         register: Callable[[QueryRun, list[Match]], list[Match]],
-        places: Sequence[int],
-        divisions: Mapping[int, Division],
         block: Block | None,
         keys: KeyChoice,
-        direct: Sequence[bool],
-        delayed: list[list[Event]],
     ):
-        self._numbers = firsts = [n for n, original in enumerate(originals) if n == original]
-        self._places = [places[number] for number in firsts]
-        self._queries = queries = [queries[number] for number in firsts]
-        position = {number: n for n, number in enumerate(firsts)}
-        self._shares = {position[number]: division for number, division in divisions.items()}
+        self._executors = executors
+        self._places = [executor.first.serial for executor in executors]
+        self._queries = queries = [executor.state for executor in executors]
+        self._shares = {
+            n: executor.division
+            for n, executor in enumerate(executors)
+            if executor.division is not None
+        }
         self._equal: dict[int, list[tuple[int, str, MatchMaker | None]]] = {}
-        for number, original in enumerate(originals):
-            if original < number:
-                listed = self._equal.setdefault(position[original], [])
-                copiers = queries[position[original]].copiers
-                copier = copiers[len(listed)] if copiers else None
-                listed.append((places[number], program.queries[number].plan.shown, copier))
+        for n, executor in enumerate(executors):
+            if executor.division is None and len(executor.members) > 1:
+                others = executor.queries[1:]
+                copiers = executor.state.copiers or [None] * len(others)
+                self._equal[n] = [
+                    (query.serial, query.plan.shown, copier)
+                    for query, copier in zip(others, copiers, strict=True)
+                ]
         self._block = block
         self._clock = clock
         self._kb = kb
@@ -93,12 +85,11 @@ class MultiRun:
         self._register = register
         self._matchers = matchers = rows.matchers
         self._dictionary = matchers.dictionary
-        self._readers = frozenset(n for n, number in enumerate(firsts) if not direct[number])
+        self._readers = frozenset(n for n, each in enumerate(executors) if not each.direct)
         self._readers_of = {
             iri: tuple(n for n in sorted(self._readers) if queries[n].reads(iri))
             for iri in {iri for n in self._readers for iri in queries[n].plan.streams}
         }
-        self._delayed = delayed
         self._registered: dict[str, EventBatch] = {}
         written = [iri for query in queries if (iri := query.plan.registers_stream) is not None]
         # A collection would visit all objects of the queries, several times, and find nothing.
@@ -115,7 +106,7 @@ class MultiRun:
                     )
                     for n, query in enumerate(queries)
                 ],
-                [program.queries[number].tasks for number in firsts],
+                [executor.compiled.tasks for executor in executors],
                 keys.of(matchers.patterns),
                 matchers.window,
                 matchers.counted,
@@ -123,8 +114,8 @@ class MultiRun:
         self._reads_several = any(len(query.plan.streams) > 1 for query in queries)
         self._makers = [query.native.matches for query in queries]
         self._skips = [query.plan.skip_past_last for query in queries]
-        self.failing: QueryRun | None = None
-        """The query in which `process` has failed."""
+        self.failing: Executor | None = None
+        """What evaluates the query in which `process` has failed."""
 
     def accepts(self, batch: EventBatch) -> bool:
         """Whether the loop can process events of a batch."""
@@ -192,10 +183,10 @@ class MultiRun:
         try:
             found.extend(matches)
         except BaseException as error:
-            query = self._queries[matches.failing]
-            self.failing = query if matches.failed else None
+            executor = self._executors[matches.failing]
+            self.failing = executor if matches.failed else None
             if isinstance(error, LimitReached):
-                raise query.exceeded(error) from None
+                raise executor.state.exceeded(error) from None
             raise
         if matches.after == index:
             return False
@@ -299,7 +290,7 @@ class MultiRun:
             clock.has_gaps,
         )
         for n in self._readers:
-            for event in self._delayed[self._numbers[n]]:
+            for event in self._executors[n].delayed:
                 batch, index = self._matchers.encoded(event, own=True)
                 self.driver.delay(n, batch, index, self._file(batch.file))
 
@@ -324,7 +315,7 @@ class MultiRun:
                 query.queued.setdefault(event.ordinal, []).append(event)
             query.behind = sum(map(len, query.queued.values()))
         for n in self._readers:
-            self._delayed[self._numbers[n]] = [
+            self._executors[n].delayed = [
                 EncodedEvent(batch, index) for batch, index in self.driver.delayed_by(n)
             ]
 

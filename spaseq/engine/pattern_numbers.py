@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.evaluation import Evaluation
 from spaseq.gpm.pattern import Pattern, canonical
 
@@ -30,19 +30,19 @@ class PatternNumbers:
         self._total = total
 
     def numbered(
-        self, compiled: CompiledQuery, program: CompiledQueries, derived: bool
+        self, compiled: CompiledQuery, patterns: Sequence[Pattern], derived: bool
     ) -> CompiledQuery:
-        """A query of a program with the numbers that its patterns have in the run.
+        """A query with the numbers that its patterns have in the run.
 
-        `derived`: it reads registered streams.
+        Args:
+            compiled: The query.
+            patterns: What the numbers of its patterns refer to.
+            derived: Whether it reads registered streams.
         """
-        tasks = len(program.tasks)
-        numbers = {
-            number: self._task(program.tasks[number], new=derived)
-            if number < tasks
-            else self._next(program.asked[number - tasks])
-            for number in dict.fromkeys((*compiled.tasks, *compiled.asked_patterns))
-        }
+        numbers = {n: self._task(patterns[n], new=derived) for n in dict.fromkeys(compiled.tasks)}
+        for number in compiled.asked_patterns:
+            if number not in numbers:
+                numbers[number] = self._next(patterns[number])
         return compiled.renumbered(numbers.__getitem__)
 
     def _task(self, pattern: Pattern, *, new: bool) -> int:

@@ -33,12 +33,16 @@ class EventRows:
 
     def __init__(self, program: CompiledQueries, kb: Knowledge, entailed: Entailed, limits: Limits):
         self._limits = limits
-        self._program = program
+        self._programs: Callable[[], CompiledQueries] = lambda: program
         self._kb = kb
         self._entailed = entailed
         self.matchers = self._matchers(None)
         self._known_joins: dict[str, list[BindJoin]] | None = self._by_stream()
         self._holders: Callable[[], Iterable[Holder]] = tuple
+
+    @property
+    def _program(self) -> CompiledQueries:
+        return self._programs()
 
     def _matchers(self, before: Matchers | None, new: Collection[int] = ()) -> Matchers:
         """New matchers for the present graphs; `before` did not have the patterns `new`."""
@@ -81,97 +85,72 @@ class EventRows:
                     if not any(join is other for other in some):
                         some.append(join)
 
-    def change(self, program: CompiledQueries, new: Collection[int]) -> bool:
-        """Match the patterns of a changed program.
+    def rebuild(self, program: CompiledQueries, new: Collection[int]) -> None:
+        """Have new matchers for a changed program; automata that use the former are rebuilt.
 
         Args:
             program: The program.
             new: The numbers of the patterns that it did not have, or that nothing used.
 
-        Returns:
-            Whether the matchers are new; automata that use the ones before must be rebuilt.
-
         Raises:
             KbError: if the KB cannot supply what the patterns need; `parts` undoes the change.
         """
-        known = set(map(id, self._program.queries))
-        more = [query for query in program.queries if id(query) not in known]
-        self._program = program
-        rebuilds = not self._extend(new, more)
-        if rebuilds:
-            self.matchers = self._matchers(self.matchers, new)
-        self._known_joins = self._by_stream()
-        return rebuilds
+        self._programs = lambda: program
+        self.matchers = self._matchers(self.matchers, new)
+        self._known_joins = None
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The parts that `change` replaces; set them to undo a change that has failed."""
-        return self._program, self.matchers, self._known_joins
+        """The parts that `rebuild` replaces; set them to undo a change that has failed."""
+        return self._programs, self.matchers, self._known_joins
 
     @parts.setter
     def parts(self, parts: tuple[Any, ...]) -> None:
-        self._program, self.matchers, self._known_joins = parts
+        self._programs, self.matchers, self._known_joins = parts
 
-    def add(self, query: CompiledQuery, other: CompiledQuery, new: Mapping[int, Pattern]) -> bool:
-        """Match the patterns of a query that reads no registered stream, before `follow`.
+    def add(
+        self,
+        queries: Sequence[CompiledQuery],
+        other: CompiledQuery | None,
+        new: Mapping[int, Pattern],
+        derived: Collection[int],
+    ) -> bool:
+        """Match the patterns of new queries, before `follow`.
 
-        Cost: that of the query, whatever the number of the others.
+        Cost: that of these queries, whatever the number of the others.
 
         Args:
-            query: The query.
-            other: Another query of the run afterwards; if there is none, the query.
-            new: The patterns that the run does not have, or that nothing uses, by number.
+            queries: The new queries.
+            other: Another query of the run afterwards, if there is one.
+            new: Their patterns that the run does not have, or that nothing uses, by number.
+            derived: The patterns of those that read registered streams.
 
         Returns:
-            False if there must be new matchers (`change`).
+            False if there must be new matchers (`rebuild`).
 
         Raises:
             KbError: if the KB cannot supply what the patterns need.
         """
-        if self.matchers.counted and not counts_events((other, query)):
-            return False
-        return self._put(new, frozenset(), [query])
-
-    def follow(self, program: CompiledQueries, *, left: bool) -> None:
-        """Continue with a program for which `add` has matched the patterns of new queries.
-
-        Args:
-            program: The program.
-            left: Whether a query has left the run.
-        """
-        self._program = program
-        if left and self._known_joins:
-            self._known_joins = None  # they are listed when they are needed
-
-    def _extend(self, new: Collection[int], queries: Sequence[CompiledQuery]) -> bool:
-        """Add patterns to the matchers in place; False if there must be new ones."""
-        program = self._program
-        if self.matchers.counted and not counts_events(program.queries):
-            return False
-        patterns = program.patterns
-        added = {number: patterns[number] for number in new}
-        return self._put(added, _derived_patterns(program), queries)
-
-    def _put(
-        self,
-        new: Mapping[int, Pattern],
-        derived: Collection[int],
-        queries: Sequence[CompiledQuery],
-    ) -> bool:
-        """Add patterns to the matchers in place; False if there must be new ones.
-
-        Args:
-            new: The patterns, by number.
-            derived: The patterns of queries that read registered streams.
-            queries: The queries that are new.
-        """
         matchers = self.matchers
+        if matchers.counted and not counts_events(queries if other is None else (*queries, other)):
+            return False
         for number, pattern in sorted(new.items()):
             if not matchers.put(number, pattern, _WHOLE if number in derived else ""):
                 return False
         matchers.use(list(new.values()), expressions_of(queries))
         matchers.widen(_horizon(queries, matchers.counted))
         return True
+
+    def follow(self, program: Callable[[], CompiledQueries], *, left: bool) -> None:
+        """Continue with a program for which `add` has matched the patterns of new queries.
+
+        Args:
+            program: Gives the program.
+            left: Whether a query has left the run.
+        """
+        self._programs = program
+        if left and self._known_joins:
+            self._known_joins = None  # they are listed when they are needed
 
     def prefetch(self, holders: Callable[[], Iterable[Holder]]) -> None:
         """Add the keys that partial matches of queries hold to the requests of the KB.

@@ -13,13 +13,11 @@ time linear in the state and in the queries of the template.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol
 
-from spaseq.engine.changes import Change, beside_templates, free_name, unregistered
+from spaseq.engine.changes import Change
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.evaluation import Evaluation
-from spaseq.engine.listing import Entry, Listed, Listing
 from spaseq.engine.sharing import Fitting, fitting, templates_of
 from spaseq.engine.tracing import traced
 from spaseq.plan.templates import Template
@@ -42,34 +40,30 @@ def regrouped(run: Evaluation, compiler: _Compiler) -> Change | None:
     if traced():
         return None
     run.sync()
-    closed = run.clock.closed
-    idle = {n for n, query in enumerate(run.queries) if query.is_idle(closed)}
-    alone = {run.shared.places[n] for n in idle if n not in run.divisions}
-    whole = {n: run.divisions[n] for n in idle if n in run.divisions}
-    together = {q for each in whole.values() for q in each.template.queries if q not in each.silent}
+    closed, queries = run.clock.closed, run.listed.queries
+    idle = {executor for executor in run.listed.executors if executor.state.is_idle(closed)}
+    alone, together, left = set[int](), set[int](), list[str]()
+    for number, query in enumerate(queries):
+        division = query.executor.division
+        if query.executor not in idle:
+            continue
+        if division is None:
+            alone.add(number)
+        elif query.serial in division.silent:
+            left.append(query.plan.name)
+        else:
+            together.add(number)
     found = _fitting(run, compiler, alone | together)
     if together and not together <= _covered(found):
-        whole, together = {}, set()
+        left = []
         found = _fitting(run, compiler, alone)
     if alone.isdisjoint(_covered(found)):
         return None
-    change = beside_templates(run)
-    listing = change.keep_templates()
-    entries = {n: listing.queries[n].entry for n in _covered(found)}
-    replaced = set(map(id, entries.values()))
+    change = Change(run)
     for fit, program in found:
-        compiled = change.numbered(fit.compiled, program, False)
-        source = fit.template.query
-        entry = Entry(source, compiled.plan.name, source, compiled, None, template=fit.template)
-        change.entries.append(entry)
-        for number in fit.template.queries:
-            listing.queries[number].entry = entry
-            # A query that shared its first steps may now share all of them.
-            listing.embeddings.pop(number, None)
-        listing.embeddings |= fit.embeddings
-    change.entries = [entry for entry in change.entries if id(entry) not in replaced]
-    # The queries that still refer to a replaced template have left it before.
-    listing.queries = [one for one in listing.queries if id(one.entry) not in replaced]
+        change.combine(queries, fit, program.patterns)
+    for name in left:
+        change.drop(name)
     return change
 
 
@@ -101,40 +95,17 @@ def separated(run: Evaluation, name: str, keeps: bool = True) -> tuple[Change, s
         The change, and the name under which the template still evaluates the query, or None if the
         template ends. None in place of both if the query is not part of a template.
     """
-    names = run.listed.names
-    if name not in names or names.executed(name) is not None:
+    query = run.listed.by_name.get(name)
+    division = None if query is None else query.executor.division
+    if query is None or division is None:
         return None
-    number = names.number(name)
-    division = run.divisions[run.shared.executors[number]]
-    change = beside_templates(run)
-    listing = change.keep_templates()
-    queries, parts = division.template.queries, dict(division.parts())
-    ends = 2 * (len(division.silent) + 1) >= len(queries)
-    left = listing.queries[number].entry
-    for leaving in [n for n in queries if n not in division.silent] if ends else [number]:
-        one = listing.queries[leaving]
-        kept = parts[leaving] if keeps or leaving != number else None
-        entry = Entry(one.source, one.name, one.unbound, one.compiled, None, kept)
-        entry = change.part(entry)
-        change.entries.append(entry)
-        if ends:
-            one.entry = entry
-        else:
-            listing.queries.append(replace(one, entry=entry, before=None))
-    if ends:
-        change.entries = [entry for entry in change.entries if entry is not left]
-        listing.queries = [one for one in listing.queries if one.entry is not left]
+    change = Change(run)
+    if 2 * (len(division.silent) + 1) >= len(query.executor.members):
+        change.divide(query.executor)
+        if not keeps:
+            change.begin(change.query(name).executor)
         return change, None
-    return change, _stays(listing, number)
-
-
-def _stays(listing: Listing, number: int) -> str:
-    """Rename a query that leaves, in its template. Returns the new name."""
-    one = listing.queries[number]
-    name = free_name(one.compiled.plan.shown, "evaluated with others", listing.names)
-    plan = replace(one.compiled.plan, name=name, shown_as=one.compiled.plan.shown)
-    listing.queries[number] = Listed(
-        unregistered(one.source), name, unregistered(one.unbound),
-        replace(one.compiled, plan=plan), one.entry, number,
-    )  # fmt: skip
-    return name
+    left = change.rename(query, "evaluated with others")
+    kept = division.parts()[query.serial] if keeps else None
+    change.separate(query, kept, change.serial())
+    return change, left

@@ -1,34 +1,45 @@
-"""The queries of a run: their programs, names and states, and where each is in these lists.
+"""The queries of a run by name, and what lists of them are made from it.
 
-Lists and tuples of references change in place, or are copied, when one query comes, changes or
-goes; nothing visits the other queries. What a change of one query leaves for all of them is done
-when it is needed: the numbers of the queries of templates (`shared`, `divisions`), the numbers of
-equal queries (`originals`), and the names of states whose first query has left (`misnamed`).
+A change of some queries visits no others. What lists all queries, or numbers them, is built again
+when it is next needed.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery
-from spaseq.engine.division import NO_MATCHES, Division, divisions_of
+from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order, with_patterns
+from spaseq.engine.division import Division
 from spaseq.engine.instants import QueryRun
-from spaseq.engine.query_names import QueryNames
+from spaseq.engine.run_query import Edit, Executor, RunQuery
 from spaseq.engine.sharing import SharedProgram, originals
 from spaseq.engine.use_counts import PatternUses, VariableUses
 from spaseq.gpm.pattern import Pattern, SharedPatterns
 from spaseq.parser import ast
-from spaseq.rdf.event import Event
+from spaseq.plan.templates import Template
 
-if TYPE_CHECKING:
-    from spaseq.engine.listing import Listed
+_T = TypeVar("_T")
 
-NO_NUMBERS: Mapping[int, int] = MappingProxyType({})
-_KEPT_PATTERNS = 64
-"""The number of patterns of `public` up to which those that no query needs are kept."""
+
+class _List(Generic[_T]):
+    """What lists all queries of a run; it is built when it is needed after a change.
+
+    What a reader without the lock of the run builds during a change belongs to the former lists.
+    """
+
+    def __init__(self, build: Callable[[RunQueries], _T]):
+        self._build = build
+        self._name = build.__name__
+        self.__doc__ = build.__doc__
+
+    def __get__(self, run: RunQueries, owner: type[RunQueries]) -> _T:
+        lists = run.lists
+        if self._name not in lists:
+            lists[self._name] = self._build(run)
+        found: _T = lists[self._name]
+        return found
 
 
 class RunQueries:
@@ -36,8 +47,9 @@ class RunQueries:
 
     Args:
         shared: The program.
-        apart: The numbers of queries that share no state with an equal one.
+        apart: The numbers of executed queries that share no state with an equal one.
         begin: Makes the state of a query.
+        unbound: The sources before variables were bound; None: the sources.
     """
 
     def __init__(
@@ -45,141 +57,160 @@ class RunQueries:
         shared: SharedProgram,
         apart: Collection[int],
         begin: Callable[[CompiledQuery], QueryRun],
+        unbound: Sequence[ast.Query] | None = None,
     ):
-        program = shared.executed
-        self.states: list[QueryRun] = []
-        """The state of each query; equal queries share one."""
-        for number, (query, first) in enumerate(
-            zip(program.queries, originals(program), strict=True)
-        ):
-            shares = first < number and number not in apart
-            self.states.append(self.states[first] if shares else begin(query))
-        self.unbound: list[ast.Query] = []
-        """The sources of the queries before variables were bound, by position."""
-        self.direct: list[bool] = []
-        """Per query: whether it reads no registered stream, and so processes events at once."""
-        self.delayed: list[list[Event]] = []
-        """Per query that is not direct: events of open timestamps, unless the loop has them."""
-        self.silent: frozenset[str] = frozenset()
-        """The names of queries that have left their template, which drops their matches."""
-        self._canonical: SharedPatterns | None = None
-        self.replace(shared, shared.public.sources, self.states, [[] for _ in self.states], {})
-
-    def replace(
-        self,
-        shared: SharedProgram,
-        unbound: Sequence[ast.Query],
-        states: Sequence[QueryRun],
-        delayed: Sequence[list[Event]],
-        new: Mapping[int, Pattern],
-        matched: Mapping[int, int] = NO_MATCHES,
-    ) -> None:
-        """Replace all queries.
-
-        Args:
-            shared: The program.
-            unbound: Its sources before variables were bound.
-            states: The states of the queries.
-            delayed: The events of open timestamps that wait for each.
-            new: The patterns that the program before did not have, by number.
-            matched: The matches so far of the queries of templates, by their numbers.
-        """
-        if self._canonical is not None:
-            self._canonical.replace(new)
-        self._numbered, self._moved = shared, (shared, NO_NUMBERS)
-        self.public, self.program = shared.public, shared.executed
-        self.unbound[:], self.states[:], self.delayed[:] = unbound, states, delayed
-        self._divisions = divisions_of(shared, states, self.silent, matched)
-        self.has_templates = bool(self._divisions)
-        """Whether some queries are evaluated as one. Changes of one query leave it as it is."""
-        self.names = QueryNames(shared)
-        self.written: set[str] = self.program.written
+        public, executed = shared.public, shared.executed
+        self.by_name: dict[str, RunQuery] = {}
+        self.patterns = list(executed.patterns)
+        """The patterns of the run, by number."""
+        self.written = executed.written
         """The streams that queries register."""
-        self.direct[:] = [self.written.isdisjoint(query.plan.streams) for query in states]
-        self._originals: list[int] | None = None
-        self._sharers = {state: n for state, n in Counter(states).items() if n > 1}
-        self.misnamed: dict[QueryRun, None] = {}
-        """The states that have the name of a query that has left equal ones."""
+        self.misnamed: dict[Executor, None] = {}
+        """The executors whose state has the name of a query that has left equal ones."""
+        self._canonical: SharedPatterns | None = None
+        unbound, positions = unbound or public.sources, public.positions
+        executors: list[Executor] = []
+        firsts = originals(executed)
+        for number, (compiled, place) in enumerate(
+            zip(executed.queries, shared.places, strict=True)
+        ):
+            template = shared.templates.get(number)
+            if firsts[number] < number and number not in apart:
+                executor = executors[firsts[number]]
+            else:
+                source = public.sources[positions[place]] if template is None else template.query
+                direct = self.written.isdisjoint(compiled.plan.streams)
+                executor = Executor(source, compiled, direct, template, shared.embeddings)
+                executor.state = begin(compiled)
+            executors.append(executor)
+            for each in [place] if template is None else template.queries:
+                position = positions[each]
+                query = RunQuery(
+                    position,
+                    public.sources[position],
+                    public.names[position],
+                    unbound[position],
+                    compiled if template is None else public.queries[each],
+                    executor,
+                    None if template is None else public.patterns,
+                )
+                self._enter(query)
+            executor.divide()
+        self.next_serial = len(self.by_name)
+        self.lists: dict[str, Any] = {"public": public}
+        """What has been built from the queries since the last change, by name."""
         self._pattern_uses: PatternUses | None = None
         self._variable_uses: VariableUses | None = None
-        self._most_patterns = max(_KEPT_PATTERNS, 2 * len(self.public.patterns))
 
     # ------------------------------------------------------------------ all queries
 
-    @property
-    def distinct(self) -> tuple[QueryRun, ...]:
-        """The states, each once."""
-        return tuple(dict.fromkeys(self.states))
+    @_List
+    def texts(self) -> list[RunQuery]:
+        """The queries in the order of their texts."""
+        return sorted(self.by_name.values(), key=attrgetter("serial"))
 
-    @property
-    def originals(self) -> list[int]:
-        """Per query: the number of the first query that is equal apart from its name."""
-        if self._originals is None:
-            first: dict[QueryRun, int] = {}
-            self._originals = [first.setdefault(state, n) for n, state in enumerate(self.states)]
-        return self._originals
+    @_List
+    def queries(self) -> list[RunQuery]:
+        """The queries in the order of evaluation: the writer of a stream precedes its readers."""
+        return ordered(self.texts) if self.written else self.texts
 
-    @property
-    def shared(self) -> SharedProgram:
-        """The program as the run evaluates it."""
-        return self._as_moved()[0]
+    @_List
+    def executors(self) -> list[Executor]:
+        """What evaluates the queries, in the order of their first ones."""
+        return list(dict.fromkeys(query.executor for query in self.queries))
 
-    def _as_moved(self) -> tuple[SharedProgram, Mapping[int, int]]:
-        """`shared`, and the numbers of the queries of templates by those in `_numbered`."""
-        moved, public, program = self._moved, self.public, self.program
-        if moved[0].public is not public or moved[0].executed is not program:
-            moved = self._moved = self._numbered.moved(public, program, self.names.number)
-        return moved
+    @_List
+    def entries(self) -> list[RunQuery]:
+        """The queries in the order of evaluation; of those of a template, the first one only."""
+        firsts = {query.executor: query for query in reversed(self.queries)}
+        return [
+            query
+            for query in self.queries
+            if query.executor.template is None or firsts[query.executor] is query
+        ]
 
-    @property
+    @_List
+    def states(self) -> list[QueryRun]:
+        """The states of the executors."""
+        return [executor.state for executor in self.executors]
+
+    @_List
     def divisions(self) -> Mapping[int, Division]:
-        """Per query that is a template: what divides its matches among its queries."""
-        shared, numbers = self._as_moved()
-        if shared.templates is not self._numbered.templates:
-            matched = {
-                numbers[former]: count
-                for division in self._divisions.values()
-                for former, count in division.matched.items()
-            }
-            self._divisions = divisions_of(shared, self.states, self.silent, matched)
-            self._numbered, self._moved = shared, (shared, NO_NUMBERS)
-        return self._divisions
+        """Per executor of a template, by number: what divides its matches among its queries."""
+        divisions = ((number, each.division) for number, each in enumerate(self.executors))
+        return {number: division for number, division in divisions if division is not None}
+
+    @_List
+    def templates(self) -> list[Template]:
+        """The templates; their members are the numbers of queries in `public`."""
+        numbers = {query.serial: number for number, query in enumerate(self.queries)}
+        templates = (executor.template for executor in self.executors)
+        return [template.renumbered(numbers) for template in templates if template is not None]
+
+    @property
+    def shares(self) -> bool:
+        """Whether an executor evaluates several queries."""
+        return len(self.executors) < len(self.by_name)
+
+    @_List
+    def program(self) -> CompiledQueries:
+        """The queries as they are evaluated; its patterns are those of the run."""
+        return _program(self.texts, tuple(self.patterns), self.executors)
+
+    @_List
+    def public(self) -> CompiledQueries:
+        """The queries as they were written; its patterns are those that queries use."""
+        tasks, asked = dict[int, Pattern](), dict[int, Pattern]()
+        for query in self.queries:
+            known = self._patterns_of(query)
+            tasks |= {id(known[n]): known[n] for n in query.compiled.tasks}
+            asked |= {id(known[n]): known[n] for n in query.compiled.asked_patterns}
+        place = {each: number for number, each in enumerate((*tasks, *asked))}
+        return CompiledQueries(
+            tuple(
+                query.compiled.renumbered(lambda n: place[id(known[n])])  # noqa: B023
+                for query in self.queries
+                for known in [self._patterns_of(query)]
+            ),
+            tuple(tasks.values()),
+            tuple(asked.values()),
+            tuple(query.source for query in self.texts),
+            tuple(query.name for query in self.texts),
+        )
+
+    @_List
+    def tasks(self) -> list[int]:
+        """Per task of `public`: its number in the run; -1 if only templates have it, changed."""
+        found = [-1] * len(self.public.tasks)
+        for compiled, query in zip(self.public.queries, self.queries, strict=True):
+            executor = query.executor
+            if executor.template is None or query.serial in executor.embeddings:
+                for task, own in zip(compiled.tasks, query.own_tasks, strict=True):
+                    found[task] = own
+        return found
+
+    def relist(self) -> None:
+        """Build what lists all queries again, when it is next needed."""
+        self.lists = {}
+
+    def _patterns_of(self, query: RunQuery) -> Sequence[Pattern]:
+        return self.patterns if query.patterns is None else query.patterns
 
     def silence(self, names: Iterable[str]) -> None:
         """Drop the matches of some queries of templates from now on."""
-        self.silent = self.silent.union(names)
-        for division in self.divisions.values():
-            division.silence(self.silent)
-
-    def matched(self, number: int) -> int:
-        """The number of matches of a query of `public` so far."""
-        executed = self.shared.executors[number]
-        division = self.divisions.get(executed)
-        return self.states[executed].matched if division is None else division.matched[number]
-
-    def rename(self, state: QueryRun, begin: Callable[[CompiledQuery], QueryRun]) -> None:
-        """Replace a state by one with the name of the first query that has it.
-
-        Args:
-            state: The state.
-            begin: Makes the state of a query, which continues `state`.
-        """
-        numbers = [number for number, each in enumerate(self.states) if each is state]
-        after = begin(self.program.queries[numbers[0]])
-        for number in numbers:
-            self.states[number] = after
-        if state in self._sharers:
-            self._sharers[after] = self._sharers.pop(state)
+        for name in names:
+            query = self.by_name.get(name)
+            if query is not None and query.executor.division is not None:
+                query.executor.division.silent.add(query.serial)
 
     # ------------------------------------------------------------------ patterns, variables
 
     def find(self, key: Pattern) -> int | None:
         """The number of the pattern of a GPM with a `canonical` form; None if there is none."""
         if self._canonical is None:
-            patterns = self.program.patterns
-            used = {number for query in self.program.queries for number in query.tasks}
+            used = {number for each in self.executors for number in each.compiled.tasks}
             self._canonical = SharedPatterns()
-            self._canonical.replace({number: patterns[number] for number in sorted(used)})
+            self._canonical.replace({number: self.patterns[number] for number in sorted(used)})
         return self._canonical.find(key)
 
     def forget(self, numbers: Iterable[int]) -> None:
@@ -189,116 +220,101 @@ class RunQueries:
 
     @property
     def pattern_uses(self) -> PatternUses:
-        """How many queries use each pattern."""
+        """How many executors use each pattern."""
         if self._pattern_uses is None:
-            self._pattern_uses = PatternUses(self.program)
+            queries = (each.compiled for each in self.executors)
+            self._pattern_uses = PatternUses(queries, len(self.patterns))
         return self._pattern_uses
 
     @property
     def variable_uses(self) -> VariableUses:
         """How many queries use each variable."""
         if self._variable_uses is None:
-            self._variable_uses = VariableUses(self.unbound)
+            self._variable_uses = VariableUses(query.unbound for query in self.by_name.values())
         return self._variable_uses
 
-    # ------------------------------------------------------------------ one query
+    # ------------------------------------------------------------------ some queries
 
-    def append(self, one: Listed, new: Mapping[int, Pattern], own: Mapping[int, Pattern]) -> None:
-        """Add a query after the others, which has begun.
+    def change(self, edit: Edit) -> list[Executor]:
+        """Add, replace and remove queries; returns the executors whose queries have all left.
 
-        Args:
-            one: The query.
-            new: Its patterns that `program` does not have.
-            own: Its patterns that `public` does not have, if that is another program.
+        Cost: that of these queries, whatever the number of the others.
         """
-        entry = one.entry
-        program = self.program.extended(entry.compiled, entry.source, entry.name, new)
-        public = program
-        if self.public is not self.program:
-            public = self.public.extended(one.compiled, one.source, one.name, own)
-        self._enter(one, new)
-        self.names.append(one.compiled.plan.name)
-        self.unbound.append(one.unbound)
-        self.direct.append(True)
-        self.delayed.append([])
-        self.states.append(entry.state)
-        self._continue(public, program)
-
-    def exchange(
-        self, one: Listed, new: Mapping[int, Pattern], own: Mapping[int, Pattern]
-    ) -> QueryRun | None:
-        """Replace a query that no template evaluates by one of the same name that has begun.
-
-        The arguments are those of `append`.
-
-        Returns:
-            The state of the former query, unless others have it too.
-        """
-        entry, name = one.entry, one.compiled.plan.name
-        number, place, position = self._places(name)
-        left = self._leave(name, number, position)
-        at = position if self.public is self.program else number
-        program = self.program.exchanged(number, at, entry.compiled, entry.source, entry.name, new)
-        public = program
-        if self.public is not self.program:
-            public = self.public.exchanged(place, position, one.compiled, one.source, one.name, own)
-        self._enter(one, new)
-        self.unbound[position], self.states[number] = one.unbound, entry.state
-        self._continue(public, program)
-        return left
-
-    def delete(self, name: str) -> QueryRun | None:
-        """Remove a query that no template evaluates.
-
-        Returns:
-            Its state, unless others have it too.
-        """
-        number, place, position = self._places(name)
-        left = self._leave(name, number, position)
-        at = position if self.public is self.program else number
-        program = self.program.without(number, at)
-        public = program
-        if self.public is not self.program:
-            public = self.public.without(place, position)
-        self.names.remove(name)
-        del self.unbound[position]
-        del self.direct[number], self.delayed[number], self.states[number]
-        self._continue(public, program)
-        return left
-
-    def _places(self, name: str) -> tuple[int, int, int]:
-        """The numbers of a query in `program` and in `public`, and the position of its text."""
-        number = self.names.executed(name)
-        assert number is not None
-        return number, self.names.number(name), self.names.position(name)
-
-    def _enter(self, one: Listed, new: Mapping[int, Pattern]) -> None:
-        """Count a query, and let others share its patterns."""
-        self.pattern_uses.add(one.entry.compiled)
-        if self._variable_uses is not None:
-            self._variable_uses.add(one.unbound)
+        put, new = edit.put, edit.patterns
+        uses = self.pattern_uses
+        for number, pattern in sorted(new.items()):
+            self.patterns[number : number + 1] = [pattern]
+        former = [self.by_name[name] for name in (*edit.dropped, *put) if name in self.by_name]
+        for query in former:
+            self._leave(query)
+        for query in put.values():
+            self._enter(query)
+            if self._variable_uses is not None:
+                self._variable_uses.add(query.unbound)
+            self.next_serial = max(self.next_serial, query.serial + 1)
+        left = []
+        for executor in dict.fromkeys(query.executor for query in former):
+            if not executor.members:
+                left.append(executor)
+                uses.remove(executor.compiled)
+                self.misnamed.pop(executor, None)
+            elif executor.template is None:
+                named = self.by_name.get(executor.state.plan.name)
+                if named is None or named.executor is not executor:
+                    self.misnamed[executor] = None
+        uses.enter(new)
+        for each in edit.begins:
+            uses.add(each.executor.compiled)
+            each.executor.divide()
         if self._canonical is not None:
             self._canonical.replace(new)
+        self.relist()
+        return left
 
-    def _leave(self, name: str, number: int, position: int) -> QueryRun | None:
-        """Count a query no longer. Returns its state, unless others have it too."""
-        state = self.states[number]
-        self.pattern_uses.remove(self.program.queries[number])
+    def after(self, edit: Edit) -> CompiledQueries:
+        """What `program` is after a change."""
+        known = {name: each for name, each in self.by_name.items() if name not in edit.dropped}
+        queries = sorted((known | edit.put).values(), key=attrgetter("serial"))
+        return _program(queries, with_patterns(self.patterns, edit.patterns))
+
+    def _enter(self, query: RunQuery) -> None:
+        self.by_name[query.plan.name] = query
+        query.executor.members[query.serial] = query
+        if query.plan.registers_stream is not None:
+            self.written.add(query.plan.registers_stream)
+
+    def _leave(self, query: RunQuery) -> None:
+        del self.by_name[query.plan.name]
+        del query.executor.members[query.serial]
+        if query.plan.registers_stream is not None:
+            self.written.discard(query.plan.registers_stream)
         if self._variable_uses is not None:
-            self._variable_uses.remove(self.unbound[position])
-        others = self._sharers.pop(state, 1) - 1
-        if not others:
-            self.misnamed.pop(state, None)
-            return state
-        if others > 1:
-            self._sharers[state] = others
-        if state.plan.name == name:
-            self.misnamed[state] = None
-        return None
+            self._variable_uses.remove(query.unbound)
 
-    def _continue(self, public: CompiledQueries, program: CompiledQueries) -> None:
-        if public is not program and len(public.patterns) > self._most_patterns:
-            public = public.plain[0]
-            self._most_patterns = max(_KEPT_PATTERNS, 2 * len(public.patterns))
-        self.public, self.program = public, program
-        self._originals = None
+
+def ordered(queries: Iterable[RunQuery]) -> list[RunQuery]:
+    """The queries in the order of evaluation."""
+    known = {query.plan.name: query for query in queries}
+    return [known[plan.name] for plan in in_order(query.plan for query in known.values())]
+
+
+def _program(
+    texts: Sequence[RunQuery], patterns: tuple[Pattern, ...], executors: Iterable[Executor] = ()
+) -> CompiledQueries:
+    """The program of what evaluates some queries.
+
+    Args:
+        texts: The queries in the order of their texts.
+        patterns: The patterns of the run.
+        executors: What evaluates them; by default, in the order of evaluation.
+    """
+    firsts = {query.executor: query for query in reversed(texts)}
+    executors = executors or dict.fromkeys(query.executor for query in ordered(texts))
+    own = list(reversed(firsts.items()))
+    return CompiledQueries(
+        tuple(executor.compiled for executor in executors),
+        patterns,
+        (),
+        tuple(executor.source for executor, _ in own),
+        tuple(query.name for _, query in own),
+    )

@@ -12,12 +12,9 @@ constants take precedence: only queries in none of them share their first steps.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import chain
 from operator import itemgetter
 
 from spaseq.engine import branches
@@ -27,11 +24,9 @@ from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.part_states import corresponds
 from spaseq.engine.projection import projected_registers
 from spaseq.errors import StateError
-from spaseq.nfa.counters import AutomatonCounters
 from spaseq.nfa.native import lazy_join_tables
 from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
-from spaseq.plan.logical import QueryPlan
 from spaseq.plan.prefixes import Candidate, alike, branching, prefixes
 from spaseq.plan.templates import Shareable, Template, joined, may_be_absent, templates
 from spaseq.rules import enabled
@@ -62,125 +57,6 @@ class SharedProgram:
     """Per executed query: the number of the query, or of the first one, in `public`."""
     embeddings: Mapping[int, Embedding] = field(default_factory=dict)
     """The number of a query → its position in its template, if the template branches."""
-
-    def tasks(self) -> list[int]:
-        """Per graph pattern of a GPM: its number in `executed`, -1 if only templates have it."""
-        found = [-1] * len(self.public.tasks)
-        for number, executed in enumerate(self.executors):
-            if executed in self.templates and number not in self.embeddings:
-                continue
-            own = self.own_tasks(number)
-            for task, other in zip(self.public.queries[number].tasks, own, strict=True):
-                found[task] = other
-        return found
-
-    def plain(self, like: CompiledQueries) -> tuple[CompiledQueries, Sequence[int]]:
-        """`public` in the class of `like`, and the number of each task in `executed`."""
-        plain, numbers = self.public.plain
-        program = replace(
-            like, queries=plain.queries, tasks=plain.tasks, asked=plain.asked,
-            sources=plain.sources, names=plain.names,
-        )  # fmt: skip
-        tasks = self.tasks()
-        return program, [tasks[number] for number in numbers[: len(program.tasks)]]
-
-    def embedding(self, number: int) -> Embedding:
-        """The positions of a query's parts in the automaton that evaluates it."""
-        return self.embeddings.get(number) or branches.whole(self.public.queries[number])
-
-    def plan(self, number: int) -> QueryPlan:
-        """The plan by which a query is evaluated, with the parts of the query alone.
-
-        The constants of a template are variables in it.
-        """
-        if number in self.embeddings:
-            return self.public.queries[number].plan
-        return self.executed.queries[self.executors[number]].plan
-
-    def others(self, number: int) -> int:
-        """How many other queries are evaluated as one with a query of `public`."""
-        template = self.templates.get(self.executors[number])
-        return 0 if template is None else len(template.queries) - 1
-
-    def own_tasks(self, number: int) -> list[int]:
-        """Per GPM of a query: the number of its pattern in `executed`."""
-        tasks = self.executed.queries[self.executors[number]].tasks
-        return [tasks[gpm] for gpm in self.embedding(number).gpms]
-
-    def own_counters(self, number: int, whole: AutomatonCounters) -> AutomatonCounters:
-        """The counters of the parts of a query; some count for other queries too.
-
-        Args:
-            number: The query.
-            whole: The counters of the automaton that evaluates it.
-        """
-        lies = self.embeddings.get(number)
-        if lies is None:
-            return whole
-        places = self.public.queries[number].automaton.places
-        return replace(
-            whole,
-            places=[
-                replace(whole.places[there], number=here, place=place)
-                for here, (there, place) in enumerate(zip(lies.places, places, strict=True))
-            ],
-            disagreed=[whole.disagreed[n] for n in lies.occurrences],
-            untrue=[whole.untrue[n] for n in lies.occurrences],
-            errors=[whole.errors[n] for n in lies.occurrences],
-        )
-
-    def moved(
-        self, public: CompiledQueries, executed: CompiledQueries, number: Callable[[str], int]
-    ) -> tuple[SharedProgram, Mapping[int, int]]:
-        """The program after queries that are part of no template have come, changed or gone.
-
-        Args:
-            public: The queries as they are written afterwards.
-            executed: The queries as a run evaluates them then, in the order of their first members.
-            number: The number in `public` of the query of a name.
-
-        Returns:
-            The program, and the number of each query of a template by its former number. If these
-            numbers are the same, `templates` is the same object, and there are none.
-        """
-        if public is executed:
-            return unshared(executed), {}
-        last = self.last_member
-        if last < 0 or number(self.public.queries[last].plan.name) == last:
-            # A removal before it would have changed its number.
-            before = self.places[: bisect_right(self.places, last)]
-            places: Sequence[int] = (*before, *range(last + 1, len(public.queries)))
-            return replace(self, public=public, executed=executed, places=places), {}
-        numbers = {
-            n: number(self.public.queries[n].plan.name)
-            for template in self.templates.values()
-            for n in template.queries
-        }
-        first = {
-            numbers[template.queries[0]]: template.renumbered(numbers)
-            for template in self.templates.values()
-        }
-        later = set(numbers.values()).difference(first)
-        places = [n for n in range(len(public.queries)) if n not in later]
-        templates = {n: first[place] for n, place in enumerate(places) if place in first}
-        embeddings = {numbers[n]: embedding for n, embedding in self.embeddings.items()}
-        return SharedProgram(public, executed, templates, places, embeddings), numbers
-
-    @cached_property
-    def last_member(self) -> int:
-        """The greatest number of a query of a template; -1 if there is no template."""
-        members = (some for each in self.templates.values() for some in each.members)
-        return max(chain.from_iterable(members), default=-1)
-
-    @cached_property
-    def executors(self) -> Sequence[int]:
-        """Per query: the number of the executed query that gives its matches."""
-        found = [0] * len(self.public.queries)
-        for executed, place in enumerate(self.places):
-            template = self.templates.get(executed)
-            for number in [place] if template is None else template.queries:
-                found[number] = executed
-        return found
 
 
 def unshared(program: CompiledQueries) -> SharedProgram:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from spaseq.engine.evaluation import Evaluation
     from spaseq.engine.instants import QueryRun
     from spaseq.engine.pattern_rows import EventRows
+    from spaseq.engine.run_queries import RunQueries
+    from spaseq.engine.run_query import Executor
 
 
 class StreamEnds:
@@ -32,14 +34,13 @@ class StreamEnds:
     if TYPE_CHECKING:
         clock: StreamClock
         rows: EventRows
-        queries: Sequence[QueryRun]
-        direct: Sequence[bool]
+        listed: RunQueries
 
         @property
         def waiting(self) -> bool: ...
 
         @property
-        def distinct(self) -> tuple[QueryRun, ...]: ...
+        def queries(self) -> list[QueryRun]: ...
 
         def _in_order(self) -> AbstractContextManager[None]: ...
 
@@ -48,11 +49,7 @@ class StreamEnds:
         def _give_parts(self, found: list[Match]) -> None: ...
 
         def _collect(
-            self,
-            number: int,
-            query: QueryRun,
-            found: list[Match],
-            process: Callable[[list[Match]], None],
+            self, executor: Executor, found: list[Match], process: Callable[[list[Match]], None]
         ) -> None: ...
 
     def begin_streams(self) -> None:
@@ -77,7 +74,7 @@ class StreamEnds:
 
     def inputs_of(self, stream: str) -> list[QueryRun]:
         """The queries whose results depend on an input stream, also by registered streams."""
-        return dependent(self.distinct, stream)
+        return dependent(self.queries, stream)
 
     def pass_streams(self, reached: Mapping[str, int], found: list[Match]) -> None:
         """Some streams deliver no events before a time each, in microseconds.
@@ -91,12 +88,12 @@ class StreamEnds:
         with self._in_order():
             self._leave_loop()
             self.clock.ordinals.update(dict.fromkeys(passed, PASSED))
-            for number, query in enumerate(self.queries):
+            for executor in self.listed.executors:
+                query = executor.state
                 own = [iri for iri in passed if query.reads(iri)]
-                if own and self.direct[number]:
+                if own and executor.direct:
                     self._collect(
-                        number,
-                        query,
+                        executor,
                         found,
                         lambda some: query.pass_streams(own, time, self.rows, some),  # noqa: B023
                     )

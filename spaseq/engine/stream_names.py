@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyoxigraph as ox
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.errors import ArgumentError, SpaseqError
+from spaseq.parser import ast
 from spaseq.plan.wording import did_you_mean
 
 
@@ -31,17 +32,15 @@ def stream_iri(program: CompiledQueries, name: str) -> str:
     return iris[0]
 
 
-def iris_of(program: CompiledQueries, others: Iterable[str]) -> dict[str, str]:
-    """The IRI of each input stream, by its IRI and by its unambiguous names; others by the IRI."""
+def iris_of(sources: Iterable[ast.Query], streams: Sequence[str]) -> dict[str, str]:
+    """The IRI of each input stream, by its IRI and by its unambiguous names in some queries."""
     named: dict[str, set[str]] = {}
-    for query in program.sources:
+    for query in sources:
         for stream in query.streams:
             named.setdefault(stream.name, set()).add(stream.iri.value)
-    inputs = program.streams
-    short = {
-        name: iri for name, iris in named.items() if len(iris) == 1 for iri in iris if iri in inputs
-    }
-    return short | {iri: iri for iri in (*inputs, *others)}
+    only = {name: iri for name, iris in named.items() if len(iris) == 1 for iri in iris}
+    known = {name: iri for name, iri in only.items() if iri in streams}
+    return known | {iri: iri for iri in streams}
 
 
 def text_of_stream(name: object) -> str:

@@ -11,29 +11,34 @@ from collections import Counter
 from collections.abc import Iterable
 from operator import neg
 
-from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.parameters import variables_of
 from spaseq.parser import ast
 
 
 class PatternUses:
-    """The number of queries that use each pattern of a program."""
+    """The number of queries that use each of `total` patterns."""
 
-    def __init__(self, program: CompiledQueries):
-        self._counts = Counter(n for query in program.queries for n in _patterns_of(query))
-        self.total = len(program.patterns)
+    def __init__(self, queries: Iterable[CompiledQuery], total: int):
+        self._counts = Counter(n for query in queries for n in _patterns_of(query))
+        self.total = total
         """The number of patterns."""
         self.unused = [n for n in range(self.total - 1, -1, -1) if not self._counts[n]]
         """The numbers of the patterns that no query uses, in descending order."""
 
     def add(self, query: CompiledQuery) -> None:
         """Count a new query."""
-        for number in sorted(_patterns_of(query)):
+        for number in _patterns_of(query):
             self._counts[number] += 1
-            if number == self.total:
-                self.total += 1
-            elif self._counts[number] == 1:
+            if self._counts[number] == 1:
                 del self.unused[bisect_left(self.unused, -number, key=neg)]
+
+    def enter(self, numbers: Iterable[int]) -> None:
+        """Have patterns of some numbers, which no query uses yet."""
+        for number in sorted(numbers):
+            if number == self.total:
+                self.unused.insert(0, number)
+                self.total += 1
 
     def remove(self, query: CompiledQuery) -> None:
         """Count a query no longer."""

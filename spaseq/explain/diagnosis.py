@@ -109,8 +109,7 @@ def sampled(
 
 
 def _prefixes(run: Evaluation, number: int) -> dict[str, str]:
-    program = run.public
-    return prefixes_of(program.sources[program.positions[number]])
+    return prefixes_of(run.listed.queries[number].source)
 
 
 def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -> list[str]:
@@ -121,7 +120,7 @@ def pattern_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) -
     """
     if run.entail is not None:
         return []
-    plan = run.public.queries[number].plan
+    plan = run.listed.queries[number].plan
     prefixes = _prefixes(run, number)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     return list(diagnosis_of(gpm, plan, graphs, sample, prefixes).causes())
@@ -131,7 +130,7 @@ def events_with_rows(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample)
     """How many events of a sample have solutions of a pattern that pass its local filters."""
     if run.entail is not None:
         return 0
-    plan = run.public.queries[number].plan
+    plan = run.listed.queries[number].plan
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     diagnosis = diagnosis_of(gpm, plan, graphs, sample, _prefixes(run, number))
     return len({id(event) for event, _ in diagnosis.passed()})
@@ -141,7 +140,7 @@ def optional_causes(run: Evaluation, number: int, gpm: GpmPlan, sample: Sample) 
     """The triples in OPTIONAL and UNION that no event of a sample has, since they never matched."""
     if run.entail is not None or not sample.events:
         return []
-    plan = run.public.queries[number].plan
+    plan = run.listed.queries[number].plan
     prefixes = _prefixes(run, number)
     diagnosis = diagnosis_of(gpm, plan, run.kb, sample, prefixes)
     return list(dict.fromkeys(diagnosis.optional_causes()))
@@ -151,7 +150,7 @@ def join_causes(run: Evaluation, number: int, sample: Sample) -> list[str]:
     """The variables of query `number` whose values no two events of a sample have in common."""
     if run.entail is not None:
         return []
-    plan = run.public.queries[number].plan
+    plan = run.listed.queries[number].plan
     prefixes = _prefixes(run, number)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     return list(_unshared(plan, graphs, sample, prefixes))
@@ -166,7 +165,7 @@ def filter_causes(
     """
     if run.entail is not None:
         return []
-    plan = run.public.queries[number].plan
+    plan = run.listed.queries[number].plan
     prefixes = _prefixes(run, number)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     return list(_untrue_of_pairs(plan, occurrence, graphs, sample, prefixes))

@@ -20,6 +20,7 @@ from typing import Any, cast
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.residual_filters import looks_at_graphs
 from spaseq.engine.result_errors import ResultPart, result_parts
+from spaseq.engine.run_query import RunQuery
 from spaseq.explain.cost import conditions
 from spaseq.gpm.expression_errors import (
     error_text,
@@ -93,14 +94,15 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
     Args:
         run: The run.
         number: The query.
-        counters: The counters of its parts (`SharedProgram.own_counters`).
+        counters: The counters of its parts (`RunQuery.own_counters`).
     """
-    plan = run.shared.plan(number)
+    query = run.listed.queries[number]
+    plan = query.evaluated_plan
     # Queries that are evaluated as one have variables in place of constants; these texts are from
     # the query as it was written.
-    written = run.public.queries[number].plan
-    tasks = run.shared.own_tasks(number)
-    prefixes = prefixes_of(run.public.sources[run.public.positions[number]])
+    written = query.plan
+    tasks = query.own_tasks
+    prefixes = prefixes_of(query.source)
     scope = Scope(None, run.kb, plan.kb_graphs)
 
     def why(expression: ast.Expr, count: ErrorCount) -> str:
@@ -157,7 +159,7 @@ def erred(run: Evaluation, number: int, counters: AutomatonCounters) -> list[Err
     found = [each for index in range(len(plan.gpms)) for each in of_pattern(index)]
     binds = {(e.gpm, e.unbound): e for e in found if e.unbound}
     every = [
-        _traced(each, binds) for each in (*found, *of_partial_matches(), *_of_result(run, number))
+        _traced(each, binds) for each in (*found, *of_partial_matches(), *_of_result(run, query))
     ]
     return [replace(each, text=with_prefixes(each.text, prefixes)) for each in every]
 
@@ -167,19 +169,19 @@ def of_results(run: Evaluation) -> Iterator[tuple[str, Erred]]:
 
     An unbound variable is not reported: OPTIONAL and missing columns leave variables unbound.
     """
-    for number, compiled in enumerate(run.public.queries):
-        for each in _of_result(run, number):
+    for query in run.listed.queries:
+        for each in _of_result(run, query):
             if not each.example.endswith("is unbound"):
-                yield compiled.plan.name, each
+                yield query.plan.name, each
 
 
-def _of_result(run: Evaluation, number: int) -> Iterator[Erred]:
+def _of_result(run: Evaluation, query: RunQuery) -> Iterator[Erred]:
     """The expressions of the result of a query that erred."""
-    counts = run.queries[run.shared.executors[number]].result_errors()
+    counts = query.state.result_errors()
     if not any(counts):
         return
-    plan, written = run.shared.plan(number), run.public.queries[number].plan
-    prefixes = prefixes_of(run.public.sources[run.public.positions[number]])
+    plan, written = query.evaluated_plan, query.plan
+    prefixes = prefixes_of(query.source)
     scope = Scope(None, run.kb, plan.kb_graphs)
     parts, own = result_parts(plan.output), result_parts(written.output)
     shown = own if len(own) == len(parts) else parts

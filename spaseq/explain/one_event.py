@@ -57,8 +57,8 @@ def why_one(run: Evaluation, number: int, event: Event) -> list[dict[str, Any]]:
 
     The run's counters must be in step (`Evaluation.sync`).
     """
-    plan, notation = run.public.queries[number].plan, Notation(run.public.queries[number])
-    prefixes = prefixes_of(run.public.sources[run.public.positions[number]])
+    query = run.listed.queries[number]
+    plan, notation, prefixes = query.plan, Notation(query.compiled), prefixes_of(query.source)
     graphs = run.entailed.get(plan.kb_graphs, run.kb)
     sample = Sample([event], True)
     groups = _first(waiting_groups(run, number), MAX_GROUPS)

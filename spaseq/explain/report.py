@@ -18,7 +18,7 @@ from spaseq.engine.native.dispatch_keys import Requirement, rarest, requirement_
 from spaseq.engine.native_groups import read_in_python
 from spaseq.engine.place_names import STRATEGIES, Notation, skip_text, window_text
 from spaseq.engine.residual_filters import left_to_python, valued_in_python
-from spaseq.engine.sharing import SharedProgram, hindrance, own_steps
+from spaseq.engine.sharing import hindrance, own_steps
 from spaseq.explain.applied_rules import applied_rules, rules_text
 from spaseq.explain.cost import DOUBLING_REMEDY, conditions, guarantee
 from spaseq.explain.erred import Erred
@@ -33,6 +33,7 @@ from spaseq.parser.format import expression_line
 from spaseq.plan import templates
 from spaseq.plan.logical import GpmPlan, Grouping, Occurrence, Window
 from spaseq.plan.prefixes import continues
+from spaseq.plan.templates import Template
 
 Data = dict[str, Any]
 MOST_NAMES = 8
@@ -48,7 +49,7 @@ def to_dict(
     observed: Sequence[Observed | None] | None = None,
     widened: Sequence[Sequence[Data]] | None = None,
     joined: Sequence[Data] | None = None,
-    shared: SharedProgram | None = None,
+    templates: Sequence[Template] | None = None,
 ) -> Data:
     """The plan as JSON-serialisable data.
 
@@ -58,9 +59,9 @@ def to_dict(
             whose pattern the run matches only in a changed form.
         widened: For each task, the triple patterns that entailment widens.
         joined: For each query, the join strategy of a run.
-        shared: Which queries a run evaluates as one.
+        templates: The queries that a run evaluates as one, by number.
     """
-    together = _together(program, shared)
+    together = _together(program, templates)
     users: list[list[str]] = [[] for _ in program.tasks]
     for query in program.queries:
         for gpm, task in zip(query.plan.gpms, query.tasks, strict=True):
@@ -81,7 +82,7 @@ def to_dict(
     }
 
 
-def _together(program: CompiledQueries, shared: SharedProgram | None) -> Sequence[Data]:
+def _together(program: CompiledQueries, shared: Sequence[Template] | None) -> Sequence[Data]:
     """Per query: the number and the first names of queries evaluated with it, or why there is none.
 
     `common_steps` is the number of steps that the query shares, if it does not share all.
@@ -89,7 +90,7 @@ def _together(program: CompiledQueries, shared: SharedProgram | None) -> Sequenc
     names = [query.plan.name for query in program.queries]
     nothing = {"evaluated_with": None, "common_steps": None, "on_its_own": None}
     found: list[Data] = [dict(nothing) for _ in names]
-    for template in {} if shared is None else shared.templates.values():
+    for template in shared or ():
         numbers = template.queries
         for some, count in zip(template.members, template.common, strict=False):
             for number in some:
@@ -123,9 +124,16 @@ def _steps(source: ast.Query, occurrences: int) -> int:
     return steps
 
 
-def _continued(program: CompiledQueries, source: ast.Query, shared: SharedProgram) -> str | None:
+def _continued(
+    program: CompiledQueries, source: ast.Query, shared: Sequence[Template]
+) -> str | None:
     """Whether queries that share steps continue the sequence of another one."""
-    found = any(continues(program.sources[number], source) for number in shared.embeddings)
+    found = any(
+        continues(program.sources[number], source)
+        for template in shared
+        if template.branches
+        for number in template.queries
+    )
     return "queries that share its steps continue them" if found else None
 
 
@@ -329,7 +337,7 @@ def explain(
     observed: Sequence[Observed | None] | None = None,
     widened: Sequence[Sequence[Data]] | None = None,
     joined: Sequence[Data] | None = None,
-    shared: SharedProgram | None = None,
+    templates: Sequence[Template] | None = None,
     erred: Sequence[Sequence[Erred]] | None = None,
 ) -> str:
     """The plan as text.
@@ -337,7 +345,7 @@ def explain(
     `erred` has, for each query of a run, the filters and BINDs that erred. The other arguments are
     those of `to_dict`.
     """
-    data = to_dict(program, observed, widened, joined, shared)
+    data = to_dict(program, observed, widened, joined, templates)
     lines: list[str] = []
     if len(data["queries"]) > 1:
         names = _some([query["name"] for query in data["queries"]])
@@ -355,31 +363,30 @@ def explain(
     return "\n".join(lines[:-1]) + "\n"
 
 
-def explain_run(run: Evaluation, program: CompiledQueries, tasks: Sequence[int]) -> str:
+def explain_run(run: Evaluation, program: CompiledQueries) -> str:
     """The plan of a run as text, with what has been observed so far.
 
     Args:
         run: The run.
         program: Its queries.
-        tasks: The numbers of the program's graph patterns in the run.
     """
-    matchers, shared, patterns = run.rows.matchers, run.shared, run.program.patterns
+    matchers, patterns, listed = run.rows.matchers, run.program.patterns, run.listed
     # What is observed has the variables of the pattern that the run has.
     own = [
         pattern if task < 0 else patterns[task]
-        for pattern, task in zip(program.tasks, tasks, strict=True)
+        for pattern, task in zip(program.tasks, listed.tasks, strict=True)
     ]
     program = replace(program, tasks=tuple(own))
-    counters = {number: run.queries[number].counters() for number in set(shared.executors)}
+    counters = {executor: executor.state.counters() for executor in listed.executors}
     return explain(
         program,
-        [None if task < 0 else matchers.observed(task) for task in tasks],
+        [None if task < 0 else matchers.observed(task) for task in listed.tasks],
         widened_patterns(program, {kbs: each.rules for kbs, each in run.entailed.items()}),
-        [joined_so_far(run.queries[number].native) for number in shared.executors],
-        shared,
+        [joined_so_far(query.state.native) for query in listed.queries],
+        listed.templates,
         [
-            erred_of(run, number, shared.own_counters(number, counters[executed]))
-            for number, executed in enumerate(shared.executors)
+            erred_of(run, number, query.own_counters(counters[query.executor]))
+            for number, query in enumerate(listed.queries)
         ],
     )
 

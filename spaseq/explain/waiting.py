@@ -56,13 +56,12 @@ def waiting_groups(run: Evaluation, number: int) -> Iterator[WaitingGroup]:
 
     If several queries are evaluated as one, the common state is read to find the query's groups.
     """
-    executed = run.shared.executors[number]
-    query, compiled = run.queries[executed], run.public.queries[number]
-    domain, notation = run.clock.domain, Notation(compiled)
+    asked = run.listed.queries[number]
+    query, domain, notation = asked.state, run.clock.domain, Notation(asked.compiled)
     if domain is None:
         return
-    division = run.divisions.get(executed)
-    found = _own(query) if division is None else _of_part(division.part(number))
+    division = asked.executor.division
+    found = _own(query) if division is None else _of_part(division.parts()[asked.serial])
     parts, clock = query.native.parts, query.native.clock
     has_end = query.plan.window.is_of_time
     for place, named, (first, last, is_exact) in found:

@@ -12,6 +12,7 @@ from typing import Any
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.place_names import STRATEGIES, Notation, skip_text
+from spaseq.engine.run_query import RunQuery
 from spaseq.explain.cost import conditions
 from spaseq.explain.diagnosis import (
     Sample,
@@ -55,21 +56,19 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     `evaluated_with`, the number of the others. Except `matches` and the counters of steps that it
     does not share, its counters are then the common counters of all of these queries.
     """
-    counters_of = {query: query.counters() for query in run.distinct}
+    counters_of = {query: query.counters() for query in run.queries}
     states = {
         query: StateCounters.of(counters, query.held(), query.shed)
         for query, counters in counters_of.items()
     }
     queries = {}
-    for number, (compiled, executed) in enumerate(
-        zip(run.public.queries, run.shared.executors, strict=True)
-    ):
-        query = run.queries[executed]
-        counters = run.shared.own_counters(number, counters_of[query])
-        notation = Notation(compiled)
-        queries[compiled.plan.name] = {
-            "matches": run.listed.matched(number),
-            **_others(run, number),
+    for number, asked in enumerate(run.listed.queries):
+        query = asked.state
+        counters = asked.own_counters(counters_of[query])
+        notation = Notation(asked.compiled)
+        queries[asked.plan.name] = {
+            "matches": asked.matched,
+            **_others(asked),
             **states[query].as_data(),
             "waiting_for_closing": counters.waiting,
             **_errors(run, number, counters),
@@ -84,7 +83,7 @@ def statistics(run: Evaluation) -> dict[str, Any]:
     return {
         "events": run.clock.events,
         "triples": run.clock.triples,
-        "matches": sum(map(run.listed.matched, range(len(run.public.queries)))),
+        "matches": sum(query.matched for query in run.listed.queries),
         **sum(states.values(), StateCounters()).as_data(),
         "late_events": 0,
         "evaluated_gpms": run.rows.evaluated(),
@@ -103,10 +102,9 @@ def _errors(run: Evaluation, number: int, counters: AutomatonCounters) -> dict[s
     return {"errors": found} if found else {}
 
 
-def _others(run: Evaluation, number: int) -> dict[str, int]:
+def _others(query: RunQuery) -> dict[str, int]:
     """How many other queries are evaluated as one with a query, if any."""
-    others = run.shared.others(number)
-    return {"evaluated_with": others} if others else {}
+    return {"evaluated_with": query.others} if query.others else {}
 
 
 def _result_groups(query: QueryRun) -> dict[str, int]:
@@ -150,7 +148,7 @@ def why_not(run: Evaluation, name: str | None = None, sample: Sample | None = No
     Raises:
         ValueError: if no query has the name.
     """
-    names = [query.plan.name for query in run.public.queries]
+    names = [query.plan.name for query in run.listed.queries]
     if name is not None and name not in names:
         raise ValueError(f"there is no query {name}; the queries are {', '.join(names)}")
     parts = [
@@ -166,11 +164,11 @@ def first_obstacle(run: Evaluation, sample: Sample | None = None) -> str | None:
 
     None if every query has matches.
     """
-    count = len(run.public.queries)
-    for number in range(count):
-        if not run.listed.matched(number):
+    queries = run.listed.queries
+    for number, query in enumerate(queries):
+        if not query.matched:
             inquiry = _Inquiry(run, number, sample)
-            prefix = f"query {inquiry.name}: " if count > 1 else ""
+            prefix = f"query {inquiry.name}: " if len(queries) > 1 else ""
             return prefix + inquiry.first_obstacle()
     return None
 
@@ -182,16 +180,17 @@ class _Inquiry:
         self.run = run
         self.number = number
         self.sample = sample
-        self.compiled = run.public.queries[number]
+        asked = run.listed.queries[number]
+        self.compiled = asked.compiled
         self.name = self.compiled.plan.name
-        executed = run.shared.executors[number]
-        self.query: QueryRun = run.queries[executed]
-        self.others = run.shared.others(number)
-        self.plan = run.shared.plan(number)
-        self.tasks = run.shared.own_tasks(number)
-        self.counters = run.shared.own_counters(number, self.query.counters())
+        self.matched = asked.matched
+        self.query: QueryRun = asked.state
+        self.others = asked.others
+        self.plan = asked.evaluated_plan
+        self.tasks = asked.own_tasks
+        self.counters = asked.own_counters(self.query.counters())
         self.notation = Notation(self.compiled)
-        self.prefixes = prefixes_of(run.public.sources[run.public.positions[number]])
+        self.prefixes = prefixes_of(asked.source)
         self.erred = erred(run, number, self.counters)
 
     def report(self) -> Iterator[str]:
@@ -202,7 +201,7 @@ class _Inquiry:
                 yield f"  {each.gpm}: {each}"
 
     def _progress_report(self) -> Iterator[str]:
-        matched = _counted(self.run.listed.matched(self.number), "match", "matches")
+        matched = _counted(self.matched, "match", "matches")
         events = _counted(self.run.clock.events, "event")
         yield f"query {self.name}: {matched} in {events}"
         yield f"  {self.notation.sequence()}"

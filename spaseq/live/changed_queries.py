@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from spaseq.engine.changes import draining_name
+from spaseq.engine.changes import free_name
 from spaseq.engine.checkpoint import SavedState, fingerprints
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
 from spaseq.engine.continuing import saved_difference
@@ -71,7 +71,7 @@ def continued(
             kept[name] = name
         elif drains or policy(name) == "drain":
             shown = stored.draining.get(name, name)
-            own = draining_name(shown, {*now, *versions})
+            own = free_name(shown, "draining", {*now, *versions})
             versions[own] = shown, _tree(stored, name)
             kept[own] = name
             if not drains:

@@ -21,7 +21,7 @@ from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     from spaseq.engine.compiled import CompiledQuery
-    from spaseq.engine.sharing import SharedProgram
+    from spaseq.engine.run_query import RunQuery
     from spaseq.live.coordinator import Coordinator, Input
 
 INTERVAL_SECONDS = 0.5
@@ -157,31 +157,20 @@ class StatusTaker:
 
     def __init__(self, coordinator: Coordinator):
         self._coordinator = coordinator
-        self._shared: SharedProgram | None = None
-        self._places: Sequence[tuple[str, int, int, Sequence[tuple[int, str]]]] = ()
-        """The name, the number, the number of the state, and the places of each query. Equal
-        queries may share a state. Of queries that are evaluated as one for another reason, the
-        first has the places.
-        """
+        self._queries: Sequence[RunQuery] = ()
+        self._places: Sequence[tuple[RunQuery, Sequence[tuple[int, str]]]] = ()
+        """The queries, and the places of each. Of the queries of a template, the first has them."""
         self._begun = time.monotonic()
 
     def _look_at_queries(self) -> None:
         """Name the places of the queries, which may change."""
         run = self._coordinator.run.evaluation
-        if self._shared is run.shared:
+        if self._queries is run.listed.queries:
             return
-        self._shared = run.shared
-        executors, first = run.shared.executors, run.shared.places
+        self._queries, entries = run.listed.queries, {*run.listed.entries}
         self._places = [
-            (
-                public.plan.name,
-                number,
-                executor,
-                named_places(run.program.queries[executor]) if first[executor] == number else (),
-            )
-            for number, (public, executor) in enumerate(
-                zip(run.public.queries, executors, strict=True)
-            )
+            (query, named_places(query.executor.compiled) if query in entries else ())
+            for query in self._queries
         ]
 
     def take(self) -> Status:
@@ -205,13 +194,12 @@ class StatusTaker:
             ],
             [
                 QueryStatus(
-                    name,
-                    coordinator.run.evaluation.listed.matched(number),
-                    query.shed,
-                    {title: query.native.parts.live_groups(place) for place, title in places},
+                    query.plan.name,
+                    query.matched,
+                    query.state.shed,
+                    {title: query.state.native.parts.live_groups(n) for n, title in places},
                 )
-                for name, number, executor, places in self._places
-                for query in [coordinator.run.queries[executor]]
+                for query, places in self._places
             ],
             checkpoint,
             coordinator.run.kb.statistics,

@@ -51,13 +51,12 @@ async def explain(request: Request) -> Response:
 
 
 def _counts(run: Run, number: int) -> LiveCounts:
-    evaluation = run.evaluation
-    shared = evaluation.shared
-    places = shared.own_counters(number, run.queries[shared.executors[number]].counters()).places
+    query = run.evaluation.listed.queries[number]
+    places = query.own_counters(query.state.counters()).places
     return LiveCounts(
         {state.number: state.groups for state in places},
         {state.number: state.reached for state in places},
-        evaluation.listed.matched(number),
+        query.matched,
     )
 
 
@@ -77,7 +76,7 @@ def _described(run: Run, number: int) -> dict[str, Any]:
     notation = Notation(query)
     shown["live"] = {
         "matches": counts.matches,
-        "evaluated_with": run.evaluation.shared.others(number),
+        "evaluated_with": run.evaluation.listed.queries[number].others,
         "places": [
             {
                 "place": notation.numbers[place],

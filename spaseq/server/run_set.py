@@ -16,9 +16,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from spaseq.engine.changes import Joining
-from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.regrouping import regrouped, separated
+from spaseq.engine.run_queries import RunQueries
 from spaseq.errors import QueryWarning, StateError
 from spaseq.live.status import named_places
 from spaseq.parser import ast
@@ -84,12 +84,11 @@ class ServerRun:
     @property
     def names(self) -> Sequence[str]:
         """The names of the queries in the run."""
-        return [name for name in self._program.names if name not in self.left]
+        return [query.name for query in self._listed.texts if query.name not in self.left]
 
     @property
-    def _program(self) -> CompiledQueries:
-        """The queries; `Run.program` would number their patterns anew after each change."""
-        return self.run.evaluation.public
+    def _listed(self) -> RunQueries:
+        return self.run.evaluation.listed
 
     @property
     def streams(self) -> list[str]:
@@ -133,18 +132,17 @@ class ServerRun:
 
     def number(self, name: str) -> int | None:
         """The number of the query with a name in the run; None if it is no longer there."""
-        names = [query.plan.name for query in self._program.queries]
-        return names.index(name) if name in names else None
+        query = self._listed.by_name.get(name)
+        return None if query is None else self._listed.queries.index(query)
 
     def source(self, name: str) -> ast.Query:
         """The query of a name."""
-        program = self._program
-        return program.sources[program.names.index(name)]
+        return self._listed.by_name[name].source
 
     @property
     def plans(self) -> list[QueryPlan]:
         """The plans of the queries."""
-        plans = [query.plan for query in self._program.queries]
+        plans = [query.plan for query in self._listed.queries]
         return [plan for plan in plans if plan.name not in self.left]
 
     # ------------------------------------------------------------ templates
@@ -184,31 +182,24 @@ class ServerRun:
         self._forget_left()
         if left is not None:
             self.left[left] = definition
-            self.run.evaluation.listed.silence([left])
+            self._listed.silence([left])
 
     @property
     def suspects(self) -> Sequence[str]:
         """The queries to blame where no single one is known: those of a template, or all."""
-        evaluation = self.run.evaluation
-        failing = evaluation.failing
-        division = None if failing is None else evaluation.divisions.get(failing)
-        if division is None:
+        failing = self.run.evaluation.failing
+        if failing is None or failing.template is None:
             return self.names
-        members = [evaluation.public.queries[n].plan.name for n in division.template.queries]
-        return [name for name in members if name not in self.left]
+        return [query.name for query in failing.queries if query.name not in self.left]
 
     @property
     def states(self) -> Iterator[tuple[str, QueryRun]]:
         """Name → state of the queries that the run evaluates; a template has that of its first."""
-        evaluation = self.run.evaluation
-        names = [query.plan.name for query in evaluation.public.queries]
-        for number, query in enumerate(self.run.queries):
-            division = evaluation.divisions.get(number)
-            place = evaluation.shared.places[number]
-            own = [place] if division is None else division.template.queries
-            name = next((names[n] for n in own if names[n] not in self.left), None)
+        for executor in self._listed.executors:
+            names = [query.plan.name for query in executor.queries]
+            name = next((name for name in names if name not in self.left), None)
             if name is not None:
-                yield name, query
+                yield name, executor.state
 
     def separate(self) -> None:
         """Evaluate each query alone; `group` makes templates again."""
@@ -220,8 +211,8 @@ class ServerRun:
         """Remove all other queries, which have become a run of their own."""
         # The run ends drained versions before any other change.
         self.run.finish(close=False)
-        for name in reversed(list(self._program.names)):  # readers before writers
-            if name not in names and name in self.run.evaluation.listed.names:
+        for query in reversed(self._listed.texts):  # readers before writers
+            if (name := query.name) not in names and name in self._listed.by_name:
                 self.run.remove(name)
         self.group()
 
@@ -236,13 +227,13 @@ class ServerRun:
         """What `left` was when the run was saved."""
         if self.run.evaluation.divisions:
             self.left = dict(left)
-            self.run.evaluation.listed.silence(left)
+            self._listed.silence(left)
             return
         for name in left:  # the server has got limits, with which there are no templates
             self.run.remove(name)
 
     def _forget_left(self) -> None:
-        names = self.run.evaluation.listed.names
+        names = self._listed.by_name
         self.left = {name: one for name, one in self.left.items() if name in names}
 
     def matches(
@@ -472,7 +463,7 @@ class RunSet:
         return [
             [
                 one.options.to_list(),
-                list(one.run.evaluation.public.names),
+                [query.name for query in one.run.evaluation.listed.texts],
                 {iri: list(minter.state()) for iri, minter in one.minters.items()},
                 {name: definition.to_dict() for name, definition in one.left.items()},
                 one.serial,

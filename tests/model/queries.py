@@ -35,9 +35,9 @@ from spaseq.runs import Run
 
 def run_plainly(run: Run, limits: Limits = NO_LIMITS) -> Run:
     """Make a new run work without the compiled core."""
-    states = run.evaluation.queries
-    plain = {query: PlainQueryRun(query, run, limits) for query in run.evaluation.distinct}
-    states[:] = [plain[query] for query in states]
+    for executor in run.evaluation.listed.executors:
+        executor.state = PlainQueryRun(executor.state, run, limits)
+    run.evaluation.listed.relist()
     return run
 
 

@@ -746,7 +746,7 @@ def test_equal_queries_that_drain_may_share_a_resumed_state() -> None:
     for name in ("q0", "q1"):
         run.remove(name, drain=True)
     resumed = run.program.resume(run.save())
-    assert len(resumed.evaluation.distinct) == 2
+    assert len(resumed.evaluation.queries) == 2
     for each in (run, resumed):
         assert each.draining == {"q0 (draining)": "q0", "q1 (draining)": "q1"}
         assert [m.query for m in each.push(S, 2, triple("x1", "p", 1))] == ["q0", "q1"]

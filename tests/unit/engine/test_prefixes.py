@@ -175,7 +175,7 @@ def test_common_steps_cost_what_they_cost_one_query() -> None:
             run.push(S, second, triple(second % 3, second * 7 % 5))
         (query,) = run.evaluation.queries
         whole = query.counters()
-        counters = run.evaluation.shared.own_counters(0, whole) if count > 1 else whole
+        counters = run.evaluation.listed.queries[0].own_counters(whole) if count > 1 else whole
         common = [place for place in counters.places if not place.place.start][:1]
         made = sum(place.reached for place in whole.places)
         assert made - sum(place.reached for place in common) == count * counters.places[1].reached

@@ -242,4 +242,4 @@ def test_events_of_a_reader_are_released_when_their_timestamp_closes() -> None:
     for time in range(500):
         run.push(S, time, triples(f"k v {time % 7}"))
     run.evaluation.sync()
-    assert max(map(len, run.evaluation.delayed)) <= 3
+    assert max(len(each.delayed) for each in run.evaluation.listed.executors) <= 3

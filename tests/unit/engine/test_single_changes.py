@@ -240,7 +240,7 @@ def test_an_addition_that_fails_leaves_partial_matches_usable(
     run = started(query("A ; B", "DEFINE GPM A ON s { ?x :p ?v } DEFINE GPM B ON s { ?x :q ?w }"))
     run.push(S, 1, triple("x3", "p", 1))
 
-    def refuse(self: QueryRun, clock: object) -> None:
+    def refuse(self: QueryRun, clock: object, delayed: bool) -> None:
         raise LimitExceeded("refused")
 
     with monkeypatch.context() as patch:

@@ -85,9 +85,8 @@ def shared(server: Served) -> set[str]:
     """The queries that are evaluated with others."""
     one = the_run(server)
     evaluation = one.run.evaluation
-    names = [query.plan.name for query in evaluation.public.queries]
-    members = {names[n] for d in evaluation.divisions.values() for n in d.template.queries}
-    return members - one.left.keys()
+    queries = evaluation.listed.queries
+    return {query.name for query in queries if query.executor.division} - one.left.keys()
 
 
 class Reference:
