@@ -263,11 +263,7 @@ class Stream(StreamTime):
     def position(self) -> dict[str, Any] | None:
         """The position at which to continue after the processed events; None: at the beginning."""
         numbers = sorted(number for _, number, _, _ in self._waiting)
-        if self.reorders:
-            next_number = numbers[0] if numbers else self._read
-            next_number = min(next_number, self._read)
-        else:
-            next_number = self._released
+        next_number = min(numbers, default=self._read) if self.reorders else self._released
         self._forget(next_number)
         if not self._points or self._points[0][0] > next_number:
             return None
