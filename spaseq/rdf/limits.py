@@ -1,12 +1,12 @@
 """Bounds on the state of a query and on the cost of one event.
 
 `groups` bounds the state that waits between two instants: groups of partial matches, and single
-matches that wait for their window to close. `steps` bounds the work of one event: in each graph
-pattern, the triples and rows that its joins find or scan; in the automaton, the waiting groups that
-its rows are compared with, the candidates that a conjunction or a guard tries, and the complete
-matches that are listed. `matches` bounds only the latter: those of one event or instant, or of the
-windows that close at one time. `memory` bounds the bytes of the rows of each graph pattern for one
-event, and of the texts that its BINDs make.
+matches that wait for their window to close; and how many of these begin to wait at one event.
+`steps` bounds the work of one event: in each graph pattern, the triples and rows that its joins
+find or scan; in the automaton, the waiting groups that its rows are compared with, the candidates
+that a conjunction or a guard tries, and the complete matches that are listed. `matches` bounds only
+the latter: those of one event or instant, or of the windows that close at one time. `memory` bounds
+the bytes of the rows of each graph pattern for one event, and of the texts that its BINDs make.
 
 Reaching a bound raises `LimitReached`. With `shed`, the bounds on groups and on steps of the
 automaton instead drop the oldest groups, by their latest start, as long as there are any, and the

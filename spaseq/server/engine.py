@@ -71,17 +71,7 @@ _T = TypeVar("_T")
 
 
 class Engine(KeptState):
-    """The thread and what it owns.
-
-    Args:
-        settings: Where and how the state is kept.
-        run: What holds for all queries.
-        board: Where matches are published.
-        log: Reports what happens.
-
-    Raises:
-        SpaseqError: if the folder cannot be used, or its state cannot be continued.
-    """
+    """The thread and what it owns; arguments and errors are those of `KeptState`."""
 
     def __init__(
         self,
