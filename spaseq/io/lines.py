@@ -28,6 +28,8 @@ STDIN = "-"
 _BLOCK = 1 << 16
 _FILE_BLOCK = 3 << 19
 """Bytes. Events of a batch share their terms, so larger blocks need fewer look-ups."""
+HEAD_MAX_BYTES = 1 << 18
+"""Blank lines, comments and directives at the beginning of a file that are stored to recognise it."""
 MAX_LINE_BYTES = 1 << 28
 """The longest line, and the longest statement of a document."""
 _BOM = b"\xef\xbb\xbf"
@@ -193,11 +195,13 @@ class Lines:
     def head(self) -> list[bytes]:
         """The lines up to the first that is neither blank, comment nor a directive.
 
-        `blocks`, `pieces` and `readline` return them again.
+        Only those in the first `HEAD_MAX_BYTES` are looked at. `blocks`, `pieces` and `readline` return them again.
         """
         if not self._ahead:
-            while line := self._read_line():
+            size = 0
+            while size < HEAD_MAX_BYTES and (line := self._read_line()):
                 self._ahead.append(line)
+                size += len(line)
                 text = line.strip()
                 if text and not text.startswith(b"#") and not _is_preamble(text):
                     break

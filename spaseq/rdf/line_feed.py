@@ -12,7 +12,6 @@ Cost: linear in the bytes; memory is that of one line or one long string.
 from __future__ import annotations
 
 import uuid
-from collections import deque
 from typing import Protocol
 
 import pyoxigraph as ox
@@ -28,6 +27,8 @@ MAX_STRING_BYTES = 1 << 28
 _CUT_BYTES = PARSER_TOKEN_BYTES // 2
 _SHORT_STRING_BYTES = 1 << 20
 _SHOWN_BYTES = 1 << 16
+_RECENT_MAX_LINES = 1 << 14
+"""Lines that are stored if no statement ends on them."""
 
 
 class Numbered(Protocol):
@@ -50,7 +51,9 @@ class LineFeed:
     def __init__(self, lines: Numbered, line_based: bool = False, remembers: bool = False):
         self._lines = lines
         self._line_based = line_based
-        self._recent: deque[tuple[int, bytes]] | None = deque() if remembers else None
+        self._recent: list[bytes] | None = [] if remembers else None
+        self._first_recent = 0
+        """The number of the first of them."""
         self._strings = LongStrings()
         self._text = b""
         self._at = 0
@@ -74,8 +77,8 @@ class LineFeed:
     def statement_ended(self) -> None:
         """Record that the parser has returned a statement, so that no triple term is open."""
         self._open_triples = 0
-        while self._recent is not None and len(self._recent) > 1:
-            self._recent.popleft()
+        if self._recent:
+            self._forget(len(self._recent) - 1)
 
     def recover(self) -> None:
         """Record that the parser skips the brackets of a malformed statement."""
@@ -87,16 +90,15 @@ class LineFeed:
         Returns the lines before it since the last statement, the line, and the lines after it read
         so far. Returns None for any other line, after which the parser recovers by itself.
         """
-        recent = list(self._recent or ())
-        place = next((i for i, (known, _) in enumerate(recent) if known == number), None)
-        if place is None:
+        place = number - self._first_recent
+        if not self._recent or not 0 <= place < len(self._recent):
             return None
         if self._judged[0] != number:
-            self._judged = number, is_torn(recent[place][1])
+            self._judged = number, is_torn(self._recent[place])
         if not self._judged[1]:
             return None
-        lines = [line for _, line in recent]
-        return b"".join(lines[:place]), lines[place], lines[place + 1 :]
+        front = b"".join(self._recent[:place])
+        return front, self._recent[place], self._recent[place + 1 :]
 
     def restored(self, quad: ox.Quad) -> ox.Quad:
         """The statement with placeholders replaced by the contents of long strings."""
@@ -115,8 +117,18 @@ class LineFeed:
     def _read(self) -> bytes:
         line = self._lines.readline()
         if self._recent is not None and line:
-            self._recent.append((self._lines.number, line))
+            if not self._recent:
+                self._first_recent = self._lines.number
+            self._recent.append(line)
+            if len(self._recent) > _RECENT_MAX_LINES:
+                self._forget(_RECENT_MAX_LINES // 2)
         return line
+
+    def _forget(self, count: int) -> None:
+        """Remove the first of the stored lines."""
+        assert self._recent is not None
+        del self._recent[:count]
+        self._first_recent += count
 
     def _next(self) -> bytes:
         line = self._read()

@@ -19,6 +19,7 @@ import resource
 import signal
 import sys
 import time
+import traceback
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -424,7 +425,7 @@ def examples(shape: Shape, number: int, seed: str) -> Counter[str]:
     return came
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--states", type=int, default=0, help="at least, whatever the time")
@@ -439,15 +440,22 @@ def main() -> None:
         shape for shape in (*own_shapes(), *suite_shapes()) if (arguments.shape or "") in shape.name
     ]
     end, round_, came = time.monotonic() + arguments.seconds, 0, Counter[str]()
+    faults = 0
     while time.monotonic() < end or came.total() < arguments.states:
         for shape in all_shapes:
-            came += examples(shape, 50, f"{arguments.seed}.{round_}")
+            try:
+                came += examples(shape, 50, f"{arguments.seed}.{round_}")
+            except AssertionError as error:
+                faults += 1
+                print(f"FAULT {error}", flush=True)
+                traceback.print_exception(error.__cause__ or error, limit=-4)
             if time.monotonic() > end and came.total() >= arguments.states:
                 break
         round_ += 1
     print(f"{came.total():,} states of {len(all_shapes)} shapes: {dict(came)}")
     print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024:,} MB at most")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

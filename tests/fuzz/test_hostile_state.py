@@ -126,3 +126,12 @@ def test_all_shapes_have_states() -> None:
         queries = [unseal(blob)["queries"][0] for blob in shape.saved()]
         # Groups of single events hold their results apart from the automaton.
         assert any(one["automaton"]["labels"] or one["groups"] for one in queries), shape.name
+
+
+def test_what_waits_is_not_sought_at_every_instant_of_an_endless_window() -> None:
+    (shape,) = (shape for shape in SHAPES if shape.name == "unbounded")
+    data = unseal(shape.saved()[6])
+    data["queries"][0]["automaton"]["clock"][0] = 2**40
+    run = shape.program.resume(seal(data))
+    assert run.stats
+    assert unseal(run.save())["queries"][0]["automaton"]["clock"][0] == 2**40

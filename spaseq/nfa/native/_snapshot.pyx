@@ -250,6 +250,8 @@ cdef class CoreParts:
         cdef Groups groups
         cdef Group* group
         cdef uint32_t i
+        if self.window.awaited_count == 0:
+            return  # a window that is endless reaches back to the first instant
         for start in range(self.window.bound, self.window.now + 1):
             match = self.window.awaited[start & self.window.times_mask]
             while match != NULL:

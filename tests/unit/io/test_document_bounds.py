@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import lzma
+import time
+import tracemalloc
 from importlib import import_module
 from pathlib import Path
 
@@ -175,6 +177,46 @@ def test_many_errors_of_one_line_are_skipped_or_refused(tmp_path: Path) -> None:
     assert error.endswith(
         "s.trig:7: the line has too many errors for its length to be skipped one by one"
     )
+
+
+def test_errors_without_a_statement_between_them_cost_the_same(tmp_path: Path) -> None:
+    """The lines since the last statement are stored, and each error looks for its own."""
+    count = 100_000
+    feed = LineFeed(_Numbered(b":a :b << .\n" * count), remembers=True)
+    began = time.process_time()
+    for number in range(1, count + 1):
+        feed.read()
+        assert feed.torn(number) is None
+    assert time.process_time() - began < 20
+    feed = LineFeed(_Numbered(b":a :b :c .\n" * count + b":a <b\n"), remembers=True)
+    while feed.read():
+        feed.statement_ended()
+    front, torn, behind = feed.torn(count + 1) or (b"", b"", [])
+    assert (front, torn, behind) == (b"", b":a <b\n", [])
+
+
+class _Numbered:
+    def __init__(self, text: bytes):
+        self._file = io.BytesIO(text)
+        self.number = 0
+
+    def readline(self) -> bytes:
+        line = self._file.readline()
+        self.number += bool(line)
+        return line
+
+
+@pytest.mark.parametrize("line", [b"\n", b"# a comment\n", b"@prefix : <u:> .\n"])
+def test_a_long_beginning_is_not_stored(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "s.trig"
+    begin = line * 400_000
+    path.write_bytes(begin + HEAD.encode() + event(1, '"a"').encode())
+    tracemalloc.start()
+    try:
+        assert values(path) == (["a"], [], "")
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_malformed_statements_leave_no_brackets_open(tmp_path: Path) -> None:
