@@ -16,8 +16,9 @@ NATIVE    := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
 GRID      := examples/smart-grid
 # pip passes on what setuptools says of every editable install.
 EDITABLE  := PYTHONWARNINGS=ignore SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable
-# A process that has no tests left takes half of those that the other has.
-IN_PARALLEL := -n 2 --dist worksteal
+# Three processes for two cores: they wait for servers, for Spark and for time to pass as well. One
+# that has no tests left takes half of those that another has.
+IN_PARALLEL := -n 3 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve-demo papers report test check sanitize lint docs site bench build clean
