@@ -99,7 +99,7 @@ class Run(SeveralStreams):
         clock, feed = self.clock, self._feed
         count = clock.events + (0 if feed is None else feed[0].after - feed[2])
         state = ", stopped" if clock.failure else ", finished" if clock.finished else ""
-        queries, plural = in_short(self.evaluation.public), "" if count == 1 else "s"
+        queries, plural = in_short(self.evaluation.listed.public), "" if count == 1 else "s"
         return f"<Run of {queries}; {count} event{plural}{state}>"
 
     def _repr_html_(self) -> str:
@@ -115,7 +115,7 @@ class Run(SeveralStreams):
     @property
     def program(self) -> CompiledQueries:
         """The current queries."""
-        public = self.evaluation.public
+        public = self.evaluation.listed.public
         if self._program[0] is not public:
             parts = {part.name: getattr(public, part.name) for part in fields(public)}
             self._program = public, replace(self._like, **parts)

@@ -317,7 +317,7 @@ class Change:
 
     def divide_all(self) -> None:
         """Evaluate each query of a template separately."""
-        for number in self.run.divisions:
+        for number in self.run.listed.divisions:
             self.divide(self.run.listed.executors[number])
 
     def divide(self, executor: Executor) -> None:

@@ -126,7 +126,7 @@ def without_collection() -> Iterator[None]:
 
 def _save(run: Evaluation) -> bytes:
     clock, writer = run.clock, Writer()
-    streams, registered = run.program.streams, run.registered
+    streams, registered = run.listed.program.streams, run.registered
     written = [iri for iri in registered.times if iri in run.listed.written]
     saved = {query: _save_query(query, writer) for query in run.queries}
     positions = _positions(run)
@@ -157,7 +157,7 @@ def _save(run: Evaluation) -> bytes:
                 each.template.renumbered(positions).members,
                 [each.matched[serial] for serial in each.template.queries],
             ]
-            for each in run.divisions.values()
+            for each in run.listed.divisions.values()
         ],
     }
     data["tables"] = writer.tables()
@@ -315,7 +315,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
     if (clock.closed is None) != (clock.domain is None):
         refuse("closed", "there is a time without a kind of time, or the other way round")
     clock.time = _time(data["time"], "time", clock, reader)
-    streams, written = run.program.streams, run.listed.written
+    streams, written = run.listed.program.streams, run.listed.written
     everywhere = {*streams, *written}
     clock.ordinals = counts(data["ordinals"], "ordinals", everywhere, 0, PASSED)
     run.registered.times = counts(data["derived time"], "derived time", written, LEAST, GREATEST)
@@ -337,7 +337,7 @@ def _restore(run: Evaluation, data: dict[str, Any], reader: Reader) -> None:
         some = [reader.event(number, "delayed") for number in listed(events, "delayed")]
         entry.executor.delayed = some
     for division, saved in zip(
-        run.divisions.values(), listed(data["templates"], "templates"), strict=True
+        run.listed.divisions.values(), listed(data["templates"], "templates"), strict=True
     ):
         numbers = division.template.queries
         made = wholes(listed(saved, "templates", 2)[1], "templates", length=len(numbers))
@@ -414,7 +414,7 @@ def _restore_query(
 
 def _ahead(run: Evaluation, data: Any, reader: Reader) -> list[Event]:
     """The events that wait for streams that have ended."""
-    clock, streams = run.clock, set(run.program.streams)
+    clock, streams = run.clock, set(run.listed.program.streams)
     events = [reader.event(number, "ahead") for number in listed(data, "ahead")]
     if any(one.instant > other.instant for one, other in pairwise(events)):
         refuse("ahead", "the events that wait are not in order")

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.compaction import Compaction
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
-from spaseq.engine.division import Division
 from spaseq.engine.draining import Draining
 from spaseq.engine.entailment import Entailment
 from spaseq.engine.formatting import Block, Formatting, Make, writing
@@ -117,24 +116,9 @@ class Evaluation(StreamEnds):
     # ------------------------------------------------------------------ the queries
 
     @property
-    def public(self) -> CompiledQueries:
-        """The queries as they were written; `program` holds them as they are evaluated."""
-        return self.listed.public
-
-    @property
-    def program(self) -> CompiledQueries:
-        """The queries as they are evaluated."""
-        return self.listed.program
-
-    @property
     def queries(self) -> list[QueryRun]:
         """The states of what evaluates the queries."""
         return self.listed.states
-
-    @property
-    def divisions(self) -> Mapping[int, Division]:
-        """Per state of a template, by number: what divides its matches among its queries."""
-        return self.listed.divisions
 
     # ------------------------------------------------------------------ readers
 
@@ -379,7 +363,7 @@ class Evaluation(StreamEnds):
 
     def _continue(self, begins: Sequence[Beginning], left: Sequence[Executor]) -> None:
         """Continue after a change, with new executors and without some that have left."""
-        self.rows.follow(lambda: self.program, left=bool(left))
+        self.rows.follow(lambda: self.listed.program, left=bool(left))
         for executor in left:
             self._forget(executor.state)
         written = self.listed.written

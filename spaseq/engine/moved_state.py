@@ -49,9 +49,9 @@ def _moved(
     kept: Mapping[str, str],
     draining: Collection[str],
 ) -> dict[str, Any]:
-    if old["templates"] or fresh.divisions:
+    if old["templates"] or fresh.listed.divisions:
         raise StateError("queries that are evaluated as one have no states of their own")
-    streams = fresh.program.streams
+    streams = fresh.listed.program.streams
     ordinals = {iri: number for iri, number in old["ordinals"].items() if iri in streams}
     places = {name: number for number, name in enumerate(_names(old))}
     is_open = old["time"] is not None and old["time"][0] == old["closed"]

@@ -71,12 +71,12 @@ def _fitting(
     run: Evaluation, compiler: _Compiler, numbers: set[int]
 ) -> list[tuple[Fitting, CompiledQueries]]:
     """The templates of some queries, with the program that has their patterns."""
-    chosen = templates_of(run.public, numbers=sorted(numbers))
-    names = [run.public.queries[template.queries[0]].plan.name for template in chosen]
+    chosen = templates_of(run.listed.public, numbers=sorted(numbers))
+    names = [run.listed.public.queries[template.queries[0]].plan.name for template in chosen]
     if not chosen:
         return []
     program = compiler.compile_templates(chosen, names)
-    return [(each, program) for each in fitting(run.public, chosen, program)]
+    return [(each, program) for each in fitting(run.listed.public, chosen, program)]
 
 
 def _covered(found: Sequence[tuple[Fitting, CompiledQueries]]) -> set[int]:

@@ -370,7 +370,7 @@ def explain_run(run: Evaluation, program: CompiledQueries) -> str:
         run: The run.
         program: Its queries.
     """
-    matchers, patterns, listed = run.rows.matchers, run.program.patterns, run.listed
+    matchers, patterns, listed = run.rows.matchers, run.listed.program.patterns, run.listed
     # What is observed has the variables of the pattern that the run has.
     own = [
         pattern if task < 0 else patterns[task]

@@ -155,7 +155,7 @@ class ServerRun:
         """
         self._forget_left()  # a query that registers a stream has ended all templates
         evaluation = self.run.evaluation
-        alone = len(evaluation.queries) - len(evaluation.divisions)
+        alone = len(evaluation.queries) - len(evaluation.listed.divisions)
         if not self.shares or alone < max(LEAST, self.tried):
             return
         self.run.begin_change()
@@ -163,7 +163,7 @@ class ServerRun:
         if change is not None:
             self.run.change(change)
             self._forget_left()
-        alone = len(evaluation.queries) - len(evaluation.divisions)
+        alone = len(evaluation.queries) - len(evaluation.listed.divisions)
         self.tried = alone + max(LEAST, len(self.names) // 2)
 
     def leave_template(self, definition: Definition, keeps: bool = True) -> None:
@@ -225,7 +225,7 @@ class ServerRun:
 
     def restore_left(self, left: Mapping[str, Definition]) -> None:
         """What `left` was when the run was saved."""
-        if self.run.evaluation.divisions:
+        if self.run.evaluation.listed.divisions:
             self.left = dict(left)
             self._listed.silence(left)
             return

@@ -113,7 +113,7 @@ def reports(run: spaseq.Run, rebuilds: bool) -> list[Any]:
 
 def listing(run: spaseq.Run) -> spaseq.Run:
     """A run that has listed its patterns; a pattern that returns then has its former counters."""
-    run.evaluation.listed.find(canonical(run.evaluation.program.patterns[0]))
+    run.evaluation.listed.find(canonical(run.evaluation.listed.program.patterns[0]))
     return run
 
 

@@ -130,7 +130,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def floored(run: spaseq.Run) -> bool:
-    return any(each.template.floors for each in run.evaluation.divisions.values())
+    return any(each.template.floors for each in run.evaluation.listed.divisions.values())
 
 
 @pytest.mark.parametrize("name", FLOORS)
@@ -140,7 +140,7 @@ def test_partial_matches_wait_with_a_floor(name: str) -> None:
         texts = [FLOORS[name].replace("%t", str(n)).replace("%u", str(n)) for n in range(2)]
     run = alerts(*texts)
     assert floored(run)
-    assert len(run.evaluation.program.queries) == 1
+    assert len(run.evaluation.listed.program.queries) == 1
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -258,7 +258,7 @@ def test_ranks_compare_as_filters_do(sort: str, operator: str) -> None:
     alone = [spaseq.compile(text).start() for text in texts]
     run = alerts(*texts)
     assert floored(run)
-    assert len(run.evaluation.program.queries) == 1
+    assert len(run.evaluation.listed.program.queries) == 1
     draw, found = random.Random(f"{sort} {operator}"), 0
     for second, number in enumerate(draw.choices(range(len(VALUES)), k=60)):
         fact = ox.NamedNode(EX + "x0"), ox.NamedNode(EX + "q"), VALUES[number]
@@ -299,7 +299,7 @@ def test_a_query_leaves_with_the_groups_whose_floor_it_has_reached() -> None:
     ):
         run.push(S, second, value(predicate, number))
     run.divide()
-    assert not run.evaluation.divisions
+    assert not run.evaluation.listed.divisions
     groups = [sum(each["places"].values()) for each in run.stats["queries"].values()]
     assert groups == [1] * 5  # floors are no registers of the queries
     found = sorted((m.query, m["v"]) for m in run.push(S, 7, value("q", 99)))
@@ -384,7 +384,7 @@ def test_visited_groups_do_not_grow_with_the_queries(sequence: str) -> None:
             for n in range(count)
         ]
         run = alerts(*texts)
-        assert len(run.evaluation.program.queries) == 1
+        assert len(run.evaluation.listed.program.queries) == 1
         most = 0
         for second, (predicate, key, number) in enumerate(fed):
             subject = ox.NamedNode(f"{EX}x{key}")

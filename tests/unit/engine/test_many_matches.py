@@ -234,7 +234,7 @@ def test_queries_that_are_evaluated_as_one_are_bounded_one_by_one(kind: str) -> 
     program = spaseq.compile(texts, names=names)
     before, last = GIVEN[kind]
     run = program.start(max_matches=9)
-    assert run.evaluation.divisions
+    assert run.evaluation.listed.divisions
     free = program.start()
     for time, facts in enumerate(before):
         assert push(run, time / 8, facts) == push(free, time / 8, facts)
@@ -249,4 +249,4 @@ def test_queries_whose_matches_can_double_are_evaluated_alone() -> None:
     ends = [f"DEFINE GPM C ON s {{ ?k :c :v{number} }}" for number in range(20)]
     gpms = GPMS.partition("DEFINE GPM C")[0]
     run = spaseq.compile([text(SEQ, gpms + end) for end in ends]).start()
-    assert not run.evaluation.divisions
+    assert not run.evaluation.listed.divisions

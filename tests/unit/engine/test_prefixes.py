@@ -117,7 +117,7 @@ def ending(end: str, more: str, select: str = "SELECT *", **options: str) -> str
 
 
 def members(run: spaseq.Run) -> list[tuple[tuple[int, ...], ...]]:
-    return [each.template.members for each in run.evaluation.divisions.values()]
+    return [each.template.members for each in run.evaluation.listed.divisions.values()]
 
 
 def rises(run: spaseq.Run) -> None:
@@ -197,7 +197,7 @@ def test_steps_are_common_as_far_as_they_are_equal() -> None:
     ]
     run = alerts(*texts)
     assert members(run) == [((0,), (1,), (2,), (3,), (4,))]
-    (template,) = (each.template for each in run.evaluation.divisions.values())
+    (template,) = (each.template for each in run.evaluation.listed.divisions.values())
     assert template.common == [3, 3, 2, 1, 1]
     shown = run.program.to_dict()["queries"]  # type: ignore[attr-defined]
     assert [each["common_steps"] for each in shown] == [3, 3, 2, 1, 1, None]
@@ -249,7 +249,7 @@ def test_iterations_are_in_one_of_several_branches() -> None:
     for some in (texts[:4], texts[:5], texts):
         program = spaseq.compile(some)
         run, apart = program.start(), program.start(share=False)
-        assert run.evaluation.divisions
+        assert run.evaluation.listed.divisions
         found = []
         for each in (run, apart):
             stream = events(random.Random(3), 60)

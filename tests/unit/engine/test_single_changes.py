@@ -82,7 +82,7 @@ def test_an_addition_costs_the_same_however_many_queries_there_are(
     """With and without a template in the run, and partial matches that hold later constants."""
     first = [of_template(n) for n in range(1000, 1016)] if shares else [identical(0)]
     run = started(*first, prune=False)
-    assert bool(run.evaluation.divisions) == shares
+    assert bool(run.evaluation.listed.divisions) == shares
     for number in range(pushed):
         predicate = "p" if text is not different else f"p{number + MANY - pushed // 2}"
         run.push(S, number, triple(f"x{number + MANY - pushed // 2}", predicate, number))
@@ -113,7 +113,7 @@ def test_a_removal_or_replacement_costs_the_same_however_many_queries_there_are(
     first = [identical(0).replace("1000", f"{n + 1}") for n in range(4)]
     first += [of_template(n) for n in range(1000, 1016)] if shares else []
     run = started(*first, prune=False)
-    assert bool(run.evaluation.divisions) == shares
+    assert bool(run.evaluation.listed.divisions) == shares
     for number in range(2 * MANY):
         run.add(f"n{number}", spaseq.compile(text(number)))
     names = [f"n{number}" for number in range(2 * MANY)]
@@ -162,8 +162,8 @@ def test_numbers_of_patterns_return_while_queries_come_and_go() -> None:
         run.replace("a", spaseq.compile(different(number + 1)))
         run.remove("a")
     assert len(run.rows.matchers.patterns) <= before + 4
-    assert len(run.evaluation.public.patterns) <= 2 * 32 + 4
-    assert len(run.evaluation.divisions) == 1
+    assert len(run.evaluation.listed.public.patterns) <= 2 * 32 + 4
+    assert len(run.evaluation.listed.divisions) == 1
 
 
 def test_the_next_event_prepares_for_all_added_queries_at_once(

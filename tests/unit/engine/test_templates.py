@@ -186,7 +186,7 @@ def check_against_runs_of_one_query(draw: random.Random, another: Callable[[], s
     program = spaseq.compile(made, names=list(texts))
     way = draw.choice(("push", "objects", "encoded"))
     fed, apart = Feed(program.start(), way), Feed(program.start(share=False), way)
-    assert not apart.run.evaluation.divisions
+    assert not apart.run.evaluation.listed.divisions
     alone = {name: Alone(text) for name, text in texts.items()}
     ended: list[Alone] = []
     silent: list[str] = []
@@ -228,7 +228,7 @@ def check_against_runs_of_one_query(draw: random.Random, another: Callable[[], s
             changed = changed or kind in ("add", "remove", "replace", "leave")
             if kind == "divide":
                 fed.run.divide()
-                assert not fed.run.evaluation.divisions
+                assert not fed.run.evaluation.listed.divisions
             elif kind == "add":
                 name, text = f"q{number}", another()
                 number += 1
@@ -279,7 +279,7 @@ def alerts(*texts: str, **options: object) -> spaseq.Run:
 
 def test_a_match_shows_nothing_of_the_template() -> None:
     run = alerts(alert(0, 1), alert(1, 2), alert(1, 3, "?v ?w ?x"))
-    assert list(run.evaluation.divisions) == [0]
+    assert list(run.evaluation.listed.divisions) == [0]
     run.push(S, 1, triple(1, 3))
     first, second = run.push(S, 2, triple(1, 0))
     assert (first.query, first.values) == ("q1", {"v": 3})
@@ -294,7 +294,7 @@ def test_strings_are_looked_up_and_compared_as_filters_compare_them() -> None:
     texts = [query("A", gpm("A", pattern % constant)) for constant in constants]
     alone = [spaseq.compile(text).start() for text in texts]
     run = alerts(*texts)
-    shared = next(iter(run.evaluation.divisions.values())).template.queries
+    shared = next(iter(run.evaluation.listed.divisions.values())).template.queries
     assert [constants[number] for number in shared] == ['"ann"', '"bob"', ":x1"]
     values = [
         ox.Literal("ann"),
@@ -362,7 +362,7 @@ def test_thresholds_compare_as_filters_do(sort: str, operator: str) -> None:
     ]
     alone = [spaseq.compile(text).start() for text in texts]
     run = alerts(*texts)
-    assert len(run.evaluation.program.queries) == 1
+    assert len(run.evaluation.listed.program.queries) == 1
     found = 0
     for second, value in enumerate(VALUES):
         event = [ox.Triple(ox.NamedNode(EX + "x0"), ox.NamedNode(EX + "p"), value)]
@@ -390,7 +390,7 @@ def test_other_thresholds_are_for_each_query(sequence: str, first: str, second: 
         + gpm("C", "?z :r ?u") * ("C" in sequence)
     )
     texts = [query(sequence, pattern.replace("%d", str(least))) for least in range(3)]
-    assert not alerts(*texts).evaluation.divisions
+    assert not alerts(*texts).evaluation.listed.divisions
 
 
 def test_bands_are_shared_as_far_as_each_lies_in_the_one_before() -> None:
@@ -400,7 +400,7 @@ def test_bands_are_shared_as_far_as_each_lies_in_the_one_before() -> None:
         for least, most in bands
     ]
     run = alerts(*texts)
-    members = [each.template.members for each in run.evaluation.divisions.values()]
+    members = [each.template.members for each in run.evaluation.listed.divisions.values()]
     assert members == [((0, 1, 2),), ((3, 4),)]
     for second in range(14):
         expected = [n for n, (least, most) in enumerate(bands) if least <= second <= most]
@@ -411,7 +411,7 @@ def test_many_thresholds_of_one_constant_are_not_looked_up(monkeypatch: pytest.M
     monkeypatch.setattr(templates, "LEAST", 16)
     texts = [alert(user, least) for user in (0, 1) for least in range(20)]
     run = alerts(*texts)
-    members = [each.template.members for each in run.evaluation.divisions.values()]
+    members = [each.template.members for each in run.evaluation.listed.divisions.values()]
     assert members == [(tuple(range(20)),), (tuple(range(20, 40)),)]
     run.push(S, 1, triple(1, 2))
     assert [m.query for m in run.push(S, 2, triple(1, 0))] == ["q20", "q21", "q22"]
@@ -421,7 +421,7 @@ def test_each_query_takes_its_part_of_shared_partial_matches() -> None:
     """After a change, partial matches are those whose rows reach the threshold of the query."""
     text = query("A : B", gpm("A", "?x :p ?v FILTER(?v > %d)") + gpm("B", "?x :p ?w"), "SELECT ?v")
     run = alerts(*(text.replace("%d", str(n)) for n in range(5)))
-    assert list(run.evaluation.divisions) == [0]
+    assert list(run.evaluation.listed.divisions) == [0]
     for second, value in enumerate((3, 1, 5, 2)):
         before = run.push(S, second, triple(1, value))
     run.divide()
@@ -436,22 +436,22 @@ def test_few_queries_with_constants_are_evaluated_on_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(templates, "LEAST", 4)
-    assert not alerts(alert(0, 1), alert(1, 2), alert(2, 3)).evaluation.divisions
-    assert alerts(alert(0, 1), alert(0, 1, "?w")).evaluation.divisions
+    assert not alerts(alert(0, 1), alert(1, 2), alert(2, 3)).evaluation.listed.divisions
+    assert alerts(alert(0, 1), alert(0, 1, "?w")).evaluation.listed.divisions
 
 
 @pytest.mark.parametrize(
     "options", [{"max_groups": 10}, {"entail": "rdfs", "kb": {f"{EX}g": []}}, {"share": False}]
 )
 def test_limits_and_entailment_are_for_each_query(options: dict[str, object]) -> None:
-    assert not alerts(alert(0, 1), alert(1, 2), **options).evaluation.divisions
+    assert not alerts(alert(0, 1), alert(1, 2), **options).evaluation.listed.divisions
 
 
 def test_a_partial_match_belongs_to_one_query() -> None:
     """Without a constant in the first or the last step, queries stay on their own."""
     for pattern in ("A ; B", "B ; A"):
         texts = [query(pattern, gpm("A", f":x{n} :p ?v") + gpm("B", "?y :p ?w")) for n in (0, 1)]
-        assert not alerts(*texts).evaluation.divisions
+        assert not alerts(*texts).evaluation.listed.divisions
 
 
 def test_a_resumed_run_can_have_limits() -> None:
@@ -460,7 +460,7 @@ def test_a_resumed_run_can_have_limits() -> None:
     run.push(S, 1, triple(1, 3))
     program = spaseq.compile(texts, names=["q0", "q1"])
     resumed = program.resume(run.save(), max_groups=5)
-    assert not resumed.evaluation.divisions
+    assert not resumed.evaluation.listed.divisions
     assert [m.query for m in resumed.push(S, 2, triple(1, 0))] == ["q1"]
 
 
@@ -471,7 +471,7 @@ def test_bound_variables_change_where_queries_share() -> None:
         "SELECT ?v",
     )
     run = alerts(text.replace("%d", "0"), text.replace("%d", "1"), bind={"least": 2})
-    assert run.evaluation.divisions
+    assert run.evaluation.listed.divisions
     run.push(S, 1, triple(1, 2))
     run.bind(least=5)
     assert [m.query for m in run.push(S, 2, triple(1, 3))] == ["q1"]
@@ -482,7 +482,7 @@ def test_a_query_that_is_added_leaves_the_template_as_it_is() -> None:
     run = alerts(alert(0, 1), alert(1, 2), query("A", gpm("A", "?x :q ?v")))
     run.push(S, 1, triple(1, 3))
     run.add("later", spaseq.compile(alert(1, 0)))
-    assert list(run.evaluation.divisions) == [0]
+    assert list(run.evaluation.listed.divisions) == [0]
     assert [q.plan.name for q in run.program.queries] == ["q0", "q1", "q2", "later"]
     assert [m.query for m in run.push(S, 2, triple(1, 3))] == ["q1"]
     assert [m.query for m in run.push(S, 3, triple(1, 3))] == ["q1", "later"]
@@ -491,9 +491,9 @@ def test_a_query_that_is_added_leaves_the_template_as_it_is() -> None:
     run = spaseq.compile(list(map(format_query, run.program.sources)), names=names).resume(
         run.save()
     )
-    assert list(run.evaluation.divisions) == [0]
+    assert list(run.evaluation.listed.divisions) == [0]
     run.remove("q0")
-    assert not run.evaluation.divisions
+    assert not run.evaluation.listed.divisions
     assert [m.query for m in run.push(S, 4, triple(1, 3))] == ["q1", "later"]
 
 
@@ -503,7 +503,7 @@ def test_an_old_version_in_a_template_has_the_name_of_its_query() -> None:
     run.replace("q1", spaseq.compile(alert(2, 1), names=["q1"]), "drain")
     assert [m.query for m in run.push(S, 2, triple(1, 0))] == ["q1"]
     again = run.program.start()
-    assert again.evaluation.divisions
+    assert again.evaluation.listed.divisions
     again.push(S, 1, triple(1, 3))
     assert [m.query for m in again.push(S, 2, triple(1, 0))] == ["q1"]
 

@@ -264,7 +264,7 @@ def test_queries_that_are_evaluated_as_one_are_written_in_the_order_of_their_mat
         ]
         events.append(Event(STREAM, from_micros(micros, NUMBER), ordinal, tuple(set(facts))))
     program = compile_queries(chosen, names=[f'q {i}é"' for i, _ in enumerate(chosen)])
-    divisions = program.start().evaluation.divisions
+    divisions = program.start().evaluation.listed.divisions
     assert divisions
     paths = [written_file(tmp_path / "s.nq", draw, events)]
     limit = draw.choice((None, None, 10, 25))
@@ -286,7 +286,7 @@ def test_makers_write_the_matches_of_queries_that_are_evaluated_as_one(tmp_path:
         sources = [Source(STREAM, [str(path)], number=0, relevance=run.relevance)]
         with open_sink("jsonl", shapes(program)) as sink:
             pump(run, merged(run, program.streams, sources, "close"), sink)
-    assert list(run.evaluation.divisions) == [0]
+    assert list(run.evaluation.listed.divisions) == [0]
     events = run.stats["events"]
     assert made == []
     assert sink.written == run.stats["matches"] == events * (events - 1)

@@ -198,7 +198,7 @@ def test_queries_that_are_evaluated_as_one_continue(tmp_path: Path) -> None:
     append(path, event(8))
     with Running(tmp_path, str(path), [PAIR, fewer, OTHER], options(tmp_path)) as run:  # type: ignore[arg-type]
         run.wait_for(lambda: len(run.found) == 5)
-        assert list(run.session.run.evaluation.divisions) == [0]
+        assert list(run.session.run.evaluation.listed.divisions) == [0]
         run.wait_for(lambda: run.has_read(path))
     counted = StatusTaker(run.session.coordinator).take().queries
     assert {one.name: one.matches for one in counted} == {"query1": 2, "query2": 2, "query3": 1}
@@ -208,9 +208,9 @@ def test_queries_that_are_evaluated_as_one_continue(tmp_path: Path) -> None:
     changed = [PAIR, fewer, NINE]
     with Running(tmp_path, str(path), changed, options(tmp_path, "fresh")) as run:  # type: ignore[arg-type]
         run.wait_for(lambda: len(run.found) == 9)
-        assert not run.session.run.evaluation.divisions
+        assert not run.session.run.evaluation.listed.divisions
     with Running(tmp_path, str(path), changed, options(tmp_path)) as run:  # type: ignore[arg-type]
-        assert not run.session.run.evaluation.divisions
+        assert not run.session.run.evaluation.listed.divisions
 
 
 def test_queries_come_and_go(tmp_path: Path) -> None:
