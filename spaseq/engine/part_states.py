@@ -21,8 +21,8 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from spaseq.engine.branches import Embedding, searching
 from spaseq.engine.compiled import CompiledQuery
+from spaseq.engine.embedding import Embedding, searching
 from spaseq.engine.instants import QueryRun
 from spaseq.nfa.automaton import Automaton, Guard
 from spaseq.nfa.native import lazy_join_tables

@@ -11,10 +11,10 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order, with_patterns
-from spaseq.engine.division import Division
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.run_query import Edit, Executor, RunQuery
 from spaseq.engine.sharing import SharedProgram, originals
+from spaseq.engine.template_split import Division
 from spaseq.engine.use_counts import PatternUses, VariableUses
 from spaseq.gpm.pattern import Pattern, SharedPatterns
 from spaseq.parser import ast

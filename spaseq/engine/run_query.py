@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from spaseq.engine import branches
-from spaseq.engine.branches import Embedding
+from spaseq.engine import embedding
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.engine.division import NO_EMBEDDINGS, Division
+from spaseq.engine.embedding import Embedding
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.part_states import Part
+from spaseq.engine.template_split import NO_EMBEDDINGS, Division
 from spaseq.gpm.pattern import Pattern
 from spaseq.nfa.counters import AutomatonCounters
 from spaseq.parser import ast
@@ -118,7 +118,7 @@ class RunQuery:
     @property
     def embedding(self) -> Embedding:
         """The positions of its parts in the automaton that evaluates it."""
-        return self.executor.embeddings.get(self.serial) or branches.whole(self.compiled)
+        return self.executor.embeddings.get(self.serial) or embedding.whole(self.compiled)
 
     @property
     def evaluated_plan(self) -> QueryPlan:

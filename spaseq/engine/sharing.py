@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from spaseq.engine import branches
+from spaseq.engine import embedding
 from spaseq.engine.aggregates import RunningAggregates
-from spaseq.engine.branches import Branches, Embedding
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery
+from spaseq.engine.embedding import Branches, Embedding
 from spaseq.engine.part_states import corresponds
 from spaseq.engine.projection import projected_registers
 from spaseq.errors import StateError
@@ -130,8 +130,8 @@ def _candidates(program: CompiledQueries, numbers: Iterable[int]) -> dict[int, C
         number: Candidate(
             program.sources[number],
             [column.name for column in query.plan.output.columns],
-            branches.traits(query),
-            branches.waiting(query),
+            embedding.traits(query),
+            embedding.waiting(query),
         )
         for number in numbers
         for query in [program.queries[number]]
@@ -145,11 +145,11 @@ def own_steps(query: CompiledQuery, source: ast.Query) -> str | None:
         return "its first step is its only one, or may be absent"
     if any(register.kind == "count" for register in query.plan.registers):
         return "it counts the events of a step"
-    if branches.names_unbound(query.plan):
+    if embedding.names_unbound(query.plan):
         return "a filter names a variable that no step binds"
     if lazy_join_tables.weighed(query.plan, query.automaton):
         return "its steps may be joined lazily"
-    if branches.repeats_searched(query):
+    if embedding.repeats_searched(query):
         return "a graph pattern that may be absent stands at several steps"
     return None
 
@@ -200,7 +200,7 @@ def next_steps(query: CompiledQuery) -> frozenset[str]:
         for edge in place.edges
         for occurrence in automaton.atoms[edge.atom].occurrences
     )
-    manners = branches.searching(query).manners
+    manners = embedding.searching(query).manners
     found = []
     for number, place in enumerate(automaton.places):
         if place.operator != ";" or place.guards or len(place.edges) > 1 or manners[number]:
@@ -307,8 +307,8 @@ def _embeddings(
     inside, found = Branches(compiled), {}
     for members, branch in zip(template.members, template.branches, strict=True):
         for number in members:
-            embedding = inside.embedding(public.queries[number], branch)
-            if embedding is None:
+            position = inside.embedding(public.queries[number], branch)
+            if position is None:
                 return None
-            found[number] = embedding
+            found[number] = position
     return found

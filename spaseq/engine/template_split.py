@@ -7,8 +7,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from spaseq.engine.branches import Embedding, ends
 from spaseq.engine.compiled import CompiledQuery
+from spaseq.engine.embedding import Embedding, ends
 from spaseq.engine.formatting import Make
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native._decode import MatchDecoder
