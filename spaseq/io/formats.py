@@ -155,7 +155,8 @@ NGSI_LD = RdfSyntax("ngsild", "NGSI-LD", "application/ld+json")
 JELLY = RdfSyntax("jelly", "Jelly", "application/x-jelly-rdf", named_graphs=True)
 
 _IRI, _LABEL = rb"<[^<>\s]*>", rb"_:[^\s<>\"]+"
-_LITERAL = rb'"(?:[^"\\\n]|\\.)*"(?:@[\w-]+|\^\^' + _IRI + rb")?"
+# Possessive repetitions (`*+`) store nothing for each character that they match.
+_LITERAL = rb'"(?:[^"\\\n]++|\\.)*+"(?:@[\w-]+|\^\^' + _IRI + rb")?"
 _STATEMENT_LINE = re.compile(
     rb"(?:%b|%b)[ \t]*%b[ \t]*(?:%b|%b|%b)[ \t]*" % (_IRI, _LABEL, _IRI, _IRI, _LABEL, _LITERAL)
     + rb"(?:(?:%b|%b)[ \t]*)?\.[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)" % (_IRI, _LABEL)
@@ -207,7 +208,7 @@ STREAM_SYNTAXES: Mapping[str, StreamSyntax] = {
         StreamSyntax(
             JSON_LD,
             _json_ld,
-            begins=re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*\{'),
+            begins=re.compile(rb'\{\s*"(?:[^"\\]++|\\.)*+"\s*:|\[\s*\{'),
             writer="jsonld",
         ),
         StreamSyntax(

@@ -15,7 +15,7 @@ import re
 import stat
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
@@ -29,10 +29,11 @@ _BLOCK = 1 << 16
 _FILE_BLOCK = 3 << 19
 """Bytes. Events of a batch share their terms, so larger blocks need fewer look-ups."""
 HEAD_MAX_BYTES = 1 << 18
-"""Blank lines, comments and directives at the beginning of a file that are stored to recognise it."""
+"""What is stored of the blank lines, comments and directives that begin a file."""
 MAX_LINE_BYTES = 1 << 28
 """The longest line, and the longest statement of a document."""
 _BOM = b"\xef\xbb\xbf"
+_LINE = re.compile(rb"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _ANNOUNCEMENT = re.compile(rb"\s*(?:VERSION|@version)\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _PREAMBLE = re.compile(rb"\s*(?:@?prefix|@?base)\b", re.IGNORECASE)
 _DELIMITER = re.compile(rb"\s*MESSAGE\s*(?:#.*)?", re.IGNORECASE)
@@ -81,8 +82,9 @@ class Lines:
             raise InputError(said, path) from error
         self.options: ReadOptions | None = None
         """The options of the source, for readers that need one."""
-        self._ahead: list[bytes] = []
-        self._split: deque[bytes] = deque()
+        self._ahead: deque[bytes] = deque()
+        self._split, self._split_at = b"", 0
+        """Lines that were read together, and where those begin that have not been returned."""
         """Lines that one read of the file returned together."""
         self._fresh = True
         self.block = _BLOCK if self.is_live else block or _FILE_BLOCK
@@ -195,7 +197,8 @@ class Lines:
     def head(self) -> list[bytes]:
         """The lines up to the first that is neither blank, comment nor a directive.
 
-        Only those in the first `HEAD_MAX_BYTES` are looked at. `blocks`, `pieces` and `readline` return them again.
+        Only those in the first `HEAD_MAX_BYTES` are looked at. `blocks`, `pieces` and `readline`
+        return them again.
         """
         if not self._ahead:
             size = 0
@@ -205,7 +208,7 @@ class Lines:
                 text = line.strip()
                 if text and not text.startswith(b"#") and not _is_preamble(text):
                     break
-        return self._ahead
+        return list(self._ahead)
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """(number of the first line, whole lines) of each block, as soon as it is read."""
@@ -267,9 +270,9 @@ class Lines:
 
     def _taken_ahead(self) -> bytes:
         """The lines that have been read and not been returned."""
-        ahead = b"".join((*self._ahead, *self._split))
-        self._ahead = []
-        self._split.clear()
+        ahead = b"".join((*self._ahead, self._split[self._split_at :]))
+        self._ahead.clear()
+        self._split, self._split_at = b"", 0
         return ahead
 
     def _slices(self, file: io.BytesIO) -> Iterator[list[Piece]]:
@@ -287,7 +290,7 @@ class Lines:
 
     def readline(self) -> bytes:
         """The next line with its end; empty at the end of the file."""
-        line = self._ahead.pop(0) if self._ahead else self._read_line()
+        line = self._ahead.popleft() if self._ahead else self._read_line()
         if line:
             self.number += 1
         return line
@@ -310,8 +313,9 @@ class Lines:
         return first, block
 
     def _read_line(self) -> bytes:
-        if self._split:
-            return self._split.popleft()
+        if split := _LINE.match(self._split, self._split_at):
+            self._split_at = split.end()
+            return split[0]
         try:
             line = self._file.readline(MAX_LINE_BYTES + 1)
         except OSError as error:
@@ -321,9 +325,9 @@ class Lines:
             self._check_line([line])
         line = self._without_mark(line)
         if b"\r" in line and line.count(b"\r") > line.count(b"\r\n"):
-            # A lone \r ends a line; `bytes.splitlines` knows only these three line ends.
-            self._split.extend(line.splitlines(keepends=True))
-            return self._split.popleft()
+            # A lone \r ends a line.
+            self._split, self._split_at = line, 0
+            return self._read_line()
         return line
 
     def _read_block(self) -> bytes:
@@ -373,7 +377,7 @@ def _is_preamble(text: bytes) -> bool:
     )
 
 
-def announces_messages(head: list[bytes]) -> bool:
+def announces_messages(head: Iterable[bytes]) -> bool:
     """Whether the head of a file announces a version label that ends in `-messages`."""
     return any(
         (found[1] or found[2]).endswith(b"-messages")

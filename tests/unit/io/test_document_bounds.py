@@ -206,7 +206,7 @@ class _Numbered:
         return line
 
 
-@pytest.mark.parametrize("line", [b"\n", b"# a comment\n", b"@prefix : <u:> .\n"])
+@pytest.mark.parametrize("line", [b"\n", b"\r", b"# a comment\n", b"@prefix : <u:> .\n"])
 def test_a_long_beginning_is_not_stored(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "s.trig"
     begin = line * 400_000
