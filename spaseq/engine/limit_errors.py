@@ -188,7 +188,7 @@ def _crowded(notation: Notation, groups: Held, matches: int) -> tuple[int, str]:
             seen = values.setdefault(place, [set() for _ in some])
             for known, value in zip(seen, some, strict=True):
                 known.add(value)
-    if matches > max(counts.values(), default=0):
+    if matches > max(counts.values(), default=-1):
         return -1, f"{matches:,} matches wait for their window to close"
     place, number = counts.most_common(1)[0]
     live = notation.automaton.places[place].live
