@@ -450,7 +450,7 @@ def drawn(draw: random.Random) -> tuple[str, str, Make]:
 QUERY = """PREFIX : <http://e.org/>
 SELECT * WITHIN 1 MINUTE FROM STREAM S :S WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?v } }"""
 MAPPING = """PREFIX : <http://e.org/>
-CONSTRUCT { ?s :v ?v } AT ?t WHERE { BIND(:s AS ?s) }"""
+CONSTRUCT { :s :v ?v } WHERE { BIND(?t AS ?_time) }"""
 MEDIA = {
     "rdf": "application/rdf+xml", "jsonld": "application/ld+json", "trig": "application/trig",
     "ttl": "text/turtle", "nq": "application/n-quads", "nt": "application/n-triples",
@@ -517,7 +517,7 @@ def _suggest(path: Path) -> None:
 def _map(path: Path) -> None:
     mapping = path.with_name("mapping.rq")
     mapping.write_text(MAPPING)
-    _command("map", str(mapping), str(path), "--output", str(path.with_name("out.nq")))
+    _command("map", str(mapping), str(path))
 
 
 def _convert(path: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hostile_documents import DOORS, SHAPES, doors_of
+from hostile_documents import DOORS, END, PROV, SHAPES, XML, doors_of, tried
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="the bounds of a process are those of Linux"
@@ -55,6 +55,25 @@ def test_a_child_that_exceeds_a_bound_is_a_fault(deed: str, said: str) -> None:
     done = subprocess.run(command, cwd=SCRIPT.parent, capture_output=True, text=True)
     assert done.stdout.startswith("FAULT")
     assert any(part in done.stdout for part in said.split("|"))
+
+
+HARMLESS = {
+    "json": b"{}", "sse": b"data: a\n\n", "jsonl": b'{"t":1,"v":"a"}\n', "csv": b"t,v\n1,a\n",
+    "nq": f'<u:g> <{PROV}> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+    "<u:a> <u:b> <u:c> <u:g> .\n".encode(),
+    "rdf": f"{XML}<rdf:Description rdf:about='u:a' xmlns:p='{PROV[:-15]}'><p:generatedAtTime "
+    "rdf:datatype='http://www.w3.org/2001/XMLSchema#integer'>1</p:generatedAtTime>"
+    f"</rdf:Description>{END}".encode(),
+    "ngsild": b'{"id":"u:a","type":"T","x":{"type":"Property","value":1,'
+    b'"observedAt":"2026-01-01T00:00:00Z"}}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if door not in ("subjects", "page")])
+def test_every_door_reads_what_is_harmless(door: str) -> None:
+    extension = next(each for each in DOORS[door][1] if each in HARMLESS)
+    said, _, _ = tried(door, extension, HARMLESS[extension], 0.1)
+    assert said == "read"
 
 
 def test_every_door_has_shapes() -> None:

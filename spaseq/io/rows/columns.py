@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NO_NAME = re.compile(r"\W")
+COLUMN_MAX_BYTES = 1 << 30
+"""What the texts of a column may have in one batch, or all columns in a row group of Parquet."""
 MAX_SCALE = 76
 """The most digits by which the point of a decimal may be moved; the compiled reader has room for
 them."""
@@ -151,6 +153,10 @@ def buffers_of(array: pa.Array) -> Buffers:
         elif is_.is_dictionary(array.type):
             array = _decoded(array)
         elif is_.is_run_end_encoded(array.type):
+            lengths = _lengths(array.values)
+            if lengths is not None:
+                runs = pa.RunEndEncodedArray.from_arrays(array.run_ends, lengths)
+                _check_size(pc.run_end_decode(runs.slice(array.offset, len(array))))
             array = pc.run_end_decode(array)
         else:
             break
@@ -201,14 +207,60 @@ def buffers_of(array: pa.Array) -> Buffers:
     )
 
 
+def _lengths(values: pa.Array) -> pa.Array | None:
+    """The lengths in bytes; None if the values are neither texts nor bytes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = _without_views(values)
+    return pc.binary_length(values).cast(pa.int64()) if has_lengths(values.type) else None
+
+
+def has_lengths(type_: pa.DataType) -> bool:
+    """Whether a type is that of texts or bytes, but for views."""
+    import pyarrow as pa
+
+    is_ = pa.types
+    return bool(
+        is_.is_string(type_)
+        or is_.is_large_string(type_)
+        or is_.is_binary(type_)
+        or is_.is_large_binary(type_)
+    )
+
+
+def _without_views(values: pa.Array) -> pa.Array:
+    """The same texts or bytes, not as views."""
+    import pyarrow as pa
+
+    plain = {"string_view": pa.string(), "binary_view": pa.binary()}.get(str(values.type))
+    return values if plain is None else values.cast(plain)
+
+
+def _check_size(lengths: pa.Array) -> None:
+    """Check the size of a column before texts that it repeats are written out.
+
+    Raises:
+        ValueError: if it is too large.
+    """
+    import pyarrow.compute as pc
+
+    size = pc.sum(lengths).as_py() or 0
+    if size > COLUMN_MAX_BYTES:
+        raise ValueError(
+            f"{len(lengths):,} rows of it have {size >> 20:,} MiB; the limit is "
+            f"{COLUMN_MAX_BYTES >> 20:,} MiB"
+        )
+
+
 def _decoded(array: pa.DictionaryArray) -> pa.Array:
     """The values of a dictionary array; pyarrow decodes no dictionary of views."""
     import pyarrow as pa
 
-    values = array.dictionary
-    plain = {"string_view": pa.string(), "binary_view": pa.binary()}.get(str(values.type))
-    if plain is not None:
-        array = pa.DictionaryArray.from_arrays(array.indices, values.cast(plain))
+    lengths = _lengths(array.dictionary)
+    if lengths is not None:
+        _check_size(lengths.take(array.indices))
+        array = pa.DictionaryArray.from_arrays(array.indices, _without_views(array.dictionary))
     return array.dictionary_decode()
 
 

@@ -192,6 +192,66 @@ def test_dictionaries_of_views_in_files(new: Any, tmp_path: Path) -> None:
         assert read(str(path)) == [f'1: {shown[0]} "1"', '2: "1"', f'3: {shown[1]} "1"']
 
 
+def repeated(values: pa.Array, rows: int) -> dict[str, pa.Array]:
+    """A column that repeats one value, in each encoding that stores it once."""
+    return {
+        "dictionary": pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), values),
+        "runs": pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), values),
+    }
+
+
+@pytest.mark.parametrize(
+    ("encoding", "extension"),
+    [("dictionary", "arrow"), ("dictionary", "parquet"), ("runs", "arrow")],
+)
+@pytest.mark.parametrize("type_", [pa.string(), pa.large_string()])
+def test_repeated_values_are_bounded_before_they_are_written_out(
+    encoding: str, extension: str, type_: pa.DataType, tmp_path: Path
+) -> None:
+    """A value of a megabyte in 10,000 rows: 10 GB in a file of a megabyte, or of 2 kB."""
+
+    def path(size: int, rows: int) -> str:
+        column = repeated(pa.array(["x" * size], type_), rows)[encoding]
+        table = pa.table({"t": range(rows), "a": column})
+        found = str(tmp_path / f"{size}.{extension}")
+        if extension == "parquet":
+            pq.write_table(table, found, compression="zstd")
+        else:
+            with pa.ipc.new_file(found, table.schema) as writer:
+                writer.write_table(table)
+        return found
+
+    mapping = PREFIXES + "CONSTRUCT { :s :a ?a } WHERE { }"
+    assert read(path(3, 10_000), mapping=mapping)[9998:] == ['9998: "xxx"', '9999: "xxx"']
+    large = path(1_000_000, 10_000)
+    with pytest.raises(InputError) as raised:
+        read(large, mapping=mapping)
+    assert str(raised.value) == (
+        f"{large}, row 1: the column a cannot be read: 10,000 rows of it have 9,536 MiB; the limit "
+        "is 1,024 MiB"
+    )
+
+
+def test_a_row_group_is_bounded_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.parquet"
+    texts = [f"{i:07}" * 1000 for i in range(600)]
+    table = pa.table({"t": range(600), "a": ["x"] * 600, "c": texts})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False)
+    monkeypatch.setattr(tables, "COLUMN_MAX_BYTES", 2 << 20)
+    other = PREFIXES + "CONSTRUCT { :s :a ?a } WHERE { }"
+    assert len(read(str(path), mapping=other)) == 600
+    with pytest.raises(InputError) as raised:
+        read(str(path), mapping=PREFIXES + "CONSTRUCT { :s :c ?c } WHERE { }")
+    assert str(raised.value) == (
+        f"{path}: cannot be read: the row group 1 has 4 MiB in the columns that are read; the "
+        "limit is 2 MiB (write the file with a smaller row_group_size)"
+    )
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, row_group_size=200)
+    assert len(read(str(path), mapping=PREFIXES + "CONSTRUCT { :s :c ?c } WHERE { }")) == 600
+
+
 def test_several_tables_follow_each_other(tmp_path: Path) -> None:
     later = TABLE.set_column(0, "t", pa.array([4, 5, 6]))
     path = file(tmp_path, "rows.csv", FILES["csv"])
