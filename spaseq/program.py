@@ -155,7 +155,7 @@ class Program(CompiledQueries):
             if share and _can_share(limits) and entail is None:
                 shared = program._shared(templates_of(program))
             terms = parameter_terms(bind or {})
-            run = Run(program, kb, terms, entail, limits, prune, (), shared, self.sources)
+            run = Run(program, kb, terms, entail, limits, prune, shared, self.sources)
         run.clock.time_precision = time_precision
         for text in unread_warnings(self.sources, run.kb.graphs):
             warnings.warn(text, QueryWarning, stacklevel=2)
@@ -217,9 +217,8 @@ class Program(CompiledQueries):
         shared = program._shared(saved.templates(program))
         if len(shared.templates) < len(saved.shares):
             raise StateError("the saved state has queries as one that this program cannot share")
-        apart = saved.apart(shared.executed)
-        bound, entail = saved.bound, saved.entail
-        run = Run(program, kb, bound, entail, limits, prune, apart, shared, self.sources)
+        shared = saved.with_own_states(shared)
+        run = Run(program, kb, saved.bound, saved.entail, limits, prune, shared, self.sources)
         saved.restore(run.evaluation)
         if shared.templates and not (share and _can_share(limits)):
             run.divide()

@@ -12,7 +12,7 @@ while its matches are consumed, and `settle` then counts the events that it has 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -67,15 +67,12 @@ class Run(SeveralStreams):
         entail: str | None = None,
         limits: Limits = NO_LIMITS,
         prune: bool = True,
-        apart: Collection[int] = (),
         shared: SharedProgram | None = None,
         unbound: Sequence[ast.Query] | None = None,
     ):
         self.alone = Alone()
         """The lock that refuses a second thread."""
-        self.evaluation = Evaluation(
-            program, kb, bound, entail, limits, prune, apart, shared, unbound
-        )
+        self.evaluation = Evaluation(program, kb, bound, entail, limits, prune, shared, unbound)
         self._like = program
         self._program = program, program
         """The queries of the evaluation, and the same in the class of the program."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +30,7 @@ from spaseq.engine.native.check import check
 from spaseq.engine.query_state import QueryState
 from spaseq.engine.saved_groups import restore_groups, save_groups
 from spaseq.engine.saved_limit import restore_limit, save_limit
-from spaseq.engine.sharing import originals, saved_templates
+from spaseq.engine.sharing import SharedProgram, saved_templates
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.errors import ArgumentError, StateError, kind_of
 from spaseq.nfa import state as automata
@@ -275,15 +275,16 @@ class SavedState:
             refuse("templates", "a query is part of two")
         return saved_templates(program, self.shares)
 
-    def apart(self, program: CompiledQueries) -> set[int]:
-        """The numbers of queries whose state differs from the state of an earlier equal query.
+    def with_own_states(self, shared: SharedProgram) -> SharedProgram:
+        """A program whose equal queries share a state if their saved states are equal.
 
-        The states differ if one of the queries was added to the run after the other.
+        They differ if one of the queries was added to the run after the other.
         """
         parts = self._data["queries"]
-        if type(parts) is not list or len(parts) != len(program.queries):
-            return set()
-        return {n for n, first in enumerate(originals(program)) if parts[n] != parts[first]}
+        if type(parts) is not list or len(parts) != len(shared.firsts):
+            return shared
+        firsts = [n if parts[n] != parts[first] else first for n, first in enumerate(shared.firsts)]
+        return replace(shared, firsts=firsts)
 
     def restore(self, run: Evaluation) -> None:
         """Restore the state into a fresh run of the same program.

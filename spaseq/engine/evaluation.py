@@ -10,7 +10,7 @@ The caller (`spaseq.runs`) admits events in order, and treats an error of `proce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,6 @@ class Evaluation(StreamEnds):
         entail: The entailment regime, or None; saved with the state.
         limits: The limits of groups, steps and memory.
         prune: Whether readers drop the triples that no query can use.
-        apart: The numbers of queries that share no state with an equal one.
         shared: The program as the run evaluates it, if that differs from `program`.
         unbound: The sources of `program` before variables were bound.
     """
@@ -69,7 +68,6 @@ class Evaluation(StreamEnds):
         entail: str | None = None,
         limits: Limits = NO_LIMITS,
         prune: bool = True,
-        apart: Collection[int] = (),
         shared: SharedProgram | None = None,
         unbound: Sequence[ast.Query] | None = None,
     ):
@@ -89,7 +87,7 @@ class Evaluation(StreamEnds):
         self.rows = EventRows(program, self.kb, self.entailed, limits)
         check_limits(program, limits)
         self._files: dict[str, int] = {}
-        self.listed = RunQueries(shared, apart, self._query, unbound)
+        self.listed = RunQueries(shared, self._query, unbound)
         """The queries: programs, names and states."""
         self._parts: list[tuple[int, list[Match]]] = []
         self.compaction = Compaction(self.queries, self.rows)

@@ -6,14 +6,14 @@ when it is next needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from spaseq.engine.compiled import CompiledQueries, CompiledQuery, in_order, with_patterns
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.run_query import Edit, Executor, RunQuery
-from spaseq.engine.sharing import SharedProgram, originals
+from spaseq.engine.sharing import SharedProgram
 from spaseq.engine.template_split import Division
 from spaseq.engine.use_counts import PatternUses, VariableUses
 from spaseq.gpm.pattern import Pattern, SharedPatterns
@@ -47,7 +47,6 @@ class RunQueries:
 
     Args:
         shared: The program.
-        apart: The numbers of executed queries that share no state with an equal one.
         begin: Makes the state of a query.
         unbound: The sources before variables were bound; None: the sources.
     """
@@ -55,7 +54,6 @@ class RunQueries:
     def __init__(
         self,
         shared: SharedProgram,
-        apart: Collection[int],
         begin: Callable[[CompiledQuery], QueryRun],
         unbound: Sequence[ast.Query] | None = None,
     ):
@@ -70,13 +68,12 @@ class RunQueries:
         self._canonical: SharedPatterns | None = None
         unbound, positions = unbound or public.sources, public.positions
         executors: list[Executor] = []
-        firsts = originals(executed)
-        for number, (compiled, place) in enumerate(
-            zip(executed.queries, shared.places, strict=True)
+        for number, (compiled, place, first) in enumerate(
+            zip(executed.queries, shared.places, shared.firsts, strict=True)
         ):
             template = shared.templates.get(number)
-            if firsts[number] < number and number not in apart:
-                executor = executors[firsts[number]]
+            if first < number:
+                executor = executors[first]
             else:
                 source = public.sources[positions[place]] if template is None else template.query
                 direct = self.written.isdisjoint(compiled.plan.streams)

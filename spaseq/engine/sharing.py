@@ -55,13 +55,16 @@ class SharedProgram:
     """The number of an executed query → the template that it is."""
     places: Sequence[int]
     """Per executed query: the number of the query, or of the first one, in `public`."""
+    firsts: Sequence[int]
+    """Per executed query: the number of the first equal one, whose state it shares."""
     embeddings: Mapping[int, Embedding] = field(default_factory=dict)
     """The number of a query → its position in its template, if the template branches."""
 
 
 def unshared(program: CompiledQueries) -> SharedProgram:
     """A program whose queries are evaluated as they are."""
-    return SharedProgram(program, program, {}, range(len(program.queries)))
+    numbers = range(len(program.queries))
+    return SharedProgram(program, program, {}, numbers, originals(program))
 
 
 def templates_of(
@@ -296,6 +299,7 @@ def assembled(
         executed,
         {number: each for number, (_, _, each) in enumerate(order) if each is not None},
         [place for place, _, _ in order],
+        originals(executed),
         embeddings,
     )
 
