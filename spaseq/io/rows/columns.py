@@ -19,7 +19,7 @@ named by their path. Lists and maps are not values. Cost: one vectorised convers
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +27,13 @@ from spaseq.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _NO_NAME = re.compile(r"\W")
 COLUMN_MAX_BYTES = 1 << 30
 """What the texts of a column may have in one batch, or all columns in a row group of Parquet."""
+SHORT_BYTES = 4
+"""Bytes of each value of a column of texts that has few values, each of which occurs often."""
 MAX_SCALE = 76
 """The most digits by which the point of a decimal may be moved; the compiled reader has room for
 them."""
@@ -227,6 +230,39 @@ def has_lengths(type_: pa.DataType) -> bool:
         or is_.is_binary(type_)
         or is_.is_large_binary(type_)
     )
+
+
+def check_row_groups(metadata: pq.FileMetaData, wanted: Set[str]) -> None:
+    """Check the sizes of some columns of a Parquet file before they are decoded.
+
+    Raises:
+        ValueError: if a row group is too large.
+    """
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        chunks = map(group.column, range(group.num_columns))
+        size = sum(
+            chunk.total_uncompressed_size
+            for chunk in chunks
+            if chunk.path_in_schema.partition(".")[0] in wanted
+        )
+        if size > COLUMN_MAX_BYTES:
+            raise ValueError(
+                f"the row group {number + 1} has {size >> 20:,} MiB in the columns that are read; "
+                f"the limit is {COLUMN_MAX_BYTES >> 20:,} MiB (write the file with a smaller "
+                "row_group_size)"
+            )
+
+
+def repeated_columns(metadata: pq.FileMetaData, schema: Sequence[pa.Field]) -> list[str]:
+    """The columns of a Parquet file that repeat few texts, which are read as dictionaries."""
+    found = set[str]()
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for chunk in map(group.column, range(group.num_columns)):
+            if chunk.total_uncompressed_size < SHORT_BYTES * chunk.num_values:
+                found.add(chunk.path_in_schema)
+    return [field.name for field in schema if field.name in found and has_lengths(field.type)]
 
 
 def _without_views(values: pa.Array) -> pa.Array:

@@ -27,13 +27,13 @@ from spaseq.errors import InputError, InputUnit
 from spaseq.io.lines import STDIN, shown_name
 from spaseq.io.native._json_rows import JsonBlock, JsonRows
 from spaseq.io.rows.columns import (
-    COLUMN_MAX_BYTES,
     Buffers,
     Column,
     array_at,
     buffers_of,
+    check_row_groups,
     columns_of,
-    has_lengths,
+    repeated_columns,
     variable_of,
 )
 from spaseq.io.rows.formats import row_format_of
@@ -58,9 +58,6 @@ RELEASE_SECONDS = 0.2
 """How long the end of a file waits for the threads of pyarrow, in seconds."""
 ROWS_AT_ONCE = 1 << 16
 """The most rows in a batch of a binary format."""
-
-SHORT_BYTES = 4
-"""Bytes of each value of a column of texts that has few values, each of which occurs often."""
 
 InvalidRow = Callable[[str, int], None]
 """Reports a malformed row: the message, and its number, or its line in a file of lines."""
@@ -606,42 +603,16 @@ class _Parquet(_Binary):
         import pyarrow.parquet as pq
 
         names = _names(columns)
-        repeated = self._check_size(set(names))
+        metadata = self._parquet.metadata
+        with _failures(self.name):
+            check_row_groups(metadata, set(names))
+        repeated = repeated_columns(metadata, self._schema)
         if repeated:
-            metadata = self._parquet.metadata
             self._parquet = pq.ParquetFile(
                 self._source, metadata=metadata, read_dictionary=repeated
             )
         read = self._parquet.iter_batches(ROWS_AT_ONCE, columns=names, use_threads=False)
         return self._numbered(read)
-
-    def _check_size(self, wanted: Set[str]) -> list[str]:
-        """The columns of texts that repeat few values, which are read as dictionaries.
-
-        Raises:
-            InputError: if a row group is too large.
-        """
-        metadata = self._parquet.metadata
-        repeated = set[str]()
-        for number in range(metadata.num_row_groups):
-            group, size = metadata.row_group(number), 0
-            for place in range(group.num_columns):
-                chunk = group.column(place)
-                if chunk.path_in_schema.partition(".")[0] not in wanted:
-                    continue
-                size += chunk.total_uncompressed_size
-                is_short = chunk.total_uncompressed_size < SHORT_BYTES * chunk.num_values
-                if is_short and chunk.physical_type == "BYTE_ARRAY":
-                    repeated.add(chunk.path_in_schema)
-            if size > COLUMN_MAX_BYTES:
-                raise InputError(
-                    f"cannot be read: the row group {number + 1} has {size >> 20:,} MiB in the "
-                    f"columns that are read; the limit is {COLUMN_MAX_BYTES >> 20:,} MiB (write "
-                    "the file with a smaller row_group_size)",
-                    self.name,
-                )
-        texts = {field.name for field in self._schema if has_lengths(field.type)}
-        return sorted(repeated & texts)
 
 
 class _Arrow(_Binary):

@@ -18,7 +18,7 @@ import pytest
 import spaseq
 from spaseq.errors import InputError, QueryError, SpaseqError
 from spaseq.io.read_options import ReadOptions
-from spaseq.io.rows import tables
+from spaseq.io.rows import columns, tables
 from spaseq.io.rows.columns import columns_of
 from spaseq.io.rows.formats import row_format_of
 from spaseq.io.rows.mapping import parsed, read_mapping
@@ -239,7 +239,7 @@ def test_a_row_group_is_bounded_before_it_is_read(
     texts = [f"{i:07}" * 1000 for i in range(600)]
     table = pa.table({"t": range(600), "a": ["x"] * 600, "c": texts})
     pq.write_table(table, path, compression="zstd", use_dictionary=False)
-    monkeypatch.setattr(tables, "COLUMN_MAX_BYTES", 2 << 20)
+    monkeypatch.setattr(columns, "COLUMN_MAX_BYTES", 2 << 20)
     other = PREFIXES + "CONSTRUCT { :s :a ?a } WHERE { }"
     assert len(read(str(path), mapping=other)) == 600
     with pytest.raises(InputError) as raised:
