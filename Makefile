@@ -11,8 +11,9 @@ TOOLS     := $(VENV)/.tools
 INSTALLED := $(VENV)/.installed
 BUILT     := $(VENV)/.built
 READY     := $(VENV)/.ready
+PROBES    := $(VENV)/.probes
 SERVING   := $(VENV)/.serving
-NATIVE    := $(shell find spaseq -name '*.pyx' -o -name '*.pxd')
+NATIVE    := $(shell find spaseq -name '*.px[dix]')
 GRID      := examples/smart-grid
 # pip passes on what setuptools says of every editable install.
 EDITABLE  := PYTHONWARNINGS=ignore SPASEQ_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable
@@ -49,6 +50,12 @@ $(BUILT): $(TOOLS) setup.py $(NATIVE)
 	  { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
+# The module through which tests reach the parts of the automaton.
+$(PROBES): $(BUILT) tests/core_probes.pyx
+	@SPASEQ_BUILD=probes $(BIN)/python setup.py --quiet build_ext --inplace 2> $(VENV)/probes.log >&2 || \
+	  { cat $(VENV)/probes.log >&2; exit 1; }
+	@touch $@
+
 # What the tests, the linters and Spark need, and all that $(INSTALLED) has. The tests import a part of
 # these modules, so bytecode is made when one is imported.
 $(READY): $(TOOLS)
@@ -77,10 +84,10 @@ $(SERVING): $(INSTALLED)
 serve-demo: $(SERVING) $(BUILT) ## serve the smart grid, live, with the console (SPEED=240 PORT=8642)
 	@$(BIN)/python $(GRID)/serve_demo.py --speed $(or $(SPEED),240) --port $(or $(PORT),8642)
 
-test: $(READY) $(BUILT) ## run every test (SPASEQ_DATA names the folder of the published data sets)
+test: $(READY) $(PROBES) ## run every test (SPASEQ_DATA names the folder of the published data sets)
 	@$(BIN)/python -m pytest $(IN_PARALLEL) --durations=10
 
-check: $(READY) $(BUILT) ## lint, types and the most effective tests, in about 90 seconds
+check: $(READY) $(PROBES) ## lint, types and the most effective tests, in about 90 seconds
 	@$(BIN)/python -m pytest $(IN_PARALLEL) --quick
 
 sanitize: $(READY) $(BUILT) ## run the tests of the compiled part under AddressSanitizer and UBSan, with assertions (gcc)
@@ -111,7 +118,7 @@ build: $(INSTALLED) $(BUILT) ## compile the Cython modules in place
 
 clean: ## remove .venv and all build products
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find spaseq -name '*.so' -delete
-	rm -f spaseq/_cyutility.c
+	find spaseq tests -name '*.so' -delete
+	rm -f spaseq/_cyutility.c tests/core_probes.c
 	for source in $(NATIVE); do rm -f "$${source%.*}.c"; done
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

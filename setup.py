@@ -1,5 +1,7 @@
 """Builds the extension modules, one for every ``.pyx`` file under ``spaseq/``.
 
+A module includes its parts, the ``.pxi`` files of the folder of its name.
+
 This needs code rather than pyproject.toml, because the modules are found by a glob, Cython's
 utility code is compiled once (into ``spaseq._cyutility``) rather than into each module, and the
 build uses all cores (docs/decisions/0011-setup-py.md).
@@ -8,6 +10,8 @@ The environment variable ``SPASEQ_BUILD`` selects the build:
 
 - ``release`` (the default): optimised, without assertions and debug information;
 - ``debug``: lightly optimised, with assertions and debug information, for sanitizers and debuggers;
+- ``probes``: only the module through which tests reach the parts of the automaton, which is no part
+  of the package;
 - ``none``: no extension modules, for an editable install whose modules are built in place
   afterwards (``python setup.py build_ext --inplace``, which is incremental).
 """
@@ -43,11 +47,17 @@ TRANSLATED = Path("spaseq/_translated.sha256")
 def extensions(build: str) -> list[Extension]:
     """One extension for each ``.pyx`` file, and the shared utility module.
 
-    The largest files are compiled first, so that the parallel build ends evenly.
+    The largest modules are compiled first, so that the parallel build ends evenly.
     """
     if build == "none":
         return []
-    sources = sorted(Path("spaseq").rglob("*.pyx"), key=lambda path: -path.stat().st_size)
+    if build == "probes":
+        return [
+            Extension(
+                "tests.core_probes", ["tests/core_probes.pyx"], extra_compile_args=FLAGS["release"]
+            )
+        ]
+    sources = sorted(Path("spaseq").rglob("*.pyx"), key=lambda path: -size_with_parts(path))
     names = [".".join(path.with_suffix("").parts) for path in sources]
     return [
         Extension(
@@ -57,16 +67,22 @@ def extensions(build: str) -> list[Extension]:
     ]
 
 
+def size_with_parts(module: Path) -> int:
+    """The bytes of a ``.pyx`` file and of the parts that it includes."""
+    parts = module.with_name(module.stem.removeprefix("_")).glob("*.pxi")
+    return sum(path.stat().st_size for path in (module, *parts))
+
+
 def sources_hash() -> str:
-    """The hash of all ``.pyx`` and ``.pxd`` files."""
+    """The hash of all ``.pyx``, ``.pxi`` and ``.pxd`` files."""
     found = hashlib.sha256()
-    for path in sorted([*Path("spaseq").rglob("*.pyx"), *Path("spaseq").rglob("*.pxd")]):
+    for path in sorted(Path("spaseq").rglob("*.px[dix]")):
         found.update(path.as_posix().encode() + b"\0" + path.read_bytes())
     return found.hexdigest()
 
 
 def translate(modules: list[Extension]) -> list[Extension]:
-    """The extensions with C sources, regenerated if a ``.pyx`` or ``.pxd`` file has changed.
+    """The extensions with C sources, regenerated if a source has changed.
 
     In an sdist the times of files say nothing: those of Cython's own declarations are later than
     those of the C files, wherever Cython has just been installed. There the hash decides.
@@ -76,7 +92,10 @@ def translate(modules: list[Extension]) -> list[Extension]:
             module.sources = [str(Path(source).with_suffix(".c")) for source in module.sources]
         return modules
     from Cython.Build import cythonize
+    from Cython.Compiler import Options
 
+    # The lines of the source as comments in C: a fifth of its size, which nobody reads.
+    Options.emit_code_comments = False
     if not UTILITY_SOURCE.exists():
         command = [sys.executable, "-m", "cython", f"--generate-shared={UTILITY_SOURCE}"]
         subprocess.run(command, check=True)
@@ -85,7 +104,12 @@ def translate(modules: list[Extension]) -> list[Extension]:
         nthreads=os.cpu_count() or 1,
         language_level=3,
         # The modules do without the interpreter's lock (docs/architecture.md, "Threads").
-        compiler_directives={"freethreading_compatible": True},
+        # No object of the core is pickled (state is saved as data), and no function of it is bound.
+        compiler_directives={
+            "freethreading_compatible": True,
+            "auto_pickle": False,
+            "binding": False,
+        },
         shared_utility_qualified_name=UTILITY_MODULE,
         show_all_warnings=False,
     )

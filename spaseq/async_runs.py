@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from spaseq.engine.changes import StatePolicy
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.errors import ArgumentError, RunFailed, kind_of
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.accepted import Bindable
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import EventBatch, EventSequence
 from spaseq.results import Match
 from spaseq.runs import Run
 

@@ -1,9 +1,10 @@
 """`KeyedRuns`: the events of one query divided by key among runs in separate threads.
 
-The caller's thread divides each batch that a reader returns (spaseq/io/native/_event_parts.pyx),
-passes the parts to the threads, and merges their matches into the order of a single run. Meanwhile
-the threads match the next batches; matching releases the interpreter's lock. `key_division` decides
-which queries can be divided. All others are matched by one run.
+The caller's thread divides each batch that a reader returns
+(spaseq/io/native/events/event_parts.pxi), passes the parts to the threads, and merges their matches
+into the order of a single run. Meanwhile the threads match the next batches; matching releases the
+interpreter's lock. `key_division` decides which queries can be divided. All others are matched by
+one run.
 
 Invariant: the matches are those of a single run, in the order of their last events. If a thread
 fails at an event, the error is raised after the matches of earlier events.
@@ -19,17 +20,14 @@ from queue import Empty, SimpleQueue
 
 from spaseq.engine.key_division import KeyDivision, key_division
 from spaseq.engine.native._matches import Matches
-from spaseq.io.native._event_parts import MOST_PARTS, EventPart, EventParts
-from spaseq.io.native._match_blocks import Block
-from spaseq.io.native._part_matches import PartMatches, PartMerge
+from spaseq.io.native._events import MOST_PARTS, EventPart, EventParts
+from spaseq.io.native._match_rows import Block, PartMatches, PartMerge
 from spaseq.io.sinks import Sink
 from spaseq.io.source import Source
 from spaseq.program import Program
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._effort import cancel, forget
-from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import EventBatch, EventSequence, cancel, forget
 from spaseq.results import Match
 from spaseq.runs import Run
 

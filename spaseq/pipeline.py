@@ -25,11 +25,10 @@ from spaseq.io.sinks import Sink
 from spaseq.io.source import Source
 from spaseq.keyed_runs import KeyedRuns
 from spaseq.program import Program
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.ahead import close_generator
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import EventBatch, EventSequence
 from spaseq.records import dataclass
 from spaseq.results import Match
 from spaseq.runs import Run

@@ -5,8 +5,8 @@ run unchanged. A call that fails within an event (a limit, an error of a filter 
 the run failed, and all further calls refuse to process events.
 
 If one query reads one stream, events go to the compiled core in batches: those of a reader
-(`push_batch`), or one that pushed events are appended to (`spaseq/engine/native/_push.pyx`). All
-others go to the loop of `spaseq.engine.multi_run`, pushed events one by one. The core advances
+(`push_batch`), or one that pushed events are appended to (`spaseq/engine/native/push/push.pxi`).
+All others go to the loop of `spaseq.engine.multi_run`, pushed events one by one. The core advances
 while its matches are consumed, and `settle` then counts the events that it has processed.
 """
 
@@ -17,15 +17,13 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from spaseq.engine import changes
-from spaseq.engine._alone import Alone, alone
 from spaseq.engine.checkpoint import save
 from spaseq.engine.compiled import CompiledQueries, in_short
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
-from spaseq.engine.native._group_matches import GroupedMatches
-from spaseq.engine.native._matches import Matches
-from spaseq.engine.native._multi_matches import MultiMatches
-from spaseq.engine.native._push import Pushing
+from spaseq.engine.native._groups import GroupedMatches
+from spaseq.engine.native._matches import Matches, MultiMatches
+from spaseq.engine.native._push import Alone, Pushing, alone
 from spaseq.engine.python_graphs import facts_of, name_of
 from spaseq.engine.sharing import SharedProgram
 from spaseq.engine.stream_clock import timestamp_of
@@ -33,13 +31,11 @@ from spaseq.engine.stream_ends import SeveralStreams
 from spaseq.engine.stream_names import iris_of, text_of_stream
 from spaseq.errors import ChangeError
 from spaseq.parser import ast
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.accepted import Bindable, Graph, Name, StreamName, Time
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event, Parameter
 from spaseq.rdf.limits import NO_LIMITS, Limits
+from spaseq.rdf.native._terms import EventBatch, EventSequence, Relevance
 from spaseq.results import Match
 
 if TYPE_CHECKING:

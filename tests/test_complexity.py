@@ -13,7 +13,7 @@ import pytest
 
 import spaseq
 from spaseq.program import compile_each
-from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.native._terms import EventBatch
 
 EX = "http://example.org/"
 S = EX + "s"

@@ -50,10 +50,10 @@ ORDER = [
 RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}
 
 # Guides, not aims: a file may be long where it is one concept.
-BUDGETS = {".py": 700, ".pyx": 1500}
+BUDGETS = {".py": 700, ".pyx": 1500, ".pxi": 1500}
 TEST_BUDGET = 1000
 LONGEST = 100
-TEXTS = {".py", ".pyx", ".pxd", ".pyi", ".lark", ".md", ".toml", ".rq", ".sh", ".txt"}
+TEXTS = {".py", ".pyx", ".pxi", ".pxd", ".pyi", ".lark", ".md", ".toml", ".rq", ".sh", ".txt"}
 BUILT = {"build", "dist", "site"}
 
 # Import and cimport alike, in Python and in Cython.
@@ -64,7 +64,7 @@ MACHINE = re.compile(r"/(?:work|tmp|root|home|Users|mnt)/\w")
 NAMED = re.compile(
     r"(?<![\w/:.-])((?:spaseq|docs|tests|examples|ontologies|benchmarks|\.ci)/[\w./*-]*)"
 )
-FILE = re.compile(r"`([\w./-]+\.(?:py|pyx|pyi|md|lark|toml))`")
+FILE = re.compile(r"`([\w./-]+\.(?:py|pyx|pxi|pyi|md|lark|toml))`")
 MODULE = re.compile(r"(?<![\w/.-])spaseq(?:\.\w+)+")
 
 
@@ -148,7 +148,7 @@ def wrong_imports(path: Path) -> Iterator[str]:
 
 
 def test_a_module_imports_only_from_stages_before_its_own() -> None:
-    paths = set(sources(".py", ".pyx", ".pxd", ".pyi"))
+    paths = set(sources(".py", ".pyx", ".pxi", ".pxd", ".pyi"))
     paths -= {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
     wrong = [fault for path in sorted(paths) for fault in wrong_imports(path)]
     assert not wrong, "\n".join(wrong)
@@ -171,7 +171,7 @@ def test_lines_of_compiled_modules_have_the_length_of_all_others() -> None:
     """ruff sees to those of Python."""
     long = [
         f"{shown(path)}:{number}"
-        for path in sources(".pyx", ".pxd")
+        for path in sources(".pyx", ".pxi", ".pxd")
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
         if len(line) > LONGEST
     ]
@@ -213,7 +213,7 @@ def documents() -> list[Path]:
         ROOT / "README.md",
         ROOT / "CHANGELOG.md",
         *sorted((ROOT / "docs").glob("*.md")),
-        *sources(".py", ".pyx", ".pyi", ".lark"),
+        *sources(".py", ".pyx", ".pxi", ".pyi", ".lark"),
         *sorted((ROOT / "tests").rglob("*.py")),
         *sorted((ROOT / "benchmarks").rglob("*.py")),
     ]
@@ -270,7 +270,7 @@ def test_the_sections_that_docstrings_name_are_in_the_manual() -> None:
     manual = (ROOT / "docs" / "language.md").read_text("utf-8")
     sections = set(re.findall(r"^## (\d)\. ", manual, re.MULTILINE))
     assert sections == set("12345678")
-    for path in [*sources(".py", ".pyx", ".lark"), *(ROOT / "tests").rglob("*.py")]:
+    for path in [*sources(".py", ".pyx", ".pxi", ".lark"), *(ROOT / "tests").rglob("*.py")]:
         text = path.read_text("utf-8")
         for found in re.finditer(r"docs/language\.md,?\s+section\s+(\d+)", text):
             assert found[1] in sections, f"{shown(path)} names section {found[1]}"

@@ -21,13 +21,13 @@ OF_CYTHON = re.compile(
     r"|\.__init__ is inconsistent, runtime does not have parameter"  # arguments of __cinit__
 )
 ALIASES = {
-    "spaseq.engine._alone.Method",
-    "spaseq.engine._alone.T",
-    "spaseq.nfa.native._complete.StepOf",
-    "spaseq.nfa.native._complete.Steps",
-    "spaseq.nfa.native._snapshot.Fields",
-    "spaseq.nfa.native._snapshot.Label",
-    "spaseq.nfa.native._snapshot.Weights",
+    "spaseq.engine.native._push.Method",
+    "spaseq.engine.native._push.T",
+    "spaseq.nfa.native._selection.StepOf",
+    "spaseq.nfa.native._selection.Steps",
+    "spaseq.nfa.native._automaton.Fields",
+    "spaseq.nfa.native._automaton.Label",
+    "spaseq.nfa.native._automaton.Weights",
 }
 """Names of types for the annotations alone."""
 

@@ -23,8 +23,8 @@ from streams import Happening, encoded
 from workloads import query
 
 import spaseq
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.limits import NO_LIMIT
+from spaseq.rdf.native._terms import EventBatch
 
 SAMPLES = 10
 PART = 5000

@@ -15,7 +15,7 @@ import pyoxigraph as ox
 
 import spaseq
 from spaseq.generate.chance import Fractal
-from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.native._terms import EventBatch
 
 EX = "http://example.org/"
 STREAM = EX + "s"

@@ -31,8 +31,7 @@ import spaseq
 from spaseq.io.merge import merge, merged_batches
 from spaseq.io.source import Source
 from spaseq.pipeline import matches
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._sequence import EventSequence
+from spaseq.rdf.native._terms import EventBatch, EventSequence
 
 EX = "http://example.org/"
 BATCH = 256

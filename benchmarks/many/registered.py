@@ -25,7 +25,7 @@ from time import process_time
 import spaseq
 from spaseq.engine.evaluation import Evaluation
 from spaseq.io.source import Source
-from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.native._terms import EventBatch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "micro"))
 

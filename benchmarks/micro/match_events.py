@@ -31,8 +31,8 @@ from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.pattern import compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.parser import parse
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Fact
+from spaseq.rdf.native._terms import EventBatch
 
 TRADES = """PREFIX : <http://example.org/>
 SELECT * WHERE { ?c :price ?p . ?c :volume ?v FILTER(?p > 20) }"""

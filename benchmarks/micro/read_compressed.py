@@ -27,9 +27,8 @@ from typing import cast
 from read_nquads import KEPT, PER_EVENT, read_encoded, write_stream
 
 from spaseq.io.lines import Lines
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.compression import COMPRESSIONS
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 _BLOCK = 1 << 18
 _OUTPUT = 3 << 19

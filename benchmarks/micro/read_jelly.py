@@ -29,8 +29,7 @@ from read_nquads import KEPT, PER_EVENT, write_stream
 from spaseq.io import formats
 from spaseq.io.read_options import Framing, ReadOptions
 from spaseq.io.source import Source
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "unit" / "io"))
 from jelly_writing import delimited, jelly_frames

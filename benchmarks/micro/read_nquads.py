@@ -31,8 +31,7 @@ import pyoxigraph as ox
 
 from spaseq.io.lines import Lines
 from spaseq.io.source import Source
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 STOCK = "http://example.org/stock/"
 XSD = "http://www.w3.org/2001/XMLSchema#"

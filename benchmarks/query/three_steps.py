@@ -31,8 +31,7 @@ import spaseq
 from spaseq.generate import write
 from spaseq.io.source import Source
 from spaseq.pipeline import Progress, matches
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 STREAM = "http://example.org/stock/trades"
 QUERY = """

@@ -1,10 +1,10 @@
 """The groups of a query's results, as far as compiled code reads the results.
 
 The core reads the results of most queries and adds them to the groups
-(`spaseq.engine.native._group_results`). It makes the matches from the groups and from the steps of
-their newest results (`spaseq.engine.native._group_matches`). If results depend on each other, or if
+(`spaseq.engine.native._groups`). It makes the matches from the groups and from the steps of
+their newest results (`spaseq.engine.native._groups`). If results depend on each other, or if
 Python computes their keys or arguments, the results of an instant are gathered for sliding groups
-(`spaseq.engine.native._gathered_groups`). Otherwise Python lists the results.
+(`spaseq.engine.native._groups`). Otherwise Python lists the results.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.engine.native._gathered_groups import GatheredGroupMaker
-from spaseq.engine.native._group_matches import GroupedMatches, GroupMaker
-from spaseq.engine.native._group_results import ResultReader
+from spaseq.engine.native._groups import (
+    GatheredGroupMaker,
+    GroupedMatches,
+    GroupMaker,
+    ResultReader,
+)
 from spaseq.engine.native._matches import Matches
 from spaseq.engine.native.query_run import NativeRun
 from spaseq.engine.native_groups import match_columns, read_in_python, result_reader
@@ -23,9 +26,9 @@ from spaseq.engine.projection import listing
 from spaseq.engine.result_groups import NEVER
 from spaseq.gpm.named_graphs import CurrentGraphs
 from spaseq.kb.knowledge import Knowledge
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Timestamp
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 

@@ -36,10 +36,9 @@ from spaseq.errors import SpaseqError
 from spaseq.gpm.pattern import Pattern
 from spaseq.kb.knowledge import Knowledge
 from spaseq.parser import ast
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.event import Event, Parameter, fact_of
 from spaseq.rdf.limits import NO_LIMITS, Limits
+from spaseq.rdf.native._terms import EventSequence, Relevance
 from spaseq.results import Match
 
 if TYPE_CHECKING:

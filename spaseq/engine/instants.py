@@ -20,9 +20,8 @@ from spaseq.engine.continuing import same_solutions
 from spaseq.engine.core_groups import CoreGroups
 from spaseq.engine.formatting import Make
 from spaseq.engine.limit_errors import exceeded, naming_limits
-from spaseq.engine.native._constructs import ConstructMaker
-from spaseq.engine.native._group_matches import GroupedMatches
-from spaseq.engine.native._matches import Matches, MatchMaker
+from spaseq.engine.native._groups import GroupedMatches
+from spaseq.engine.native._matches import ConstructMaker, Matches, MatchMaker
 from spaseq.engine.native.check import check
 from spaseq.engine.native.query_run import NativeRun, native_run
 from spaseq.engine.native.snapshot import (
@@ -50,12 +49,12 @@ from spaseq.nfa.native.lazy_join_tables import weighed
 from spaseq.nfa.registers import RegisterFile
 from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.state import AutomatonState
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.checked import GREATEST, LEAST, PASSED
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import DATE_TIME, Event, Timestamp
 from spaseq.rdf.limits import NO_LIMIT, NO_LIMITS, LimitReached, Limits
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 

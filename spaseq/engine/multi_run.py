@@ -1,6 +1,6 @@
 """`MultiRun`: the queries of a run in one compiled loop, and their state on both sides of it.
 
-The loop (`spaseq.engine.native._multi_driver`) serves runs of several queries, or of one query over
+The loop (`spaseq.engine.native._driver`) serves runs of several queries, or of one query over
 several streams. While it is loaded, the driver holds the position in the streams and the events
 that wait for registered streams, and the clock of the run counts its events. `sync` writes the
 position to each `QueryRun`, and `unload` also lets other code process events. Both cost one step
@@ -14,20 +14,17 @@ from collections.abc import Callable, Sequence
 from spaseq.engine.checkpoint import without_collection
 from spaseq.engine.formatting import Block
 from spaseq.engine.instants import QueryRun
-from spaseq.engine.native._constructs import ConstructMaker
-from spaseq.engine.native._matches import MatchMaker
-from spaseq.engine.native._multi_driver import MultiDriver
-from spaseq.engine.native._multi_matches import MultiMatches
+from spaseq.engine.native._driver import MultiDriver
+from spaseq.engine.native._matches import ConstructMaker, MatchMaker, MultiMatches
 from spaseq.engine.native.dispatch_keys import KeyChoice, rarest, reads_filters
 from spaseq.engine.pattern_rows import EventRows
 from spaseq.engine.run_query import Executor
 from spaseq.engine.stream_clock import StreamClock
 from spaseq.kb.knowledge import Knowledge
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import DATE_TIME, Event
 from spaseq.rdf.limits import LimitReached
+from spaseq.rdf.native._terms import EventBatch, EventSequence
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 

@@ -9,14 +9,14 @@ import pyoxigraph as ox
 
 from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.construction import Construction
-from spaseq.engine.native._constructs import ConstructMaker
+from spaseq.engine.native._matches import ConstructMaker
 from spaseq.engine.native.query_run import NativeRun
 from spaseq.gpm.program import constant
 from spaseq.nfa.registers import RegisterFile
 from spaseq.parser import ast
-from spaseq.rdf._dictionary import text_of
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Term, triple_of
+from spaseq.rdf.native._terms import text_of
 
 
 def construct_maker(

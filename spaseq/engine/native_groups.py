@@ -1,11 +1,11 @@
 """Groups of results in the compiled core, and the results that the core itself adds to them.
 
-The core (`spaseq.engine.native._result_groups`) keeps the groups of every query until a sum meets a
+The core (`spaseq.engine.native._groups`) keeps the groups of every query until a sum meets a
 number that it cannot hold. It tests the conditions of HAVING that compare an aggregate with a
 number, so that results whose group has no solution do not become Python objects.
 
 If results are independent of each other, and keys and arguments are variables or have a native
-form, the core also reads the results (`spaseq.engine.native._group_results`). Otherwise the output
+form, the core also reads the results (`spaseq.engine.native._groups`). Otherwise the output
 stage makes each result; `read_in_python` gives the reason.
 """
 
@@ -16,10 +16,8 @@ from functools import lru_cache
 from math import isfinite
 
 from spaseq.engine.compiled import CompiledQuery
-from spaseq.engine.native._group_matches import GroupColumns
-from spaseq.engine.native._group_results import ResultReader
+from spaseq.engine.native._groups import GroupColumns, NativeGroups, ResultReader
 from spaseq.engine.native._matches import MatchMaker
-from spaseq.engine.native._result_groups import NativeGroups
 from spaseq.engine.native.query_run import NativeRun
 from spaseq.engine.residual_filters import looks_at_graphs
 from spaseq.engine.result_aggregates import Total, sum_of, texts_of
@@ -27,8 +25,8 @@ from spaseq.gpm.native.bytecode import ExpressionCode, NotNative, compile_code
 from spaseq.gpm.program import constant
 from spaseq.parser import ast
 from spaseq.plan.logical import Condition, Grouping, Output, QueryPlan, ResultAggregate
-from spaseq.rdf._values import DOUBLE, FLOAT, INTEGER, decode, exact_of, integer
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import DOUBLE, FLOAT, INTEGER, decode, exact_of, integer
 from spaseq.records import dataclass
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}

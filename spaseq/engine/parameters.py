@@ -12,9 +12,9 @@ import pyoxigraph as ox
 
 from spaseq.errors import ArgumentError, kind_of
 from spaseq.parser import ast
-from spaseq.rdf._values import integer
 from spaseq.rdf.accepted import Bindable
 from spaseq.rdf.event import Parameter, Term, nodes_of
+from spaseq.rdf.native._values import integer
 from spaseq.rdf.plain import LangString, value_of
 
 DECIMAL = ox.NamedNode("http://www.w3.org/2001/XMLSchema#decimal")

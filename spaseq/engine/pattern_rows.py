@@ -18,11 +18,11 @@ from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.window import LAST_MOMENT
 from spaseq.nfa.wiring import time_back, windows_back
 from spaseq.parser import ast
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.entailment import Rules
 from spaseq.rdf.event import Event
 from spaseq.rdf.limits import Limits
+from spaseq.rdf.native._terms import EventBatch
 
 _WHOLE = "a query that reads what another registers"
 """Why the KB relations of a pattern must be fetched whole."""

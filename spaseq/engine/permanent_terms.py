@@ -13,9 +13,8 @@ from collections.abc import Iterable
 
 from spaseq.engine.instants import QueryRun
 from spaseq.gpm.matchers import Matchers
-from spaseq.rdf._dictionary import text_of
-from spaseq.rdf._window_terms import WindowTerms
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._terms import WindowTerms, text_of
 
 
 def renumber(queries: Iterable[QueryRun], matchers: Matchers, known: int) -> None:

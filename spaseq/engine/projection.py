@@ -2,7 +2,7 @@
 
 The columns of a `SELECT` are registers, which matches read from the rows of their events, or
 expressions, which the output stage computes. If results depend on each other, or need more than
-registers, the matches of an instant are gathered first (`spaseq.engine.native._gathered`).
+registers, the matches of an instant are gathered first (`spaseq.engine.native._matches`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias, TypeVar
 
-from spaseq.engine.native._graph_test import GraphTest
+from spaseq.engine.native._driver import GraphTest
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import NamedGraphs
 from spaseq.gpm.native.bytecode import ExpressionCode, NotNative, compile_code

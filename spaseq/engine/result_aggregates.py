@@ -26,7 +26,8 @@ import pyoxigraph as ox
 
 from spaseq.gpm.python.aggregates import order
 from spaseq.plan.logical import ResultAggregate
-from spaseq.rdf._values import (
+from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import (
     DOUBLE,
     FLOAT,
     INTEGER,
@@ -43,7 +44,6 @@ from spaseq.rdf._values import (
     lexical,
     subtract,
 )
-from spaseq.rdf.event import Term
 from spaseq.rdf.unbounded import cut, nearest_float
 
 LEAST_EXPONENT = 1074

@@ -1,7 +1,7 @@
 """The errors of the expressions of a result: SELECT, GROUP BY, LET, HAVING, CONSTRUCT.
 
 Python evaluates these expressions, except for the keys and arguments of groups that the core reads
-(`spaseq.engine.native._group_results`), which count their own errors. A triple of the template errs
+(`spaseq.engine.native._groups`), which count their own errors. A triple of the template errs
 if its variables are bound and a term cannot be where it is, such as a string as a subject.
 
 Cost: one comparison for each value; a row is kept for the first error only.

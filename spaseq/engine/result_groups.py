@@ -4,7 +4,7 @@ A sliding group (`OVER d`) holds the results of one key whose end is less than d
 one, and has a solution at every instant at which the key has results. A tumbling group has one
 solution, at the end of its window.
 
-The core keeps the groups (`spaseq.engine.native._result_groups`), and this class forms their
+The core keeps the groups (`spaseq.engine.native._groups`), and this class forms their
 solutions. If a sum meets a number that the core cannot hold, Python keeps the groups from then on:
 every aggregate adds a result when it comes and removes it when it expires, oldest first
 (`spaseq.engine.result_aggregates`), so the cost of a result does not depend on the length of
@@ -21,7 +21,7 @@ from functools import partial
 from itertools import chain
 from typing import Generic, TypeAlias, TypeVar, cast
 
-from spaseq.engine.native._result_groups import NativeGroups
+from spaseq.engine.native._groups import NativeGroups
 from spaseq.engine.native_groups import AggregateValues, Measured
 from spaseq.engine.result_aggregates import Accumulator, Total, accumulator
 from spaseq.engine.result_errors import ResultErrors, see

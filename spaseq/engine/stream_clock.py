@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spaseq.errors import ArgumentError, EventError, RunFailed, kind_of
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.checked import PASSED
 from spaseq.rdf.event import Event, Timestamp
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.rdf.time import TimePrecision, from_micros, from_value, json_value, mixed_domains
 
 

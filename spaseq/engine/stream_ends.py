@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from spaseq.engine._alone import alone
+from spaseq.engine.native._push import alone
 from spaseq.engine.registered_streams import dependent
 from spaseq.engine.stream_clock import StreamClock, late_event
 from spaseq.rdf.checked import LEAST, PASSED

@@ -11,8 +11,8 @@ from spaseq.engine.compiled import CompiledQuery
 from spaseq.engine.embedding import Embedding, ends
 from spaseq.engine.formatting import Make
 from spaseq.engine.instants import QueryRun
-from spaseq.engine.native._decode import MatchDecoder
 from spaseq.engine.native._matches import (
+    MatchDecoder,
     Matches,
     MatchMaker,
     Parts,

@@ -12,8 +12,8 @@ import pyoxigraph as ox
 from spaseq.gpm.expression_errors import as_node, kind_of, shown_term
 from spaseq.parser import ast
 from spaseq.parser.format import term_text
-from spaseq.rdf import _values
 from spaseq.rdf.event import Term
+from spaseq.rdf.native import _values
 
 SHOWN = 3
 """The maximum number of values in a message."""

@@ -32,9 +32,9 @@ from spaseq.gpm.python.scope import Scope
 from spaseq.gpm.python.work import SearchWork
 from spaseq.parser import ast
 from spaseq.plan.scope import certain_variables, expression_variables
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import nodes_of
 from spaseq.rdf.limits import LimitReached, Limits
+from spaseq.rdf.native._terms import EventBatch
 
 BATCHES_REMEMBERED = 16
 _NO_KEY = "it shares no variable with the event (let a step look it up whose events bind one)"

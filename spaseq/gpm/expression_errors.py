@@ -21,8 +21,8 @@ from spaseq.parser.build_expression import PREDECLARED
 from spaseq.parser.format import NO_PREFIXES, expression_line, term_text
 from spaseq.plan.scope import subexpressions
 from spaseq.plan.wording import listing
-from spaseq.rdf import _values
 from spaseq.rdf.event import Term
+from spaseq.rdf.native import _values
 
 _KINDS = {
     _values.TRIPLE: "a triple term",

@@ -23,9 +23,7 @@ from spaseq.gpm import algebra
 from spaseq.gpm.bind_join import BindJoin, KbTables
 from spaseq.gpm.entailment import inputs, widened
 from spaseq.gpm.named_graphs import EntailedGraphs, NamedGraphs
-from spaseq.gpm.native._entailed_views import Deriver
-from spaseq.gpm.native._matcher import NativeMatcher
-from spaseq.gpm.native._summary_graph import SummaryGraph
+from spaseq.gpm.native._matcher import Deriver, NativeMatcher, SummaryGraph
 from spaseq.gpm.native.flatten import FlatPattern, flatten
 from spaseq.gpm.pattern import NativePattern, Pattern
 from spaseq.gpm.plan_text import Observed
@@ -39,15 +37,12 @@ from spaseq.gpm.python.scope import Errors, Scope
 from spaseq.gpm.python.work import Work
 from spaseq.gpm.relevance import Uses, outside, uses
 from spaseq.parser import ast
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf._window_terms import WindowTerms
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.entailment import View
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import DATE_TIME, Event, Term
 from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
+from spaseq.rdf.native._terms import Dictionary, EventBatch, Relevance, WindowTerms
 from spaseq.rules import enabled
 
 _MOST_VIEWS = 0xFFFE

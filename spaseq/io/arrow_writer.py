@@ -1,8 +1,8 @@
 """Matches as Arrow or Parquet, in the columns of spaseq/io/arrow_columns.py.
 
 Where a run has one query whose matches the core makes one by one, its rows are made without objects
-(spaseq/io/native/_rows.pyx). Times are timestamps, or decimal numbers of seconds; the first match
-says which. Memory: one batch of rows.
+(spaseq/io/native/match_rows/rows.pxi). Times are timestamps, or decimal numbers of seconds; the
+first match says which. Memory: one batch of rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spaseq.io.arrow_columns import columns_of_shapes
 from spaseq.io.arrow_rows import CompiledRows, Rows
 from spaseq.io.formats import Shape
 from spaseq.io.identity import TimeKind
-from spaseq.io.native._rows import RowMaker
+from spaseq.io.native._match_rows import RowMaker
 from spaseq.rdf.event import DATE_TIME
 from spaseq.results import Match
 

@@ -1,10 +1,10 @@
 """The file of a Turtle or TriG document → statements of an `EventReader`.
 
-The compiled reader (spaseq/rdf/native/_turtle.pyx) stops before a statement that it is not sure of.
-pyoxigraph then parses this statement, and the compiled reader continues after it. If pyoxigraph
-refuses the statement, or its end is not found, pyoxigraph parses the rest of the file (`rest`),
-with the prefixes, the base IRI and the graph declared so far. Only pyoxigraph thus decides what is
-an error, and where.
+The compiled reader (spaseq/rdf/native/turtle/turtle.pxi) stops before a statement that it is not
+sure of. pyoxigraph then parses this statement, and the compiled reader continues after it. If
+pyoxigraph refuses the statement, or its end is not found, pyoxigraph parses the rest of the file
+(`rest`), with the prefixes, the base IRI and the graph declared so far. Only pyoxigraph thus
+decides what is an error, and where.
 
 Cost: linear in the bytes. Memory: one block and one statement.
 """

@@ -18,11 +18,11 @@ import pyoxigraph as ox
 
 from spaseq.errors import EventError, SpaseqError
 from spaseq.io.formats import EventWriter
-from spaseq.io.native._event_lines import event_lines
+from spaseq.io.native._events import event_lines
 from spaseq.io.rdf_writer import GENERATED_AT, PREFIXES, json_ld_graph, short, statements
 from spaseq.io.read_options import MESSAGE_TIMES
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Term, Timestamp
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.rdf.time import canonical_literal, from_literal
 
 _RANKS = {ox.NamedNode(iri): rank for rank, iri in enumerate(MESSAGE_TIMES)}

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from spaseq.io.lines import Lines
     from spaseq.io.read_options import Troubles
     from spaseq.io.statements import Statement
-    from spaseq.rdf._batch import EventBatch
     from spaseq.rdf.native._framing import EventReader
+    from spaseq.rdf.native._terms import EventBatch
     from spaseq.results import Match
 
 # ------------------------------------------------------------------ streams
@@ -66,7 +66,7 @@ class StreamSyntax:
 
     syntax: RdfSyntax
     read: StatementReader | None
-    """None: by a compiled reader, of lines (spaseq/rdf/native/_nquads.pyx) or of documents
+    """None: by a compiled reader, of lines (spaseq/rdf/native/nquads/nquads.pxi) or of documents
     (spaseq/io/documents.py)."""
     unit: InputUnit = "line"
     """What error messages count."""

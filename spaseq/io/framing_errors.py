@@ -1,8 +1,8 @@
 """Messages about malformed events, and other work that the compiled reader leaves to Python.
 
-spaseq/rdf/native/_framing.pyx builds the events. It calls a `Questions` object for the wording of
-errors, the clock, and timestamps of unusual form. Every error is reported to `Troubles.report`,
-which raises, or counts it and returns, and then the reader continues.
+spaseq/rdf/native/framing/framing.pxi builds the events. It calls a `Questions` object for the
+wording of errors, the clock, and timestamps of unusual form. Every error is reported to
+`Troubles.report`, which raises, or counts it and returns, and then the reader continues.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
 * `member`: each object of `tree:member`, with its own statements, those of its blank nodes, and the
   graph that it names, anywhere in the files (Linked Data Event Streams).
 
-`Dataset` holds the graphs in a compiled collector (spaseq/rdf/native/_collector.pyx). Beyond its
-bound it sorts them on disk, first by name, to bring the parts of each graph together, and then by
-time. `Members` holds N-Quads text by member.
+`Dataset` holds the graphs in a compiled collector (spaseq/rdf/native/framing/collector.pxi). Beyond
+its bound it sorts them on disk, first by name, to bring the parts of each graph together, and then
+by time. `Members` holds N-Quads text by member.
 
 Cost: linear in the statements, and one or two sorts. Memory: the bound, and a block of the file.
 Source: TREE hypermedia specification, section on members (2024).
@@ -27,12 +27,9 @@ import pyoxigraph as ox
 
 from spaseq.io.read_options import Troubles
 from spaseq.io.statements import RawTerm, Statement
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.event import with_nodes
-from spaseq.rdf.native._collector import Collector
-from spaseq.rdf.native._framing import EventReader
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import Collector, EventReader, Minter
+from spaseq.rdf.native._terms import Dictionary, EventBatch
 
 DEFAULT_MAX_BYTES = 1 << 30
 """The bytes that are held in memory without `max_memory`."""

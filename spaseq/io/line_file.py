@@ -1,8 +1,8 @@
 """The file of a line-based syntax → statements of an `EventReader`.
 
-The compiled reader (spaseq/rdf/native/_nquads.pyx) stops before a line that it is not sure of, and
-pyoxigraph parses the lines up to the next one that it is sure of. Only pyoxigraph thus decides what
-is an error.
+The compiled reader (spaseq/rdf/native/nquads/nquads.pxi) stops before a line that it is not sure
+of, and pyoxigraph parses the lines up to the next one that it is sure of. Only pyoxigraph thus
+decides what is an error.
 
 Cost: linear in the bytes. Memory: one block.
 """

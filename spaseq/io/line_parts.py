@@ -3,7 +3,7 @@
 The file is cut into the same blocks of whole lines as with one thread. A *part* is the events that
 begin in a block. A thread reads it with a separate reader: from the first line of the block at
 which an event certainly begins, to the corresponding line of the next block. The reader of the file
-then adopts the events of one part after the other (spaseq/rdf/native/_adoption.pyx), which
+then adopts the events of one part after the other (spaseq/rdf/native/framing/adoption.pxi), which
 completes everything that depends on earlier events: line numbers, ordinals, blank nodes, time
 order, and the names of graphs that are complete.
 
@@ -26,8 +26,7 @@ from spaseq.errors import SpaseqError
 from spaseq.io.line_file import LineFile
 from spaseq.io.lines import Lines
 from spaseq.rdf.ahead import close_generator
-from spaseq.rdf.native._adoption import adopt
-from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._framing import EventReader, adopt
 
 FEWEST_PARTS = 4
 """The minimum number of parts for which threads are started."""

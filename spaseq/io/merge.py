@@ -13,13 +13,12 @@ from typing import TypeAlias
 
 from spaseq.errors import SpaseqError
 from spaseq.io.source import Source
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._sequence import EventSequence
-from spaseq.rdf._sequence import merge as merge_batches
 from spaseq.rdf.ahead import close_generator
 from spaseq.rdf.checked import LEAST
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import EventBatch, EventSequence
+from spaseq.rdf.native._terms import merge as merge_batches
 
 OnEnd: TypeAlias = Callable[[int, int | None], None]
 OnWait: TypeAlias = Callable[[Event], None]

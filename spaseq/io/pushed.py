@@ -22,11 +22,10 @@ from spaseq.io.read_options import Troubles
 from spaseq.io.recognition import START_BYTES, is_undecided, recognised
 from spaseq.io.source import Reading, Source
 from spaseq.io.statements import directives
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.compression import compression_of
 from spaseq.rdf.formats import one_of
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._terms import EventBatch, Relevance
 
 PUSHED_SYNTAXES = ("nq", "nt", "trig", "ttl")
 """The syntaxes of documents that can grow."""

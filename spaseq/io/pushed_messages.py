@@ -21,10 +21,9 @@ from spaseq.io.lines import STDIN, Lines
 from spaseq.io.read_options import Troubles
 from spaseq.io.recognition import content_syntax
 from spaseq.io.source import Reading, Source
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.formats import N_QUADS
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._terms import EventBatch, Relevance
 
 Message: TypeAlias = tuple[bytes, str | None, int | None]
 """(text, media type, time in microseconds since 1970)."""

@@ -5,9 +5,9 @@ same timestamp, facts are distinct, and no two events of a run share a blank nod
 from the numbers of the source and of the event). Memory: one block of lines and one event, or the
 events within the allowed lateness.
 
-Events are read in batches (spaseq/rdf/_batch.pyx): RDF's text syntaxes by compiled readers, the
-others statement by statement. The reader yields a batch before a read that may block, so a live
-source is not delayed.
+Events are read in batches (spaseq/rdf/native/terms/batch.pxi): RDF's text syntaxes by compiled
+readers, the others statement by statement. The reader yields a batch before a read that may block,
+so a live source is not delayed.
 
 A source that is not live is read ahead of its consumer by a thread (spaseq/rdf/ahead.py), and
 decompressed by another one. That reader has separate counters. Each batch, and the end, arrive
@@ -43,16 +43,13 @@ from spaseq.io.read_options import (
 from spaseq.io.recognition import recognised
 from spaseq.io.statements import Statement, block_statements, document_statements, line_statements
 from spaseq.rdf import time
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.ahead import Ahead, Lane, close_generator
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
 from spaseq.rdf.formats import N_QUADS, RdfSyntax
-from spaseq.rdf.native._framing import EventReader
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import EventReader, Minter
 from spaseq.rdf.native._nquads import LineReader
+from spaseq.rdf.native._terms import Dictionary, EventBatch, Relevance
 from spaseq.rdf.reorder import StreamTime
 from spaseq.records import dataclass
 
@@ -91,7 +88,7 @@ def _never() -> bool:
 @dataclass(slots=True)
 class Source:
     """A stream read from successive files. `number` is its position in the run, or `IN_EVENT` of
-    spaseq/rdf/native/_minting.pyx if its events leave the process.
+    spaseq/rdf/native/framing/minting.pxi if its events leave the process.
 
     With `relevance`, events stay encoded, without the triples that no query can use.
     """

@@ -18,13 +18,11 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from spaseq.errors import KbError
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf._triple_table import TripleTable
 from spaseq.rdf.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, RdfSyntax, parser_format
 from spaseq.rdf.native._bounds import TurtleScanner
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._nquads import LineReader
+from spaseq.rdf.native._terms import Dictionary, Relevance, TripleTable
 from spaseq.rdf.native._turtle import DocumentReader
 from spaseq.rdf.syntax import LimitError, nesting
 from spaseq.rdf.turtle_strings import statement_end

@@ -29,10 +29,9 @@ from spaseq.live.state import StateFolder
 from spaseq.live.status import INTERVAL_SECONDS, Status, StatusTaker
 from spaseq.live.streams import Stream
 from spaseq.pipeline import Observer, Progress
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._sequence import EventSequence
-from spaseq.rdf._sequence import merge as merge_batches
 from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.native._terms import EventBatch, EventSequence
+from spaseq.rdf.native._terms import merge as merge_batches
 from spaseq.rdf.reorder import Horizon, holder_of, horizon, released_up_to
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match

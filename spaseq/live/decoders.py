@@ -10,9 +10,8 @@ from spaseq.io.pushed import PushedDocuments
 from spaseq.io.pushed_messages import PushedMessages
 from spaseq.io.source import Source
 from spaseq.live.protocols import Chunk, Position
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._terms import EventBatch, Relevance
 
 
 class DocumentDecoder:

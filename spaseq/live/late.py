@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, TextIO
 
 from spaseq.errors import SpaseqError
-from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.rdf.reorder import AHEAD, Refusal
 from spaseq.rdf.time import from_micros, json_value
 

@@ -48,8 +48,8 @@ from spaseq.live.streams import Decoder, LateEvent, Stream
 from spaseq.parser import format_query
 from spaseq.pipeline import Observer, shapes
 from spaseq.program import Program
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._terms import Relevance
 from spaseq.rdf.reorder import AHEAD
 from spaseq.records import dataclass
 from spaseq.runs import Run

@@ -24,9 +24,8 @@ from typing import Any, Protocol
 from spaseq.errors import InputError
 from spaseq.io.source import EVENTS_AT_ONCE, Source
 from spaseq.live.protocols import Chunk, Position
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._terms import EventBatch, Relevance
 from spaseq.rdf.reorder import AHEAD, Horizon, Refusal, StreamTime
 
 LateEvent = tuple[EventBatch, int, Refusal]

@@ -1,7 +1,7 @@
 """The state of one automaton as plain data, to be saved and loaded into another core.
 
 Shared data is written once: labels, nodes and unions are in lists, and references are positions in
-them. `spaseq/nfa/native/_tecs.pxd` and `spaseq/nfa/native/_groups.pxd` define their meaning.
+them. `spaseq/nfa/native/_tecs.pxd` and `spaseq/nfa/native/_tecs.pxd` define their meaning.
 
 Invariants: a reference points backwards, so reading needs no recursion; expired data is omitted; no
 number depends on the run that wrote it.
@@ -212,7 +212,7 @@ _BYTES = {
     AwaitedState: 40,
     BufferedRow: 24,
 }
-"""Bytes of each record without its variable part; see _tecs.pxd and _groups.pxd."""
+"""Bytes of each record without its variable part; see _tecs.pxd and _tecs.pxd."""
 _ROWS: dict[str, type[Any]] = {
     "labels": LabelState,
     "groups": GroupState,

@@ -12,7 +12,7 @@ LAST_MOMENT = 2**63 - 1
 
 
 class WindowTimes:
-    """Times of a window of microseconds; compiled code has the same in `_window.pxd`."""
+    """Times of a window of microseconds; compiled code has the same in `_tecs.pxd`."""
 
     def __init__(self, window: Window):
         self.window = window

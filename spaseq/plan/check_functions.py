@@ -15,7 +15,7 @@ from spaseq.errors import Diagnostic
 from spaseq.parser import ast
 from spaseq.parser.iri import is_stand_in
 from spaseq.plan.wording import listing, quoted
-from spaseq.rdf._values import parse
+from spaseq.rdf.native._values import parse
 from spaseq.sparql.builtins import BUILTINS, GEOF, MATH, NAMED_BY_IRI, XSD, Builtin, shown
 from spaseq.sparql.registry import named_function, registered_names
 from spaseq.sparql.units import METRES

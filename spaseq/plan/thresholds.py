@@ -27,7 +27,8 @@ from typing import Any, TypeAlias, cast
 import pyoxigraph as ox
 
 from spaseq.parser import ast
-from spaseq.rdf._values import (
+from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import (
     DECIMAL,
     DOUBLE,
     INTEGER,
@@ -39,7 +40,6 @@ from spaseq.rdf._values import (
     less,
     less_equal,
 )
-from spaseq.rdf.event import Term
 from spaseq.records import dataclass
 
 Constants: TypeAlias = "tuple[ast.Iri | ast.Literal, ...]"

@@ -6,8 +6,9 @@ is a pair (months, attoseconds). Every parser returns None for a text outside it
 every formatter returns the canonical form. Numbers have at most 128 bits (months: 64); beyond
 that the value is None. Cost: constant.
 
-`spaseq/rdf/_literals.pyx` and `spaseq/gpm/native/_calendar.pyx` compute the same in C. They call
-this module for intermediate results beyond 128 bits, and the tests compare both.
+`spaseq/rdf/native/_literals.pyx` and `spaseq/gpm/native/functions/calendar.pxi` compute the
+same in C. They call this module for intermediate results beyond 128 bits, and the tests compare
+both.
 
 Source: XML Schema 1.1 part 2, sections 3.3 and appendix E (seven-property model,
 timeOnTimeline, dateTimePlusDuration).

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from spaseq.rdf import calendar, unbounded
-from spaseq.rdf._values import (
+from spaseq.rdf.native._values import (
     BLANK,
     BOOLEAN,
     DECIMAL,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import EventBatch
 
 
 class EncodedEvent(Event):

@@ -10,9 +10,9 @@ of the knowledge base (the *background*), the other is from the graph.
 Invariants: the derived triples are those with a derivation that uses a triple of the graph,
 including the graph's triples themselves; no literal becomes a subject. Derivation terminates,
 since it processes every pair of ends of a chain once. The same rules run natively
-(`spaseq/gpm/native/_entailed_views.pyx`). Cost: making the rules is linear in the consequences of
-each property and each class, at most `MOST_RULES`; applying them is linear in the derived
-triples, at most `MOST_DERIVED`.
+(`spaseq/gpm/native/matcher/entailed_views.pxi`). Cost: making the rules is linear in the
+consequences of each property and each class, at most `MOST_RULES`; applying them is linear in the
+derived triples, at most `MOST_DERIVED`.
 """
 
 from __future__ import annotations

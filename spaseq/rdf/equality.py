@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from spaseq.rdf._values import (
+from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import (
     DECIMAL,
     DOUBLE,
     FLOAT,
@@ -19,7 +20,6 @@ from spaseq.rdf._values import (
     decode,
     to_float,
 )
-from spaseq.rdf.event import Term
 
 _NUMERIC = (INTEGER, DECIMAL, WIDE, FLOAT, DOUBLE)
 

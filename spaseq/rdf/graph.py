@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from spaseq.rdf._triple_table import TripleTable
 from spaseq.rdf.event import Event, Fact, Term
+from spaseq.rdf.native._terms import TripleTable
 
 Pair: TypeAlias = tuple[Term, Term]
 

@@ -22,7 +22,8 @@ from typing import Any, cast
 
 import pyoxigraph as ox
 
-from spaseq.rdf._values import (
+from spaseq.rdf.calendar import fields
+from spaseq.rdf.native._values import (
     BOOLEAN,
     DECIMAL,
     DOUBLE,
@@ -42,7 +43,6 @@ from spaseq.rdf._values import (
     integer,
     string,
 )
-from spaseq.rdf.calendar import fields
 from spaseq.rdf.tagged import direction_of, language_of, tag_with, tagged_literal
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"

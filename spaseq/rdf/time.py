@@ -22,8 +22,8 @@ import pyoxigraph as ox
 
 from spaseq.errors import EventError
 from spaseq.rdf import calendar, unbounded
-from spaseq.rdf._values import BOUNDS
 from spaseq.rdf.event import DATE_TIME, NUMBER, Timestamp
+from spaseq.rdf.native._values import BOUNDS
 from spaseq.rdf.time_text import DAY, EPOCH_DAY, date_time_text, seconds_literal
 
 TimeUnit: TypeAlias = Literal["s", "ms", "us"]

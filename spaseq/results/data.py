@@ -19,7 +19,7 @@ from spaseq.rdf.time import json_value
 from spaseq.results import keys
 
 if TYPE_CHECKING:
-    from spaseq.results._match import Match
+    from spaseq.results.native._match import Match
     from spaseq.results.witness import Witness
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"

@@ -17,7 +17,7 @@ import pyoxigraph as ox
 from spaseq.rdf.event import Term, n_triples, nodes_of, with_nodes
 
 if TYPE_CHECKING:
-    from spaseq.results._match import Match
+    from spaseq.results.native._match import Match
     from spaseq.results.witness import Witness
 
 MINTED = re.compile(r"s[0-9]+e[0-9]+b([0-9]+)")

@@ -1,8 +1,8 @@
 """The keys of matches, witnesses and terms in JSON: a public interface (docs/formats.md).
 
 `spaseq.results.data` builds plain data with these keys. The compiled writers of JSON
-(`spaseq.results._json` and `spaseq.engine.native._decode`) read them when they are imported.
-Terms have the keys of *SPARQL 1.2 Query Results JSON Format*.
+(`spaseq.results.native._match` and `spaseq.engine.native._matches`) read them when they are
+imported. Terms have the keys of *SPARQL 1.2 Query Results JSON Format*.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 
 from spaseq.plan.wording import did_you_mean, listing
-from spaseq.rdf._values import decode
 from spaseq.rdf.event import Term, Timestamp, n_triples
+from spaseq.rdf.native._values import decode
 from spaseq.rdf.plain import LangString, plain
 from spaseq.rdf.time import json_value
 
 if TYPE_CHECKING:
-    from spaseq.results._match import Match
+    from spaseq.results.native._match import Match
 
 _WIDEST = 60
 """The most characters of a value in a line."""

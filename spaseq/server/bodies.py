@@ -20,8 +20,7 @@ from spaseq.io.formats import STREAM_SYNTAXES, StreamSyntax
 from spaseq.io.lines import STDIN, Lines, announces_messages
 from spaseq.io.read_options import Counters, Framing, ReadOptions, TimeDomain, Troubles
 from spaseq.io.source import Reading, Source
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import EventBatch, Relevance
 from spaseq.records import dataclass
 from spaseq.server.problems import Problem
 

@@ -38,8 +38,7 @@ from spaseq.live.coordinator import MAX_PENDING_EVENTS
 from spaseq.live.protocols import Chunk
 from spaseq.live.status import INTERVAL_SECONDS
 from spaseq.program import Program
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._effort import attend, forget
+from spaseq.rdf.native._terms import EventBatch, attend, forget
 from spaseq.server.board import Board, NotStored
 from spaseq.server.bodies import Body
 from spaseq.server.calls import Answer, Call, Stopping, stopping

@@ -14,8 +14,7 @@ import re
 
 from spaseq.errors import SpaseqError
 from spaseq.io.read_options import ReadOptions, TimeDomain
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 from spaseq.rdf.time import json_value
 from spaseq.server.bodies import Body, BodyReader
 from spaseq.server.journal import Journal

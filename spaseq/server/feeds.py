@@ -28,9 +28,7 @@ from spaseq.io.read_options import ReadOptions, TimeDomain
 from spaseq.io.source import Source as Reader
 from spaseq.live.decoders import DocumentDecoder, MessageDecoder
 from spaseq.live.protocols import Chunk, Position
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, EventBatch, Relevance
 from spaseq.records import dataclass
 from spaseq.server.bodies import MAX_NAMED_ERRORS
 from spaseq.server.inputs import InputStream

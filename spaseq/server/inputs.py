@@ -20,8 +20,8 @@ import pyoxigraph as ox
 from spaseq.errors import EventError
 from spaseq.io.read_options import TimeDomain
 from spaseq.live.late import late_event
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import Timestamp
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.rdf.reorder import AHEAD, Horizon, Refusal, StreamTime
 from spaseq.rdf.time import from_value
 from spaseq.records import dataclass

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from spaseq.errors import ChangeError
 from spaseq.live.checkpoints import Checkpoints
 from spaseq.live.state import Checkpoint, StateFolder
-from spaseq.rdf._effort import check
+from spaseq.rdf.native._terms import check
 from spaseq.records import dataclass
 from spaseq.results import Match
 from spaseq.server.board import Board

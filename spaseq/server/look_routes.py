@@ -20,10 +20,9 @@ from spaseq.explain.report import explain as explain_text
 from spaseq.explain.report import to_dict
 from spaseq.explain.waiting import WaitingGroup, waiting_groups
 from spaseq.io.read_options import ReadOptions, TimeDomain
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import Dictionary, Relevance
 from spaseq.rdf.time import json_value
 from spaseq.results.data import term_to_json
 from spaseq.runs import Run

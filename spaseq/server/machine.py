@@ -23,10 +23,7 @@ from spaseq.engine.changes import StatePolicy
 from spaseq.errors import ChangeError
 from spaseq.live.protocols import Chunk
 from spaseq.program import Program
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._effort import check
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, EventBatch, Relevance, check
 from spaseq.rdf.reorder import connected, horizon
 from spaseq.results import Match
 from spaseq.server.bodies import Body, BodyReader, ReadBody

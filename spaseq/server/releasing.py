@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._sequence import merge
+from spaseq.rdf.native._terms import EventBatch, merge
 from spaseq.rdf.time import from_micros
 from spaseq.results import Match
 from spaseq.runs import Run

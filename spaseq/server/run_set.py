@@ -25,9 +25,8 @@ from spaseq.parser import ast
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.templates import LEAST
 from spaseq.program import Program
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._terms import Dictionary, EventBatch
 from spaseq.rdf.reorder import BEFORE_ALL
 from spaseq.results import Match
 from spaseq.runs import Run

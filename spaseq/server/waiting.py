@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.native._terms import EventBatch
 
 Released: TypeAlias = tuple[EventBatch, int, int]
 """Events in order: a batch, the first one and the one after the last."""

@@ -1,9 +1,9 @@
 """Tables of events → encoded batches for one run, as the readers of files produce them.
 
-The compiled reader of N-Triples reads the text of a graph (spaseq/spark/_arrow.pyx) and passes
-lines that it does not recognise to pyoxigraph. It drops triples that no query of the run can use.
-The label of a blank node contains the number of earlier events of the run. So two events of a run
-never share a blank node, even if the run was saved and resumed. Cost: linear in the bytes.
+The compiled reader of N-Triples reads the text of a graph (spaseq/spark/native/_arrow.pyx) and
+passes lines that it does not recognise to pyoxigraph. It drops triples that no query of the run can
+use. The label of a blank node contains the number of earlier events of the run. So two events of a
+run never share a blank node, even if the run was saved and resumed. Cost: linear in the bytes.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ import pyoxigraph as ox
 
 from spaseq.errors import EventError
 from spaseq.io.time_column import stamp_of
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._framing import EventReader
-from spaseq.rdf.native._minting import IN_EVENT, Minter
+from spaseq.rdf.native._framing import IN_EVENT, EventReader, Minter
 from spaseq.rdf.native._nquads import LineReader
+from spaseq.rdf.native._terms import EventBatch, Relevance
 from spaseq.rdf.syntax import LimitError, nesting, parser_message
 from spaseq.rdf.time_text import date_time_text
 from spaseq.records import dataclass
-from spaseq.spark._arrow import ColumnReader
 from spaseq.spark.chunks import Numbers
+from spaseq.spark.native._arrow import ColumnReader
 
 EVENTS_AT_ONCE = 1024
 """The number of events in a batch; the batch fits in the processor's cache."""

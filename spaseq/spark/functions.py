@@ -22,10 +22,9 @@ from spaseq.io.read_options import ReadOptions
 from spaseq.io.rows.columns import columns_of
 from spaseq.io.rows.mapping import RowMapping, parsed
 from spaseq.io.rows.source import RowSource
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
-from spaseq.spark._arrow import GraphWriter
+from spaseq.rdf.native._terms import Dictionary, Relevance
 from spaseq.spark.conditions import with_condition
+from spaseq.spark.native._arrow import GraphWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

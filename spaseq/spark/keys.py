@@ -6,8 +6,8 @@ key unbound, as a negated pattern's may, the event belongs to all parts. If no p
 solution, the event belongs to no part. If only accepted events can change a result, solutions that
 fail a pattern's own filters do not count.
 
-Invariant: the part of a key is the same in every process (spaseq/spark/_arrow.pyx). Cost: each
-distinct pattern is matched once per event, as in a run.
+Invariant: the part of a key is the same in every process (spaseq/spark/native/_arrow.pyx). Cost:
+each distinct pattern is matched once per event, as in a run.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from spaseq.plan.key_division import needs_every_event
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.native._terms import EventBatch, Relevance
 from spaseq.results import Match
 from spaseq.runs import Run
-from spaseq.spark._arrow import PartFinder, part_of
 from spaseq.spark.chunks import Numbers
+from spaseq.spark.native._arrow import PartFinder, part_of
 
 EVERYWHERE = -1
 """Stands for all parts."""

@@ -18,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.errors import ArgumentError, EventError
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 from spaseq.spark import chunks, events
 from spaseq.spark.encoding import EventColumns, GraphEncoder
 

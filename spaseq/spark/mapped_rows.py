@@ -25,9 +25,8 @@ from spaseq.io.rows.mapping import ORDINAL, ROW, MappingLike, RowMapping, read_m
 from spaseq.io.rows.plan import checked_columns
 from spaseq.io.rows.source import RowSource
 from spaseq.parser import ast
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._minting import IN_EVENT
+from spaseq.rdf.native._framing import IN_EVENT
+from spaseq.rdf.native._terms import Dictionary, Relevance
 from spaseq.spark.conditions import with_conditions
 from spaseq.spark.schemas import schema_of
 from spaseq.spark.source import event_arrays, event_fields

@@ -13,8 +13,8 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import EncodedEvent
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.spark import chunks

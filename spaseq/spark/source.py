@@ -35,17 +35,15 @@ from spaseq.io.lines import Lines
 from spaseq.io.read_options import Framing, OnError, ReadOptions
 from spaseq.io.recognition import extension_syntax, recognised
 from spaseq.io.source import Source
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import DATE_TIME
-from spaseq.rdf.native._minting import IN_EVENT
+from spaseq.rdf.native._framing import IN_EVENT
+from spaseq.rdf.native._terms import Dictionary, EventBatch, Relevance
 from spaseq.rdf.time import TimeUnit, duration_micros
 from spaseq.records import dataclass
 from spaseq.results.identity import event_digest
 from spaseq.spark import splits
-from spaseq.spark._arrow import GraphWriter, instants
 from spaseq.spark.conditions import with_condition, with_conditions
+from spaseq.spark.native._arrow import GraphWriter, instants
 from spaseq.spark.paths import files_at, given_path, size_of
 from spaseq.spark.versions import (
     ReadAllAvailable,

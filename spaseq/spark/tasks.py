@@ -24,7 +24,7 @@ from spaseq.engine.limit_errors import OnLimit
 from spaseq.errors import LimitExceeded
 from spaseq.io.arrow_columns import Columns
 from spaseq.io.arrow_rows import CompiledRows, Rows
-from spaseq.io.native._rows import RowMaker
+from spaseq.io.native._match_rows import RowMaker
 from spaseq.kb.snapshot import Kb
 from spaseq.parser import ast
 from spaseq.plan.key_division import needs_every_event
@@ -32,13 +32,13 @@ from spaseq.program import Program
 from spaseq.results import Match
 from spaseq.runs import Run
 from spaseq.spark import chunks, events, malformed, numbering
-from spaseq.spark._arrow import GraphWriter
 from spaseq.spark.chunks import Numbers
 from spaseq.spark.conditions import with_conditions
 from spaseq.spark.division import Division, Own
 from spaseq.spark.encoding import EVENTS_AT_ONCE, EventColumns, GraphEncoder
 from spaseq.spark.keys import KeyPartitioner
 from spaseq.spark.malformed import CORRUPT_PART, Mode, Sorting
+from spaseq.spark.native._arrow import GraphWriter
 from spaseq.spark.part_run import Feeder, in_order
 from spaseq.spark.shipping import Shared
 from spaseq.sparql.registry import register_all, registered

@@ -14,11 +14,10 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import Term
 from spaseq.rdf.native._framing import EventReader
 from spaseq.rdf.native._nquads import LineReader
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 DATA = os.environ.get("SPASEQ_DATA")
 ROOT = Path(DATA or ".", "w3c", "rdf")

@@ -25,8 +25,8 @@ from spaseq.gpm.python.functions import volatile
 from spaseq.gpm.python.row_operators import Row
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import parse
-from spaseq.rdf._values import OTHER, STRING, canonical, decode
 from spaseq.rdf.event import NUMBER, Event, Fact, Term, Timestamp
+from spaseq.rdf.native._values import OTHER, STRING, canonical, decode
 
 DATA = os.environ.get("SPASEQ_DATA")
 ROOT = Path(DATA or ".", "w3c", "sparql").resolve()

@@ -29,8 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "io"))
 from outcome import Outcome, assert_same
 
 import spaseq.io.lines
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 PROV = "http://www.w3.org/ns/prov#"
 XSD = "http://www.w3.org/2001/XMLSchema#"

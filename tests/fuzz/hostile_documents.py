@@ -43,8 +43,7 @@ from spaseq.io.source import Source
 from spaseq.kb import open_kb
 from spaseq.live.ldes_page import read_page
 from spaseq.live.sse_source import EventParser
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 from spaseq.server.bodies import Body, BodyReader
 from spaseq.server.context import parsed_json
 from spaseq.server.problems import Problem

@@ -25,10 +25,10 @@ from spaseq.kb.knowledge import Knowledge
 from spaseq.nfa.counters import AutomatonCounters, MemoryUse
 from spaseq.nfa.ended_starts import EndedStarts
 from spaseq.nfa.match_path import Path, Row
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Event
 from spaseq.rdf.limits import NO_LIMITS, LimitReached, Limits
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.results import Match
 from spaseq.runs import Run
 

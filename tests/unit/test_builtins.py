@@ -8,8 +8,8 @@ from contextlib import suppress
 from enum import IntEnum
 
 import pytest
-from spaseq.gpm.native._functions import NativeFunction
 
+from spaseq.gpm.native._functions import NativeFunction
 from spaseq.gpm.native.bytecode import NotNative, Operation, compile_code
 from spaseq.gpm.native.enums import check_enum
 from spaseq.gpm.python import aggregates
@@ -17,8 +17,8 @@ from spaseq.gpm.python.expression import ExpressionCompiler
 from spaseq.gpm.python.functions import FUNCTIONS, KIND_TESTS
 from spaseq.parser import ast
 from spaseq.parser.keywords import FAMILIES
-from spaseq.rdf._values import decode
 from spaseq.rdf.conversion import cast
+from spaseq.rdf.native._values import decode
 from spaseq.sparql.builtins import (
     AGGREGATES,
     BUILTINS,

@@ -20,7 +20,7 @@ import spaseq
 from spaseq.errors import ArgumentError, SpaseqError
 from spaseq.gpm.python import geometry
 from spaseq.gpm.python.calls import Calls
-from spaseq.rdf._values import decode, double
+from spaseq.rdf.native._values import decode, double
 from spaseq.rdf.plain import XSD_DECIMAL, LangString, plain, value_of
 from spaseq.sparql.registry import registered, registry_restored
 from spaseq.sparql.units import METRES

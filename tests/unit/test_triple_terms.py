@@ -17,11 +17,9 @@ import spaseq
 from spaseq.cli import main
 from spaseq.errors import StateError
 from spaseq.parser import ast, format_query, parse
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import Term, n_triples
+from spaseq.rdf.native._terms import Dictionary, EventBatch, Relevance
 from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
 
 E = "http://e/"

@@ -32,8 +32,8 @@ from streams import DECIMAL, EX, SECOND, STREAM
 from workloads import in_all_orders, query
 
 import spaseq
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.limits import NO_LIMIT
+from spaseq.rdf.native._terms import EventBatch
 
 HISTORY = 5
 LEAST = "0.9"

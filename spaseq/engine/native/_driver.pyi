@@ -1,14 +1,24 @@
+"""The loop over events: from batches through graph patterns into automata."""
+
 from collections.abc import Mapping, Sequence
 
-from spaseq.engine.native._aggregates import NativeAggregates
 from spaseq.engine.residual_filters import ResidualTest, Valuation
 from spaseq.gpm.matchers import Matchers
+from spaseq.gpm.native._matcher import NativeMatcher
 from spaseq.nfa.native._automaton import AutomatonCore
 from spaseq.nfa.native._selection import Selection
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._window_terms import WindowTerms
+from spaseq.plan.logical import Register
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import Dictionary, EventBatch, EventSequence, WindowTerms
+
+class NativeAggregates:
+    def __init__(
+        self, window: WindowTerms, dictionary: Dictionary, registers: Sequence[Register]
+    ) -> None: ...
+
+class GraphTest:
+    def __init__(self, matcher: NativeMatcher, cells: Sequence[int]) -> None: ...
 
 class NativeStep:
     def __init__(
@@ -59,3 +69,58 @@ class NativeStep:
         selection: Selection | None,
         most: int,
     ) -> tuple[int, int, int]: ...
+
+class MultiDriver:
+    def __init__(
+        self,
+        streams: Sequence[str],
+        queries: Sequence[tuple[NativeStep, Sequence[str], bool, bool, bool]],
+        tasks: Sequence[Sequence[int]],
+        keys: Sequence[Sequence[tuple[int, int, int | tuple[float, float]]] | None],
+        window: WindowTerms,
+        counted: bool,
+    ) -> None: ...
+    @property
+    def loaded(self) -> bool: ...
+    @property
+    def micros(self) -> int: ...
+    @property
+    def begun(self) -> bool: ...
+    @property
+    def ordinals(self) -> dict[str, int]: ...
+    @property
+    def touches(self) -> int: ...
+    def load(
+        self,
+        closed: int | None,
+        domain: bool | None,
+        times: Mapping[str, tuple[int, int]],
+        opened: Sequence[int | None],
+        gaps: bool,
+    ) -> None: ...
+    def unload(self) -> None: ...
+    def settle(self) -> None: ...
+    def is_open(self, query: int) -> bool: ...
+    @property
+    def holding(self) -> bool: ...
+    def delay(self, query: int, batch: EventBatch, index: int, file: int) -> None: ...
+    def register(
+        self, readers: tuple[int, ...], batch: EventBatch, index: int, file: int
+    ) -> None: ...
+    @property
+    def delaying(self) -> bool: ...
+    def delayed_by(self, query: int) -> list[tuple[EventBatch, int]]: ...
+    @property
+    def in_closing(self) -> bool: ...
+    @property
+    def closing_micros(self) -> int: ...
+    def held_by(self, query: int) -> list[tuple[EventBatch, int]]: ...
+    def run(
+        self,
+        events: EventSequence,
+        first: int,
+        end: int,
+        position: int,
+        files: Sequence[int],
+        holds: bool,
+    ) -> int: ...

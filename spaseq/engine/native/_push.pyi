@@ -1,11 +1,24 @@
-from typing import Any
+"""Pushed events: graphs of Python objects, and the call that no other call may interrupt."""
 
-from spaseq.engine._alone import Alone
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
 from spaseq.engine.native._matches import MatchMaker
 from spaseq.kb.knowledge import Knowledge
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import EventBatch, Relevance
 from spaseq.results import Match
+
+Method = TypeVar("Method", bound=Callable[..., object])
+T = TypeVar("T")
+
+class Alone:
+    def enter(self) -> None: ...
+    def leave(self) -> None: ...
+    def taking(self, matches: Iterable[T]) -> Iterator[T]: ...
+
+class Taking: ...
+
+def alone(method: Method) -> Method: ...
 
 class Pushing:
     def __init__(

@@ -20,7 +20,8 @@ from typing import NamedTuple, TypeAlias
 
 from spaseq.gpm.program import constant
 from spaseq.parser import ast
-from spaseq.rdf._values import (
+from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import (
     DECIMAL,
     DOUBLE,
     FLOAT,
@@ -32,7 +33,6 @@ from spaseq.rdf._values import (
     decode,
     to_double,
 )
-from spaseq.rdf.event import Term
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 

@@ -21,8 +21,8 @@ from spaseq.gpm.native.order import Step
 from spaseq.gpm.pattern import Pattern
 from spaseq.gpm.python.evaluator import required_predicates
 from spaseq.parser import ast
-from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._terms import Dictionary
 from spaseq.rules import enabled
 
 BY_PREDICATE, BY_VALUE, BY_OWNER, BY_RANGE = 1, 2, 4, 8

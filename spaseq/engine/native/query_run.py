@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 import pyoxigraph as ox
 
-from spaseq.engine._alone import Alone
 from spaseq.engine.compiled import CompiledQuery, shared_selection
-from spaseq.engine.native._aggregates import NativeAggregates
-from spaseq.engine.native._decode import MatchDecoder
-from spaseq.engine.native._driver import NativeStep
-from spaseq.engine.native._gathered import Gathering
-from spaseq.engine.native._gathered_groups import GatheredGroupMaker, GroupGathering
-from spaseq.engine.native._group_matches import GroupColumns, SolutionMaker
-from spaseq.engine.native._matches import MatchMaker
-from spaseq.engine.native._push import Pushing
+from spaseq.engine.native._driver import NativeAggregates, NativeStep
+from spaseq.engine.native._groups import (
+    GatheredGroupMaker,
+    GroupColumns,
+    GroupGathering,
+    SolutionMaker,
+)
+from spaseq.engine.native._matches import Gathering, MatchDecoder, MatchMaker
+from spaseq.engine.native._push import Alone, Pushing
 from spaseq.engine.projection import projection
 from spaseq.engine.residual_filters import reads_event, tests, valuations
 from spaseq.engine.stream_clock import StreamClock
@@ -32,10 +32,8 @@ from spaseq.nfa.automaton import Link
 from spaseq.nfa.ended_starts import EndedStarts
 from spaseq.nfa.match_path import Key, Path, Step, Witnessed
 from spaseq.nfa.native import tables as automaton_tables
-from spaseq.nfa.native._automaton import AutomatonCore
-from spaseq.nfa.native._complete import Closing, pop_complete
-from spaseq.nfa.native._selection import Selection
-from spaseq.nfa.native._snapshot import CoreParts
+from spaseq.nfa.native._automaton import AutomatonCore, CoreParts
+from spaseq.nfa.native._selection import Closing, Selection, pop_complete
 from spaseq.nfa.native.register_tables import bound_by
 from spaseq.nfa.native.table_types import CoreTables
 from spaseq.nfa.registers import FALSE, TRUE, RegisterFile
@@ -43,16 +41,14 @@ from spaseq.nfa.replay import LinkedOccurrence
 from spaseq.nfa.window import WindowTimes
 from spaseq.plan.logical import QueryPlan
 from spaseq.plan.templates import is_hidden, shown_name
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf._window_terms import WindowTerms
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Term, Timestamp
 from spaseq.rdf.limits import NO_LIMITS, Limits
+from spaseq.rdf.native._terms import EventBatch, Relevance, WindowTerms
 
 if TYPE_CHECKING:
-    from spaseq.engine.native._result_groups import NativeGroups
+    from spaseq.engine.native._groups import NativeGroups
     from spaseq.engine.output import OutputStage
-    from spaseq.nfa.native._snapshot import Label
+    from spaseq.nfa.native._automaton import Label
 
 Maker = TypeVar("Maker", bound=MatchMaker)
 Gatherer = TypeVar("Gatherer", bound=Gathering)

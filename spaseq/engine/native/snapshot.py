@@ -37,10 +37,10 @@ from spaseq.nfa.state import (
     UnionState,
 )
 from spaseq.plan.logical import Register
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._values import DECIMAL, DOUBLE, FLOAT, INTEGER, WIDE, decode
 from spaseq.rdf.checked import listed, refuse, whole
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._terms import EventBatch
+from spaseq.rdf.native._values import DECIMAL, DOUBLE, FLOAT, INTEGER, WIDE, decode
 
 _Count: TypeAlias = tuple[Callable[[NativeRun], Any], Callable[[NativeRun, Any], None]]
 _DIGITS = 8

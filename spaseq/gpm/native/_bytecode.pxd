@@ -1,16 +1,45 @@
-"""SPARQL expressions over rows of term numbers; see _bytecode.pyx."""
+"""The declarations of _bytecode.pyx that other modules use."""
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+cimport cython
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t, uint8_t
 
-from spaseq.gpm.native._functions cimport NativeFunction
-from spaseq.gpm.native._numeric_filter cimport NumericCondition
-from spaseq.gpm.native._operand cimport Operand
-from spaseq.rdf._batch cimport EventBatch
-from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._intervals cimport Box
-from spaseq.rdf._literals cimport Datatype
-from spaseq.rdf._memory cimport Arena
-from spaseq.rdf._terms cimport TermRecord, term_t
+from spaseq.gpm.native._functions cimport NativeFunction, Operand
+from spaseq.rdf.native._literals cimport Box, Datatype, Interval
+from spaseq.rdf.native._terms cimport Arena, Dictionary, EventBatch, TermRecord, term_t
+
+# bytecode/numeric_filter.pxi
+
+# An exact number, a double, or a truth, which is 0 or 1 in `digits`.
+cdef struct Number:
+    int64_t digits
+    double real
+    int places      # the number of decimal places of `digits`; IS_DOUBLE: `real` counts
+
+# An operation on two numbers, or on `left` alone.
+cdef struct NumericStep:
+    uint8_t operation
+    uint16_t left
+    uint16_t right
+
+
+@cython.internal
+@cython.final
+cdef class NumericCondition:
+    cdef int first              # the number of the first variable; constants have lower numbers
+    cdef int variable_count
+    cdef int step_count
+    cdef int* columns           # of the variables
+    cdef NumericStep* steps
+    cdef Number* numbers        # constants, variables, and the results of the steps
+    cdef Interval* intervals    # the same for the rows of a box
+
+    cdef int decide(self, EventBatch batch, const term_t* row) noexcept nogil
+    cdef bint may_hold(self, EventBatch batch, const term_t* row, const Box* box) noexcept nogil
+    cdef bint _interval_of(
+        self, Interval* to, EventBatch batch, const term_t* row, int column, const Box* box
+    ) noexcept nogil
+
+# bytecode/bytecode.pxi
 
 # Decides the EXISTS `number` of an expression for a row: 1 or 0, or -2 with a Python exception set.
 # It may intern terms in the batch. The code negates NOT EXISTS.
@@ -19,7 +48,7 @@ cdef struct Existence:
     void* context
 
 cdef struct Instruction:
-    uint8_t operation           # an Operation of _operators.pxd
+    uint8_t operation           # an Operation of _functions.pxd
     int32_t operand
 
 # A function that the code calls.

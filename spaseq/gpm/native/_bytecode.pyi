@@ -1,10 +1,11 @@
+"""The bytecode of expressions, and filters that compare numbers."""
+
 from collections.abc import Callable, Sequence
 
 from spaseq.gpm.native.bytecode import ExpressionCode
 from spaseq.gpm.python.calls import Calls
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.error_count import ErrorCount
+from spaseq.rdf.native._terms import Dictionary, EventBatch
 
 class Expression:
     def __init__(

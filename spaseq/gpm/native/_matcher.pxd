@@ -1,17 +1,226 @@
-"""The native matcher; see _matcher.pyx."""
-
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+"""The declarations of _matcher.pyx that other modules use."""
 
 cimport cython
 from cpython.ref cimport PyObject
+from libc.stdint cimport uint16_t, uint32_t, uint64_t, uint8_t
 
 from spaseq.gpm.native._bytecode cimport Existence
-from spaseq.gpm.native._summary_graph cimport SummaryGraph
-from spaseq.gpm.native._rows cimport RowBudget, RowIndex, Rows, row_new
-from spaseq.rdf._batch cimport EventBatch, Triple
-from spaseq.rdf._effort cimport Effort, count_step
-from spaseq.rdf._memory cimport Arena
-from spaseq.rdf._terms cimport term_t
+from spaseq.rdf.native._terms cimport (
+    Arena,
+    Dictionary,
+    Effort,
+    EventBatch,
+    EventRecord,
+    Triple,
+    term_t,
+)
+
+# matcher/rows.pxi
+
+# The bytes that the tables of one graph pattern may still take.
+cdef struct RowBudget:
+    size_t left
+    int pattern         # its number, for the error
+
+# `count` rows of `width` terms each, 0 is unbound.
+cdef struct Rows:
+    term_t* cells
+    RowBudget* budget
+    uint32_t width
+    uint32_t count
+    uint32_t room
+
+cdef struct RowIndex:
+    uint32_t* heads     # NULL: no index; the rows are few, or there is no key
+    uint32_t* next
+    uint32_t mask
+
+
+cdef inline term_t* row_at(const Rows* rows, uint32_t i) noexcept nogil:
+    return rows.cells + <size_t>i * rows.width
+
+# matcher/entailed_views.pxi
+
+# A triple that a rule derives.
+cdef struct Emission:
+    uint32_t target
+    term_t subject
+    term_t predicate
+    term_t object
+    bint named          # only if the object of the triple is not a literal
+
+# A triple for a view, or of a property of a chain.
+cdef struct Derived:
+    uint32_t target
+    term_t subject
+    term_t predicate
+    term_t object
+    uint32_t next_of_subject    # of links: the next in the list of this end, plus 1; 0: none
+    uint32_t next_of_object
+
+cdef struct Span:
+    uint32_t first
+    uint32_t end
+
+# What a predicate entails: emissions for every triple, and the columns, plus 1, of what it entails
+# together with a class as subject or object; 0: none.
+cdef struct Rule:
+    Span emissions
+    uint32_t by_subject
+    uint32_t by_object
+
+cdef enum Direction:
+    AHEAD = 1
+    BACK = 2
+
+# An entry of the hash table of the pairs of the background graph: where a link leads from an end.
+cdef struct Keyed:
+    uint32_t kind       # twice the link, and the Direction: never 0
+    term_t end
+    Span span
+
+cdef struct Joined:
+    uint32_t other      # the link that continues this one
+    term_t result
+
+
+@cython.final
+cdef class Deriver:
+    cdef readonly Dictionary dictionary
+    cdef Rule* rules                # of each group: one per permanent term below `known`
+    cdef Rule* otherwise            # per group: of all other predicates
+    cdef term_t known
+    cdef uint32_t groups
+    cdef Emission* emissions
+    cdef uint32_t emission_count
+    cdef Span* columns              # each with a span for every permanent term below `ends`
+    cdef term_t ends
+    cdef Keyed* pairs
+    cdef uint32_t pair_mask
+    cdef term_t* beyond             # the ends to which the background graph leads
+    cdef Span* ahead                # per link: the joins it begins
+    cdef Span* back                 # per link: the joins it ends
+    cdef Joined* joins
+    cdef Derived* triples           # derived from the current event
+    cdef uint32_t count, room
+    cdef uint32_t* places           # of `triples` by hash, plus 1
+    cdef uint32_t place_mask
+    cdef uint32_t* heads            # of links, plus 1: by subject, then as many by object
+    cdef uint32_t head_mask
+    cdef uint32_t linked            # the number of links among `triples`
+    cdef uint32_t reapplied             # the target of what chains derive
+    cdef readonly uint32_t max_derived     # the limit of triples derived from one event
+
+    cdef int derive(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef int _apply(
+        self, EventBatch batch, uint32_t group, term_t subject, term_t predicate, term_t object
+    ) except -1 nogil
+    cdef int _emit(
+        self, EventBatch batch, Span span, term_t subject, term_t predicate, term_t object
+    ) except -1 nogil
+    cdef int _add(
+        self, uint32_t target, term_t subject, term_t predicate, term_t object
+    ) except -1 nogil
+    cdef int _join_link(self, uint32_t at) except -1 nogil
+    cdef int _list_link(self, uint32_t number) noexcept nogil
+    cdef int _grow_heads(self, uint32_t before) except -1 nogil
+    cdef Span _pairs(self, uint32_t link, Direction side, term_t end) noexcept nogil
+    cdef int _grow_places(self) except -1 nogil
+    cdef int _collect_rules(
+        self, uint32_t group, rules, list numbers, dict emissions, dict columns
+    ) except -1
+    cdef Span _collect_emissions(self, given, list numbers, dict emissions) except *
+    cdef int _lay_out_rules(self, emissions, columns) except -1
+    cdef int _lay_out_joins(self, pairs, beyond, ahead, back) except -1
+
+# matcher/summary_graph.pxi
+
+cdef enum Side:
+    BY_SUBJECT
+    BY_OBJECT
+    BY_BOTH
+    SIDES           # how many there are
+
+# Sibling lists, of triples with the same ends: position + 1 of the first by hash, and of the next
+# by position; 0 ends a list. Triples of different ends may share a list.
+cdef struct Siblings:
+    uint32_t* heads     # mask + 1 of them; NULL: not built for this event
+    uint32_t* next      # one per triple of the view
+    uint32_t mask
+
+# The triples of one predicate (view 0: of all of them), at [first:first + count] of the columns.
+cdef struct View:
+    uint32_t first
+    uint32_t count
+    uint32_t scanned        # triples that scans have read
+    Siblings siblings[3]    # by Side
+    uint64_t seen           # triples so far, of all events
+
+
+cdef class SummaryGraph:
+    cdef readonly Dictionary dictionary
+    cdef term_t* subjects
+    cdef term_t* predicates
+    cdef term_t* objects
+    cdef uint16_t* kinds        # per triple of the event: its view, while the views are filled
+    cdef uint32_t room          # half of the triples for which the columns have room
+    cdef View* views
+    cdef readonly uint32_t view_count
+    cdef uint16_t* filled       # the views that the last event filled
+    cdef uint32_t filled_count
+    cdef uint16_t* view_of      # per permanent term below `known`: the view of this predicate, or 0
+    cdef term_t known
+    cdef readonly bint whole    # whether view 0 is filled
+    cdef Deriver deriver        # fills the last views, by entailment; None without such views
+    cdef Arena scratch
+    cdef uint64_t present           # the views that have triples, see `bit_of`
+    cdef readonly uint64_t built    # events so far
+    cdef uint64_t serial            # of the batch whose event the views hold
+    cdef uint32_t event
+
+    cdef inline int load(self, EventBatch batch, uint32_t event) except -1 nogil:
+        """Fill the views with the triples of an event, unless they hold it already."""
+        if self.serial == batch.serial and self.event == event:
+            return 0
+        return self._load(batch, event)
+    cdef int _load(self, EventBatch batch, uint32_t event) except -1 nogil
+    cdef inline int fills(self, uint32_t view, uint32_t triples) noexcept nogil:
+        """Count `triples` more triples of the event in a view."""
+        if self.views[view].count == 0 and triples:
+            self.filled[self.filled_count] = <uint16_t>view
+            self.filled_count += 1
+            self.present |= bit_of(view)
+        self.views[view].count += triples
+        return 0
+    cdef int empty(self) noexcept nogil
+    cdef uint32_t _fill(self, const Triple* triple, const Triple* end) noexcept nogil
+    cdef uint32_t _fill_sorted(self, const Triple* first, const Triple* end) noexcept nogil
+    cdef uint32_t fill_derived(self, uint32_t place) noexcept nogil
+    cdef int grow(self, uint32_t triples) except -1 nogil
+    cdef int link(self, uint32_t view, Side side) except -1 nogil
+
+
+cdef inline uint64_t bit_of(uint32_t view) noexcept nogil:
+    """The bit of a view in `present`; beyond 64 views, several share a bit."""
+    return <uint64_t>1 << (view & 63)
+
+
+cdef inline uint64_t present_in(
+    SummaryGraph graph, EventBatch batch, const EventRecord* event
+) noexcept nogil:
+    """The views that the triples of an event would fill, without derived ones; see `bit_of`."""
+    cdef const Triple* triple = batch.triples + event.first
+    cdef const Triple* end = batch.triples + event.end
+    cdef uint64_t present = graph.whole
+    cdef uint32_t view
+    while triple < end:
+        if triple.predicate < graph.known:
+            view = graph.view_of[triple.predicate]
+            present |= <uint64_t>(view != 0) << (view & 63)     # `bit_of`; none for view 0
+        triple += 1
+    return present
+
+# matcher/matcher.pxi
 
 # The operators. `spaseq.gpm.native.flatten` has the same list, and is compared with this one when
 # `_matcher` is imported.
@@ -86,61 +295,12 @@ cdef class BasicJoin:
     cdef bint _fits(self, const End* end, term_t term, bint* bound) noexcept nogil
 
 
-cdef int refuse_step(BasicJoin join) except -1 nogil
-
-
-cdef inline int spend(BasicJoin join) except -1 nogil:
-    """Count one more step of the event.
-
-    Raises:
-        LimitReached: if the bound leaves none.
-    """
-    if not count_step(&join.effort):
-        refuse_step(join)
-    return 0
-
-
-cdef inline bint agrees(const End* end, term_t term, term_t* row) noexcept nogil:
-    """Whether an end agrees with a term; an unbound slot is bound to it."""
-    if not end.is_slot:
-        return end.number == term
-    if row[end.number] == 0:
-        row[end.number] = term
-    return row[end.number] == term
-
-
 cdef inline int bind_ends(Step* step, const Triple* triple, term_t* row) noexcept nogil:
     """Bind the two ends of a step, which are different slots, to those of a triple."""
     row[step.subject.number], row[step.object.number] = triple.subject, triple.object
     step.tried += 1
     step.found += 1
     return 0
-
-
-cdef inline bint match_triple(
-    BasicJoin join, uint32_t number, const Triple* triple, Rows* out
-) except -1 nogil:
-    """Append the row of a step over a triple, with nothing bound before; False if none matches.
-
-    Equals `extend` over a view of this one triple.
-    """
-    cdef Step* step = &join.steps[number]
-    cdef term_t* row = row_new(out)
-    cdef uint32_t i
-    for i in range(join.width):
-        row[i] = 0
-    if step.apart:
-        bind_ends(step, triple, row)
-        return True
-    step.tried += 1
-    if not (
-        agrees(&step.subject, triple.subject, row) and agrees(&step.object, triple.object, row)
-    ):
-        out.count -= 1
-        return False
-    step.found += 1
-    return True
-
 
 # An operator of `spaseq.gpm.algebra`; see `FlatNode` in `spaseq.gpm.native.flatten`.
 cdef struct Node:

@@ -1,14 +1,50 @@
-from collections.abc import Mapping, Sequence
+"""Matching a graph pattern against the graph of an event."""
 
-from spaseq.gpm.native._summary_graph import SummaryGraph
+from collections.abc import Collection, Mapping, Sequence
+
 from spaseq.gpm.native.bytecode import Compiled
 from spaseq.gpm.native.flatten import FlatPattern
 from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.scope import Errors
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf.entailment import View
+from spaseq.rdf.entailment import Rules, View
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._terms import Dictionary, EventBatch
+
+class Deriver:
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        groups: Sequence[Rules],
+        views: Mapping[Term | View, int],
+        max_derived: int = ...,
+    ) -> None: ...
+    @property
+    def dictionary(self) -> Dictionary: ...
+    @property
+    def max_derived(self) -> int: ...
+    def derived(self, batch: EventBatch, event: int) -> list[tuple[int, int, int, int]]: ...
+
+class SummaryGraph:
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        predicates: Collection[Term],
+        whole: bool,
+        deriver: Deriver | None = None,
+        derived: int = 0,
+    ) -> None: ...
+    @property
+    def dictionary(self) -> Dictionary: ...
+    @property
+    def view_count(self) -> int: ...
+    @property
+    def whole(self) -> bool: ...
+    @property
+    def built(self) -> int: ...
+    def extend(self, predicates: Collection[Term | View]) -> None: ...
+    def fill(self, batch: EventBatch, event: int) -> None: ...
+    def sizes(self) -> list[float]: ...
 
 class NativeMatcher:
     def __init__(

@@ -39,7 +39,7 @@ from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI
 class Operation(IntEnum):
     """What an instruction does; `n` is its operand.
 
-    The `cpdef enum` of the same name in `_operators.pxd` is compared with this list on import.
+    The `cpdef enum` of the same name in `_functions.pxd` is compared with this list on import.
     """
 
     NOTHING = 0  # push an error

@@ -45,7 +45,7 @@ class Operator(IntEnum):
 class AggregateKind(IntEnum):
     """What an aggregate computes.
 
-    The `cpdef enum` of the same name in `_grouping.pxd` is compared with this list on import.
+    The `cpdef enum` of the same name in `_matcher.pxd` is compared with this list on import.
     """
 
     COUNT_ROWS = 0

@@ -2,7 +2,7 @@
 
 Most filters that correlate events are arithmetic, comparisons and their logic. Where every operand
 is known to be a number or a truth, code needs neither a stack nor jumps: each step reads earlier
-numbers and adds one more. `spaseq.gpm.native._numeric_filter` runs the steps.
+numbers and adds one more. `spaseq.gpm.native._bytecode` runs the steps.
 
     >>> from spaseq.gpm.native.bytecode import compile_code
     >>> from spaseq.parser import parse_expression

@@ -21,7 +21,8 @@ from typing import Any, TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.rdf._values import (
+from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import (
     BOOLEAN,
     DECIMAL,
     DOUBLE,
@@ -41,8 +42,7 @@ from spaseq.rdf._values import (
     integer,
     lexical,
 )
-from spaseq.rdf._values import add as plus
-from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import add as plus
 from spaseq.rdf.tagged import tag_of
 
 Key: TypeAlias = tuple[Any, ...]

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from spaseq.errors import SpaseqError
-from spaseq.rdf._values import Value
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import Value
 from spaseq.rdf.plain import plain, value_of
 from spaseq.sparql.registry import Registered, registered
 

@@ -21,7 +21,9 @@ from spaseq.gpm.python import pyoxigraph_call
 from spaseq.gpm.python.functions import FUNCTIONS, KIND_TESTS
 from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast
-from spaseq.rdf._values import (
+from spaseq.rdf.conversion import cast, negate, plus
+from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import (
     STRING,
     Value,
     add,
@@ -35,8 +37,6 @@ from spaseq.rdf._values import (
     multiply,
     subtract,
 )
-from spaseq.rdf.conversion import cast, negate, plus
-from spaseq.rdf.event import Term
 from spaseq.sparql.builtins import NAMED_BY_IRI, XSD
 
 Env: TypeAlias = Sequence[Term | None]

@@ -20,7 +20,8 @@ import pyoxigraph as ox
 from spaseq.gpm.python import geometry, maths, regular, strings
 from spaseq.parser import ast
 from spaseq.rdf import calendar, conversion
-from spaseq.rdf._values import (
+from spaseq.rdf.event import depth_of
+from spaseq.rdf.native._values import (
     BLANK,
     INTEGER,
     IRI,
@@ -39,7 +40,6 @@ from spaseq.rdf._values import (
     span,
     string,
 )
-from spaseq.rdf.event import depth_of
 from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
 from spaseq.rdf.tagged import direction_of, language_of
 from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI, Builtin, functions_by_name

@@ -23,7 +23,7 @@ import pyoxigraph as ox
 
 from spaseq.errors import SpaseqError
 from spaseq.gpm.python import pyoxigraph_call
-from spaseq.rdf._values import INTEGER, IRI, OTHER, POINT, Value, decode, double, to_double
+from spaseq.rdf.native._values import INTEGER, IRI, OTHER, POINT, Value, decode, double, to_double
 from spaseq.sparql.builtins import GEOF
 from spaseq.sparql.units import METRES
 

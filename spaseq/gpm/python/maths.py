@@ -1,6 +1,6 @@
 """The functions of XPath's namespace `math:`, over decoded values.
 
-`spaseq.gpm.native._xpath_math` computes them; this module decodes arguments for the operators that
+`spaseq.gpm.native._functions` computes them; this module decodes arguments for the operators that
 run in Python. Source: XPath and XQuery Functions and Operators 3.1, section 4.8.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spaseq.rdf._values import INTEGER, POINT, Value, double, to_double
+from spaseq.rdf.native._values import INTEGER, POINT, Value, double, to_double
 
 _NUMBERS = range(INTEGER, POINT)
 
@@ -16,7 +16,7 @@ _NUMBERS = range(INTEGER, POINT)
 def _function(opcode: str) -> Callable[..., Value | None]:
     def compute(*arguments: Value) -> Value | None:
         # Imported here, because the compiled operators need the table of functions.
-        from spaseq.gpm.native._xpath_math import math_value
+        from spaseq.gpm.native._functions import math_value
 
         if not all(argument.kind in _NUMBERS for argument in arguments):
             return None

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spaseq.rdf._effort import check
 from spaseq.rdf.limits import MOST_TEXT_BYTES, LimitReached
+from spaseq.rdf.native._terms import check
 
 if TYPE_CHECKING:
     import re2

@@ -13,10 +13,10 @@ from spaseq.gpm.named_graphs import NamedGraphs, event_graph
 from spaseq.gpm.python.calls import Calls
 from spaseq.gpm.python.work import CHUNK, R, Work
 from spaseq.parser import ast
-from spaseq.rdf._effort import check
 from spaseq.rdf.error_count import ErrorCount
 from spaseq.rdf.event import Event, Term
 from spaseq.rdf.graph import EMPTY, Graph
+from spaseq.rdf.native._terms import check
 
 _NOTHING: Mapping[str, Term] = {}
 

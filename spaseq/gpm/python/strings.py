@@ -10,7 +10,8 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from spaseq.gpm.python import pyoxigraph_call, regular
-from spaseq.rdf._values import (
+from spaseq.rdf.limits import MOST_TEXT_BYTES, LimitReached
+from spaseq.rdf.native._values import (
     INTEGER,
     LANG,
     STRING,
@@ -23,7 +24,6 @@ from spaseq.rdf._values import (
     lang_string,
     string,
 )
-from spaseq.rdf.limits import MOST_TEXT_BYTES, LimitReached
 
 
 def _text_like(text: str, model: Value) -> Value:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from spaseq.rdf._effort import check
 from spaseq.rdf.event import Term
 from spaseq.rdf.limits import LimitReached, Limits
+from spaseq.rdf.native._terms import check
 
 R = TypeVar("R", bound=Sequence[Term | None])
 

@@ -4,11 +4,9 @@ cimport cython
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from spaseq.rdf.native._framing cimport EventReader
-from spaseq.rdf.native._quads cimport Quad
-from spaseq.rdf.native._nquads_terms cimport TermReader
-from spaseq.rdf._batch cimport EventBatch
-from spaseq.rdf._terms cimport term_t
+from spaseq.rdf.native._framing cimport EventReader, Quad
+from spaseq.rdf.native._nquads cimport TermReader
+from spaseq.rdf.native._terms cimport EventBatch, term_t
 
 cdef enum Kind:
     NONE

@@ -22,16 +22,26 @@ import pyoxigraph as ox
 cimport cython
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from spaseq.rdf.native._minting cimport moved
-from spaseq.rdf.native._nquads_terms cimport is_iri, is_tag, label_end, not_utf8
-from spaseq.rdf._batch cimport known_term
-from spaseq.rdf._memory cimport mem_calloc, mem_free, mem_realloc
-from spaseq.rdf._relevance cimport Keep, keep_of, keeps_object
-from spaseq.rdf._terms cimport hash_of
+from spaseq.rdf.native._framing cimport moved
+from spaseq.rdf.native._nquads cimport is_iri, is_tag, label_end, not_utf8
+from spaseq.rdf.native._terms cimport (
+    Keep,
+    hash_of,
+    keep_of,
+    keeps_object,
+    known_term,
+    mem_calloc,
+    mem_free,
+    mem_realloc,
+)
+from spaseq.rdf.syntax import (
+    EXPANSION as _EXPANSION,
+    FREE_BYTES as _FREE_BYTES,
+    SHORT_TERM_BYTES as _SHORT_TERM_BYTES,
+    TABLE_IRI_MAX_BYTES as _TABLE_IRI_MAX_BYTES,
+    TOO_LONG_ENTRIES,
+)
 
-from spaseq.rdf.syntax import EXPANSION as _EXPANSION, FREE_BYTES as _FREE_BYTES
-from spaseq.rdf.syntax import SHORT_TERM_BYTES as _SHORT_TERM_BYTES
-from spaseq.rdf.syntax import TABLE_IRI_MAX_BYTES as _TABLE_IRI_MAX_BYTES, TOO_LONG_ENTRIES
 
 cdef uint64_t EXPANSION = _EXPANSION
 cdef uint64_t FREE_BYTES = _FREE_BYTES

@@ -31,23 +31,23 @@ Source: RFC 8259.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 
-from spaseq.gpm.native._operand cimport Operand, load_text, set_canonical
+from spaseq.gpm.native._functions cimport Operand, load_text, set_canonical
 from spaseq.io.native._row_events cimport Cell
-from spaseq.rdf._memory cimport (
+from spaseq.io.rows.columns import Buffers, Kind, variable_of
+from spaseq.rdf.bounded import MAX_NESTED_JSON
+from spaseq.rdf.native._nquads cimport not_utf8
+from spaseq.rdf.native._terms cimport (
     Arena,
     arena_alloc,
     arena_free,
     arena_reset,
+    hash_of,
     mem_calloc,
     mem_free,
     mem_grow,
     raise_no_memory,
 )
-from spaseq.rdf._terms cimport hash_of
-from spaseq.rdf.native._nquads_terms cimport not_utf8
 
-from spaseq.io.rows.columns import Buffers, Kind, variable_of
-from spaseq.rdf.bounded import MAX_NESTED_JSON
 
 cdef extern from *:
     """

@@ -2,9 +2,9 @@ from collections.abc import Iterable
 
 from spaseq.io.rows.columns import Buffers
 from spaseq.io.rows.plan import RowPlan
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import Term
 from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._terms import Relevance
 
 def is_of_use(relevance: Relevance, predicate: Term, value: Term | None) -> bool: ...
 

@@ -21,23 +21,40 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32
 from libc.string cimport memcmp, memcpy, memset
 
 from spaseq.gpm.native._bytecode cimport Expression
-from spaseq.gpm.native._operand cimport Operand, set_canonical
-from spaseq.rdf.native._framing cimport EventReader, Stamp
-from spaseq.rdf.native._minting cimport is_blank
-from spaseq.rdf.native._quads cimport Quad
-from spaseq.rdf._batch cimport EventBatch, known_term, record_of, written_record
-from spaseq.rdf._dictionary cimport Dictionary
-from spaseq.rdf._literals cimport SECOND, Form, civil
-from spaseq.rdf._memory cimport Arena, arena_free, arena_reset, mem_free, mem_realloc, mem_alloc
-from spaseq.rdf._numerals cimport Numeral, is_numeral
-from spaseq.rdf._relevance cimport Keep, Relevance, keep_of, keeps_object
-from spaseq.rdf._terms cimport NO_ZONE, TermRecord, hash_of, int128, is_triple, term_t
-from spaseq.rdf._values cimport Kind as ValueKind
+from spaseq.gpm.native._functions cimport Operand, set_canonical
+from spaseq.gpm.python.entry import Scope
+from spaseq.io.rows.columns import Kind as PythonKind
+from spaseq.rdf.native._framing cimport EventReader, Quad, Stamp, is_blank
+from spaseq.rdf.native._literals cimport ATTOS_PER_SECOND, Form, civil
+from spaseq.rdf.native._terms cimport (
+    NO_ZONE,
+    Arena,
+    Dictionary,
+    EventBatch,
+    Keep,
+    Numeral,
+    Relevance,
+    TermRecord,
+    arena_free,
+    arena_reset,
+    hash_of,
+    int128,
+    is_numeral,
+    is_triple,
+    keep_of,
+    keeps_object,
+    known_term,
+    mem_alloc,
+    mem_free,
+    mem_realloc,
+    record_of,
+    term_t,
+    written_record,
+)
+from spaseq.rdf.native._values cimport Kind as ValueKind
 
 import pyoxigraph as ox
 
-from spaseq.gpm.python.entry import Scope
-from spaseq.io.rows.columns import Kind as PythonKind
 
 cdef extern from *:
     """
@@ -48,7 +65,7 @@ cdef extern from *:
 cdef int _compare_kinds() except -1:
     members = set(Kind.__members__)
     if {(each.name, int(each)) for each in PythonKind} != {(n, int(Kind[n])) for n in members}:
-        raise ImportError("the kinds of columns of _rows.pxd and of columns.py differ")
+        raise ImportError("the kinds of columns of _matcher.pxd and of columns.py differ")
     return 0
 
 
@@ -546,7 +563,7 @@ cdef class RowReader:
         given.form = Form.DAY_TIME_DURATION
         given.zone = NO_ZONE
         given.months = 0
-        given.exact = <int128>ticks * (<int64_t>SECOND // per_second)
+        given.exact = <int128>ticks * (<int64_t>ATTOS_PER_SECOND // per_second)
         return self._canonical(&given, &form)
 
     cdef char* _canonical(self, Operand* given, Operand* form) except NULL nogil:

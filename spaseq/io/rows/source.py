@@ -29,12 +29,10 @@ from spaseq.io.rows.plan import RowPlan, bind_mapping
 from spaseq.io.rows.tables import Rows, Table, buffers_at, open_table
 from spaseq.io.source import Source
 from spaseq.rdf import time
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.ahead import Ahead, Lane
 from spaseq.rdf.event import Term
-from spaseq.rdf.native._framing import EventReader
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import EventReader, Minter
+from spaseq.rdf.native._terms import EventBatch, Relevance
 
 _LONG_BYTES = 1 << 20
 _Rows: TypeAlias = "tuple[int, Rows | str]"

@@ -1,17 +1,57 @@
-from spaseq.nfa.native._conjunction import Conjunction
-from spaseq.nfa.native._event import CurrentEvent
-from spaseq.nfa.native._instant import OpenInstant
-from spaseq.nfa.native._joins import StepJoin
-from spaseq.nfa.native._lazy_join import LazyJoin
-from spaseq.nfa.native._negation import Negation
-from spaseq.nfa.native._partitions import Partitions
-from spaseq.nfa.native._program import Tables
-from spaseq.nfa.native._tecs import Tecs
-from spaseq.nfa.native._transitions import Transitions
-from spaseq.nfa.native._window import Window
+"""The automaton: what each event and each instant does to the partial matches."""
+
+from collections.abc import Iterator, Sequence
+
+import pyoxigraph as ox
+
+from spaseq.nfa.match_path import Row
+from spaseq.nfa.native._tecs import CurrentEvent, OpenInstant, Tables, Tecs, Window
 from spaseq.nfa.native.table_types import CoreTables
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._window_terms import WindowTerms
+from spaseq.nfa.state import Dates
+from spaseq.rdf.event import Term
+from spaseq.rdf.native._terms import Dictionary, WindowTerms
+
+class Conjunction:
+    def __init__(
+        self, rows: CoreTables, tables: Tables, window: Window, event: CurrentEvent
+    ) -> None: ...
+    @property
+    def looked(self) -> int: ...
+
+class Partitions:
+    @property
+    def tracked(self) -> bool: ...
+    @property
+    def apart(self) -> bool: ...
+    def skip(self, label: int, first: int) -> None: ...
+    def since_label(self, label: int) -> int: ...
+    def contiguous(self, label: int, instants: Sequence[int]) -> bool: ...
+    def dump(self) -> Iterator[tuple[list[int], list[int], int]]: ...
+    def load(self, key: Sequence[int], instants: Sequence[int], skipped: int) -> None: ...
+
+class Negation:
+    def __init__(
+        self, rows: CoreTables, conjunction: Conjunction, partitions: Partitions | None
+    ) -> None: ...
+
+class StepJoin:
+    def __init__(self, negation: Negation, instant: OpenInstant) -> None: ...
+
+class Transitions:
+    waited: int
+    def __init__(self, joins: StepJoin) -> None: ...
+
+class LazyJoin:
+    switches: int
+    searched: int
+    sampled: int
+    min_rows: float
+    def __init__(
+        self, rows: CoreTables, transitions: Transitions, dictionary: Dictionary
+    ) -> None: ...
+    @property
+    def lazy(self) -> bool: ...
+    def join(self, lazily: bool | None) -> None: ...
 
 class AutomatonCore:
     forbidden: int
@@ -54,3 +94,96 @@ class AutomatonCore:
     def limit_matches(self, most: int) -> None: ...
     def limit(self, groups: int, kept: int, steps: int, sheds: bool) -> None: ...
     def skip(self, first: int) -> None: ...
+
+Fields = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int, list[int]]
+Label = tuple[
+    int,
+    int,
+    int,
+    int,
+    int,
+    int,
+    int,
+    int,
+    int,
+    ox.NamedNode | ox.BlankNode | None,
+    ox.Literal | None,
+    int,
+    Row,
+]
+Weights = list[float]
+
+class CoreParts:
+    def __init__(self, core: AutomatonCore, dictionary: Dictionary) -> None: ...
+    def term(self, number: int) -> Term | None: ...
+    def fields(self, address: int) -> Fields: ...
+    def label(self, address: int) -> Label: ...
+    def clock(
+        self,
+    ) -> tuple[
+        int, int, int, int, list[tuple[int, int]], list[tuple[int, int]], list[tuple[int, int]]
+    ]: ...
+    def load_clock(
+        self,
+        now: int,
+        bound: int,
+        start: int,
+        micros: int,
+        inside: Sequence[Sequence[int]],
+        bounds: Sequence[Sequence[int]],
+        clock: Sequence[Sequence[int]],
+    ) -> None: ...
+    def groups(
+        self, over: bool
+    ) -> Iterator[tuple[int, list[int], int, bool, Dates | None, int]]: ...
+    def created_since(self, place: int, since: int, most: int) -> tuple[int, list[list[int]]]: ...
+    def live_groups(self, place: int) -> int: ...
+    def pending(self) -> Iterator[tuple[int, list[int], int]]: ...
+    def awaited(self) -> Iterator[tuple[int, list[int], int, list[int]] | None]: ...
+    def awaiting(self) -> list[int]: ...
+    def ended(self) -> int: ...
+    def time_of(self, instant: int) -> int: ...
+    def buffered_rows(self) -> Iterator[tuple[int, bool, int]]: ...
+    def awaited_count(self) -> int: ...
+    def deferred(self) -> Iterator[tuple[int, list[int], int]]: ...
+    def completed(self) -> list[int]: ...
+    def node(self, address: int) -> tuple[int, int, int]: ...
+    def union(self, address: int) -> tuple[int, int, int, int]: ...
+    def load_label(
+        self,
+        place: int,
+        position: int,
+        instant: int,
+        micros: int,
+        domain: int,
+        line: int,
+        stream: int,
+        file: int,
+        ordinal: int,
+        name: int,
+        stamp: int,
+        part: int,
+        parts: int,
+        row: Sequence[int],
+    ) -> int: ...
+    def load_node(self, label: int, before: int, start: int) -> int: ...
+    def load_union(self, latest: int, node: int, left: int, right: int) -> int: ...
+    def load_group(
+        self,
+        place: int,
+        values: Sequence[int],
+        union: int,
+        taken: bool,
+        dates: Dates | None,
+        floor: int = 0,
+    ) -> None: ...
+    def order_deadlines(self) -> None: ...
+    def load_pending(self, place: int, values: Sequence[int], node: int) -> None: ...
+    def load_awaited(
+        self, place: int, values: Sequence[int], start: int, labels: Sequence[int]
+    ) -> None: ...
+    def load_row(self, gpm: int, label: int, keyed: bool) -> None: ...
+    def strategy(self) -> Weights | None: ...
+    def load_strategy(self, how: Weights | None) -> None: ...
+    def load_deferred(self, place: int, values: Sequence[int], node: int) -> None: ...
+    def load_complete(self, node: int) -> None: ...

@@ -1,11 +1,34 @@
-"""Selection among the matches of an instant; see _selection.pyx."""
+"""The declarations of _selection.pyx that other modules use."""
 
 cimport cython
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from spaseq.nfa.native._automaton cimport AutomatonCore
-from spaseq.nfa.native._tecs cimport Label, Node, Walk, instant_t
-from spaseq.rdf._terms cimport term_t
+from spaseq.nfa.native._tecs cimport Awaited, Label, Node, Walk, instant_t
+from spaseq.rdf.native._terms cimport term_t
+
+# selection/complete.pxi
+
+
+@cython.final
+cdef class Closing:
+    cdef AutomatonCore core
+    cdef bint is_open           # only what is due before `before` comes out
+    cdef int64_t before
+    cdef bint begun             # there is a current time
+    cdef readonly int64_t micros    # the current time
+    cdef readonly bint is_deadline  # it is a deadline
+    cdef instant_t start        # matches of earlier starts have come out
+    cdef Awaited* rest          # the remaining matches of this start, in order
+    cdef Awaited* match         # the current match
+    cdef uint64_t listed        # the matches of the current time so far
+
+    cdef bint next_time(self) except -1
+    cdef bint next_match(self) except -1
+    cdef int _first_start(self) noexcept
+    cdef int set_walk(self) except -1
+
+# selection/selection.pxi
 
 # A list of instants, from the last one back; equal lists are shared.
 cdef struct Trail:

@@ -1,8 +1,8 @@
 """An automaton's guards and conjunctions → tables for the compiled core.
 
 The core searches the rows of the window for the events that a guard forbids and for those that an
-edge over several graph patterns consumes (`spaseq/nfa/native/_conjunction.pyx`). Guards that are
-decided on sight are not in these tables.
+edge over several graph patterns consumes (`spaseq/nfa/native/automaton/conjunction.pxi`). Guards
+that are decided on sight are not in these tables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spaseq.rules import enabled
 Range = tuple[int, int]
 
 DATED, GUARDED, RELATIVE, CONJOINED, SEARCHES_BACK, RIVALS, APART = 1, 2, 4, 8, 16, 32, 64
-"""Flags of a place, as `PlaceFlags` in _program.pxd."""
+"""Flags of a place, as `PlaceFlags` in _tecs.pxd."""
 
 
 @dataclass(slots=True)

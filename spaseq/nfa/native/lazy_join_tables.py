@@ -2,8 +2,8 @@
 
 A chain of single graph patterns under `:` matches if its rows, in the order of time, agree and
 satisfy its filters. The rows can therefore be joined when the last one arrives, in any order
-(`spaseq/nfa/native/_lazy_join.pyx`). This pays where no index serves the filters of a step before
-the last, whose rows are otherwise compared with every waiting group.
+(`spaseq/nfa/native/automaton/lazy_join.pxi`). This pays where no index serves the filters of a step
+before the last, whose rows are otherwise compared with every waiting group.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ If the filter is a single comparison, it holds for every group inside the range 
 rounding error, and the core skips the evaluation. For numbers of few digits, it holds for exactly
 the groups in the range. If, in addition, nothing later reads the registers of the group, the row
 visits no group: it extends the union of the range by one node, whatever number of groups the range
-spans (`spaseq.nfa.native._sums`).
+spans (`spaseq.nfa.native._tecs`).
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ from spaseq.plan.logical import Occurrence, QueryPlan, Register
 from spaseq.plan.references import identified
 
 FORGET, COPY, NUMBER, AGAIN, OPEN = range(5)
-"""The effect of an edge on a register, as `Change` in _program.pxd."""
+"""The effect of an edge on a register, as `Change` in _tecs.pxd."""
 LAST_VALUE, FIRST_VALUE, STATE = range(3)
-"""How a register follows a value, as `Following` in _program.pxd."""
+"""How a register follows a value, as `Following` in _tecs.pxd."""
 OPENED, NEVER_BOUND, FAILED = 2**32 - 1, 2**32 - 2, 2**32 - 3
-"""Register contents that are not terms; see _program.pxd."""
+"""Register contents that are not terms; see _tecs.pxd."""
 ALWAYS_STORED = frozenset(("value", "previous", "last", "iterations", "mark"))
 
 Effect = tuple[int, int, int]

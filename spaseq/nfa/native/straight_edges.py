@@ -6,7 +6,7 @@ known at compile time, the edge is straight: the step is a list of copies, which
 computes. A row that leaves a variable of the list unbound, or disagrees with the group, takes the
 general path.
 
-Invariant: the copies of a straight edge have the effect of `enter` and `bind` in _program.pxd.
+Invariant: the copies of a straight edge have the effect of `enter` and `bind` in _tecs.pxd.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spaseq.nfa.native.register_tables import COPY, FORGET, LAST_VALUE, NUMBER, 
 from spaseq.rules import enabled
 
 ROW, GROUP, CONSTANT = range(3)
-"""The origin of a register, as `Origin` in _program.pxd: a column of the row, a live register of
+"""The origin of a register, as `Origin` in _tecs.pxd: a column of the row, a live register of
 the group, a constant."""
 UNBOUND = (CONSTANT, 0)
 ANY = 2**32 - 1

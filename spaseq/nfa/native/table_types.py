@@ -22,7 +22,7 @@ CLOSING = "w"  # operator of the places where matches wait for their windows to 
 
 
 class EdgeRow(NamedTuple):
-    """An edge of a place, as `Edge` in _program.pxd; ranges refer to the lists beside it."""
+    """An edge of a place, as `Edge` in _tecs.pxd; ranges refer to the lists beside it."""
 
     occurrence: int
     effects: int

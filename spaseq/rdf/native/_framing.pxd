@@ -1,16 +1,215 @@
-"""Statements → events; see _framing.pyx."""
+"""The declarations of _framing.pyx that other modules use."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 
-from spaseq.rdf.native._closed_graphs cimport ClosedNames, Entry
-from spaseq.rdf.native._collector cimport Collector, Group
-from spaseq.rdf.native._minting cimport Minter
-from spaseq.rdf.native._quads cimport Quad
-from spaseq.rdf.native._subjects cimport Subjects
-from spaseq.rdf._batch cimport EventBatch, EventRecord
-from spaseq.rdf._relevance cimport Relevance
-from spaseq.rdf._terms cimport term_t
+from spaseq.rdf.native._terms cimport EventBatch, EventRecord, Relevance, term_t
+
+# A statement as the readers of files pass it on.
+
+# Blank nodes have the file's labels here.
+cdef struct Quad:
+    term_t subject      # 0 if no query can use it
+    term_t predicate
+    term_t object       # 0 if no query can use it
+    term_t graph        # 0: the default graph
+    uint64_t line
+    bint kept           # a query can use it
+    bint timing         # its predicate is one of timestamps
+    bint blank_subject
+    int blank_object    # 1: the object is a blank node, 2: a triple term with one
+
+# framing/minting.pxi
+
+cdef struct Own:
+    term_t label        # a blank node of the file; 0: an empty slot
+    term_t node         # the blank node of the event
+
+
+cdef term_t moved(EventBatch source, term_t term, EventBatch target) except? 0 nogil
+cdef bint is_blank(EventBatch batch, term_t term) noexcept nogil
+
+
+@cython.final
+cdef class Minter:
+    cdef uint32_t number        # of the source in its run
+    cdef uint64_t made          # events so far
+    cdef int64_t last           # the time of the last event
+    cdef uint32_t ordinal
+    cdef Own* owns              # the blank nodes of the open event: a hash table
+    cdef uint32_t mask, known
+
+    cdef void forget(self) noexcept nogil
+    cdef term_t own(self, EventBatch batch, term_t label) except 0 nogil
+    cdef term_t own_triple(self, EventBatch batch, term_t term) except 0 nogil
+    cdef uint32_t put_own(
+        self, EventBatch batch, const char* text, uint32_t size, char* out
+    ) except 0 nogil
+    cdef int _widen(self) except -1 nogil
+    cdef void number_event(self, EventRecord* event) noexcept nogil
+    cdef int move(self, EventBatch source, EventBatch target) except -1 nogil
+
+# framing/closed_graphs.pxi
+
+cdef struct Entry:
+    uint32_t tag        # the lower half of the hash
+    uint32_t offset     # of the text in `bytes`
+    uint32_t size       # of it; with the flag SHORTENED the name is `beginning` and the text
+    uint32_t before     # the position of the next older name of the chain
+    uint32_t line       # the line where the graph began, at most 2**32 - 1
+    uint32_t file       # the number of its file
+
+
+@cython.final
+cdef class ClosedNames:
+    cdef Entry* entries     # a ring of `capacity`; position p is at index p - 1
+    cdef uint32_t* heads    # 2 * capacity chains by hash: the position of the newest name, or 0
+    cdef uint32_t next      # the position of the next name
+    cdef uint32_t capacity, count
+    cdef uint64_t* recent   # a bit per hash of the names since the last turn, and
+    cdef uint64_t* older    # of the REMEMBERED names before them: no bit in either, no such name
+    cdef uint32_t turn      # how many names were inserted since the last turn
+    cdef char* bytes        # a ring of `room`: texts from the oldest entry's to `write`
+    cdef size_t room, write
+    cdef size_t held        # bytes of texts
+    cdef char* beginning    # the common prefix, of the first name; NULL before a first name
+    cdef uint32_t beginning_size
+
+    cdef void expect(self, uint64_t hash) noexcept nogil
+    cdef const Entry* find(self, uint64_t hash, const char* text, uint32_t size) noexcept nogil
+    cdef bint _begins(self, const char* text, uint32_t size) noexcept nogil
+    cdef int add(
+        self, uint64_t hash, const char* text, uint32_t size, uint64_t line, uint32_t file
+    ) except -1 nogil
+    cdef int _begin(self, const char* text, uint32_t size) except -1 nogil
+    cdef void _mark(self, uint64_t hash) noexcept nogil
+    cdef void _forget(self) noexcept nogil
+    cdef Entry* _oldest(self, uint32_t i) noexcept nogil
+    cdef int _widen(self) except -1 nogil
+    cdef int _make_room(self, uint32_t size) except -1 nogil
+
+# framing/term_map.pxi
+
+cdef struct Mapped:
+    term_t term         # 0: an empty slot
+    uint32_t value
+
+# Open addressing; never more than half full.
+cdef struct TermMap:
+    Mapped* slots
+    uint32_t mask
+    uint32_t used
+
+# framing/subjects.pxi
+
+# A statement about a node to which no subject has referred.
+cdef struct Waiting:
+    Quad quad
+    uint32_t next       # of the same node; the last one leads to the first
+    bint taken          # it has been passed on
+
+
+@cython.final
+cdef class Subjects:
+    cdef uint32_t most          # statements that may wait
+    cdef uint32_t limit         # the same for this file, whose nodes may all be connected
+    cdef term_t current         # the subject of the event, 0 before the first
+    cdef TermMap own             # its blank nodes
+    cdef Waiting* waiting
+    cdef uint32_t count, live, room     # `live` of them have not been passed on
+    cdef TermMap heads           # the last waiting statement of each node, or NOWHERE
+    cdef uint32_t* claimed      # the positions of those that a statement refers to
+    cdef term_t* queue          # nodes that are reached
+    cdef Quad* ready            # what the last call passes on
+    cdef uint32_t ready_count, ready_room
+
+    cdef void clear(self) noexcept nogil
+    cdef int take(self, const Quad* quad) except -1 nogil
+    cdef int rest(self) except -1 nogil
+    cdef int move(self, EventBatch source, EventBatch target) except -1
+    cdef int put(self, const Quad* quad, term_t graph, bint owned) except -1 nogil
+    cdef int wait(self, const Quad* quad) except -1 nogil
+    cdef int chain(self, uint32_t place) except -1 nogil
+    cdef uint32_t claim(self, term_t node) noexcept nogil
+    cdef int roots(self, uint32_t behind) except -1 nogil
+    cdef int release(self) except -1 nogil
+    cdef int compact(self, bint always) except -1 nogil
+
+# framing/collector.pxi
+
+# A statement of a graph, or about its name.
+cdef struct Fact:
+    term_t subject
+    term_t predicate
+    term_t object
+    uint32_t next           # of the same chain; 0: none
+    uint32_t form
+
+cdef struct Group:
+    term_t name
+    uint32_t file           # the number of its file
+    uint64_t order          # its position among the groups, by their first statements
+    uint64_t line           # of its first statement
+    uint32_t first_fact, last_fact
+    uint32_t first_stamp, last_stamp    # of the statements of the default graph about the name
+    uint32_t statements     # facts that are not stored
+    uint32_t described      # facts about the name
+    uint8_t is_event        # it has quads or a timestamp
+
+# An event of the batch, and what orders it.
+cdef struct Place:
+    int64_t micros
+    uint64_t order
+    uint32_t event
+    uint32_t file
+
+
+@cython.final
+cdef class Collector:
+    cdef readonly EventBatch batch  # the terms of the facts; then the events too
+    cdef readonly list files        # the names of the files; this one is the last
+    cdef bytes scope                # precedes the labels of blank nodes
+    cdef const char* scope_text
+    cdef size_t scope_size
+    cdef readonly uint64_t unused   # statements of no event
+    cdef uint64_t before            # the order of the first group
+    cdef Fact* facts                # facts[0] is unused
+    cdef uint32_t fact_count, fact_room
+    cdef Group* groups
+    cdef uint32_t count, room
+    cdef uint32_t done              # groups that have become events or are none
+    cdef TermMap names              # the number of the group of a name
+    cdef Place* places
+    cdef uint32_t placed, place_room
+
+    cdef EventBatch source          # the batch whose terms were copied last
+    cdef term_t* copies             # by local term of it: the term of `batch`, or 0
+    cdef uint32_t copy_room
+    cdef char* text                 # a label with its scope, or a blob
+    cdef size_t text_size, text_room
+
+    cdef term_t stored(self, EventBatch source, term_t term) except? 0 nogil
+    cdef int new_source(self, EventBatch source) except -1
+    cdef int write_scoped(self, const char* text, uint32_t size) except -1 nogil
+    cdef term_t enter(self, const char* text, uint32_t size) except 0 nogil
+    cdef uint32_t group(self, EventBatch source, term_t name, uint64_t line) except? 0 nogil
+    cdef uint32_t group_of(self, term_t name, uint64_t line) except? 0 nogil
+    cdef int describe(
+        self, EventBatch source, const Quad* quad, bint is_stored
+    ) except -1 nogil
+    cdef int add(
+        self, EventBatch source, uint32_t group, const Quad* quad, bint about
+    ) except -1 nogil
+    cdef uint32_t link(self, Group* group, bint about, uint32_t form) except 0 nogil
+    cdef void quad_of(self, uint32_t fact, Quad* quad, uint64_t line) noexcept nogil
+    cdef int place(self, const Group* group) except -1 nogil
+    cdef int write(self, const void* bytes, size_t size) except -1 nogil
+    cdef int write_term(self, term_t term) except -1 nogil
+    cdef uint32_t length(self, uint32_t fact) noexcept nogil
+    cdef int write_chain(self, uint32_t fact) except -1
+
+# framing/framing.pxi
 
 cdef enum Cut:
     GRAPHS
@@ -24,7 +223,6 @@ cdef struct Stamp:
     term_t term         # the object of the timestamp triple
     uint32_t rank       # of the predicate in the order of preference
     uint64_t line
-
 
 # A fact of the open event whose predicate is a step of the path to the timestamp.
 cdef struct PathFact:

@@ -1,3 +1,5 @@
+"""The reader of N-Quads and N-Triples."""
+
 from spaseq.rdf.event import Term
 from spaseq.rdf.native._framing import EventReader
 

@@ -1,6 +1,8 @@
-from spaseq.rdf._batch import EventBatch
+"""The reader of TriG and Turtle."""
+
 from spaseq.rdf.event import Term
 from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._terms import EventBatch
 
 class DocumentReader:
     def __init__(

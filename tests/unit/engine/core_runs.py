@@ -14,8 +14,8 @@ from strategies import Case
 
 import spaseq
 from spaseq.engine.native.query_run import NativeRun
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.runs import Run
 
 SECOND = 1_000_000

@@ -9,7 +9,7 @@ import pyoxigraph as ox
 
 import spaseq
 from spaseq.io.source import Source
-from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.results import Match
 
 EX = "http://example.org/"

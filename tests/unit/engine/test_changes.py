@@ -19,9 +19,8 @@ import spaseq
 from spaseq.engine.moved_state import moved
 from spaseq.errors import ArgumentError, ChangeError, KbError
 from spaseq.io.merge import merged_batches
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.event import NUMBER, Event
+from spaseq.rdf.native._terms import EventBatch, EventSequence
 from spaseq.rdf.time import from_micros
 
 EX = "http://example.org/"

@@ -15,8 +15,8 @@ from engine_runs import EX, S, program, push, shown
 
 import spaseq
 from spaseq.errors import EventError
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Timestamp
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.results import Match
 
 

@@ -8,9 +8,7 @@ import pytest
 
 import spaseq
 from spaseq.io.source import Source
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, EventBatch, Relevance
 
 STREAM = "http://example.org/s"
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"

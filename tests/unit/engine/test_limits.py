@@ -19,10 +19,9 @@ from oracle import timestamp
 import spaseq
 from spaseq.errors import LimitExceeded, RunFailed
 from spaseq.nfa.native.tables import looks_back
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._effort import attend, forget
 from spaseq.rdf.event import NUMBER, Event, Fact
 from spaseq.rdf.limits import Limits
+from spaseq.rdf.native._terms import EventBatch, attend, forget
 from spaseq.runs import Run
 
 KEYED = program("SEQ(A : B)")

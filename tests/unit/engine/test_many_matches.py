@@ -14,9 +14,9 @@ from oracle import timestamp
 
 import spaseq
 from spaseq.errors import LimitExceeded
-from spaseq.rdf._effort import attend, forget
 from spaseq.rdf.event import NUMBER, Event
 from spaseq.rdf.limits import Limits
+from spaseq.rdf.native._terms import attend, forget
 from spaseq.results import Match
 from spaseq.runs import Run
 

@@ -26,9 +26,8 @@ from strategies import Case, iri, plain_case, random_case
 import spaseq
 from spaseq.errors import EventError, LimitExceeded, QueryError
 from spaseq.io.merge import merged_batches
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import EventBatch, EventSequence
 from spaseq.results import Match
 from spaseq.runs import Run
 

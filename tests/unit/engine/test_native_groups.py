@@ -13,7 +13,7 @@ from core_runs import encoded
 import spaseq
 from spaseq.engine.envelope import seal, unseal
 from spaseq.engine.instants import QueryRun
-from spaseq.engine.native._group_matches import GroupMatch
+from spaseq.engine.native._groups import GroupMatch
 from spaseq.engine.result_groups import ResultGroups
 from spaseq.errors import StateError
 from spaseq.rdf.event import NUMBER, Event, Fact, Term, Timestamp

@@ -15,7 +15,7 @@ import pytest
 
 import spaseq
 from spaseq.io.source import Source
-from spaseq.rdf._batch import EventBatch
+from spaseq.rdf.native._terms import EventBatch
 from spaseq.runs import Run
 
 PACKAGE = str(Path(spaseq.__file__).parent)

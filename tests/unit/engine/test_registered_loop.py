@@ -16,9 +16,8 @@ from spaseq.engine import instants
 from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.multi_run import MultiRun
 from spaseq.io.merge import merged_batches
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._sequence import EventSequence
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import EventBatch, EventSequence
 from spaseq.results import Match
 
 Row = tuple[object, ...]

@@ -13,8 +13,8 @@ import spaseq
 from spaseq.engine.result_aggregates import accumulator
 from spaseq.gpm.python.aggregates import aggregate
 from spaseq.plan.logical import ResultAggregate
-from spaseq.rdf._values import decode, double
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import decode, double
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 

@@ -12,7 +12,8 @@ import pyoxigraph as ox
 
 from spaseq.gpm.python.functions import KIND_TESTS
 from spaseq.parser import ast
-from spaseq.rdf._values import (
+from spaseq.rdf.event import Term
+from spaseq.rdf.native._values import (
     BLANK,
     BOOLEAN,
     DECIMAL,
@@ -27,7 +28,6 @@ from spaseq.rdf._values import (
     STRING,
     decode,
 )
-from spaseq.rdf.event import Term
 from spaseq.sparql.builtins import CASTS, GEOF, XSD, functions_by_name
 from tests.unit.rdf.literals import OTHERS, TYPED, literal
 

@@ -8,9 +8,9 @@ from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.pattern import compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.parser import ast, parse_expression, parse_pattern
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import encoded_events
 from spaseq.rdf.event import Event, Fact
+from spaseq.rdf.native._terms import EventBatch
 
 EX = "http://example.org/"
 

@@ -10,7 +10,7 @@ from random import Random
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.native import _operators
+from spaseq.gpm.native import _functions as _operators
 from spaseq.gpm.native._bytecode import Expression
 from spaseq.gpm.native.bytecode import ExpressionCode, NotNative, Operation, compile_code
 from spaseq.gpm.python.entry import compile_expression
@@ -18,10 +18,9 @@ from spaseq.gpm.python.expression import ExpressionCompiler
 from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast, parse_expression
 from spaseq.parser.format import format_expression
-from spaseq.rdf import _memory
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.event import Term
+from spaseq.rdf.native import _terms as _memory
+from spaseq.rdf.native._terms import Dictionary, EventBatch
 from spaseq.sparql.builtins import CASTS
 from tests.unit.gpm.drawn_expressions import TERMS, drawn
 from tests.unit.rdf.literals import literal

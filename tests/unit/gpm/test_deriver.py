@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.gpm.native._entailed_views import Deriver
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
+from spaseq.gpm.native._matcher import Deriver
 from spaseq.rdf.entailment import View
+from spaseq.rdf.native._terms import Dictionary, EventBatch
 from tests.unit.gpm.entailment_strategies import facts_of_turtle
 from tests.unit.gpm.test_entail import KB, compiled, graphs_of
 

@@ -20,7 +20,7 @@ from spaseq.errors import LimitExceeded
 from spaseq.gpm.entailment import targets
 from spaseq.gpm.matchers import Matchers
 from spaseq.gpm.named_graphs import EntailedGraphs
-from spaseq.gpm.native._entailed_views import Deriver
+from spaseq.gpm.native._matcher import Deriver
 from spaseq.gpm.pattern import Pattern, compile_pattern
 from spaseq.gpm.program import compile_gpm
 from spaseq.gpm.python.evaluator import Evaluator
@@ -28,11 +28,10 @@ from spaseq.kb.closure import closed
 from spaseq.kb.knowledge import Knowledge
 from spaseq.kb.snapshot import Kb
 from spaseq.parser import parse
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.entailment import View, rules_of
 from spaseq.rdf.event import NUMBER, Event, Fact, Timestamp
 from spaseq.rdf.graph import Graph
+from spaseq.rdf.native._terms import Dictionary, EventBatch
 
 REGIMES = ("rdfs", "owl-ql")
 KB = ox.NamedNode(EXAMPLE + "kb")

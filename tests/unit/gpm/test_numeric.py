@@ -16,7 +16,8 @@ from random import Random
 import pyoxigraph as ox
 import pytest
 
-from spaseq.gpm.native import _numeric_filter, numeric_filter
+from spaseq.gpm.native import _bytecode as _numeric_filter
+from spaseq.gpm.native import numeric_filter
 from spaseq.gpm.native._bytecode import Expression
 from spaseq.gpm.native.bytecode import ExpressionCode, Operation, compile_code
 from spaseq.gpm.native.numeric_filter import NumericCode, NumericStep, numeric_code
@@ -24,10 +25,9 @@ from spaseq.gpm.python.expression import ExpressionCompiler
 from spaseq.gpm.python.scope import Scope
 from spaseq.parser import ast, parse_expression
 from spaseq.parser.format import format_expression
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._values import decode
 from spaseq.rdf.event import Term
+from spaseq.rdf.native._terms import Dictionary, EventBatch
+from spaseq.rdf.native._values import decode
 from tests.oracle_numbers import NotNumericError, truth_of
 from tests.unit.rdf.literals import literal
 

@@ -16,9 +16,9 @@ from spaseq.gpm.program import compile_gpm
 from spaseq.gpm.relevance import Use, uses
 from spaseq.kb.snapshot import open_kb
 from spaseq.parser import ast, parse_pattern
-from spaseq.rdf._batch import EventBatch
 from spaseq.rdf.encoded import encoded_events
 from spaseq.rdf.event import Fact
+from spaseq.rdf.native._terms import EventBatch
 from tests.unit.gpm.encoded_events import EX, matchers
 from tests.unit.gpm.pattern_strategies import NODES, PREDICATES, facts, knowledge, patterns
 

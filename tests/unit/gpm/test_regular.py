@@ -10,7 +10,7 @@ import pytest
 
 from spaseq.gpm.python import pyoxigraph_call, regular
 from spaseq.gpm.python.strings import regex, replace
-from spaseq.rdf._values import string
+from spaseq.rdf.native._values import string
 
 SIZE = 2000
 EXPLOSIVE = [

@@ -8,10 +8,9 @@ import pyoxigraph as ox
 import pytest
 
 from spaseq.kb.snapshot import open_kb
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._memory import requests
 from spaseq.rdf.encoded import encoded_events
 from spaseq.rdf.event import Fact
+from spaseq.rdf.native._terms import EventBatch, requests
 from tests.unit.gpm.encoded_events import EX, batch_of, matchers
 
 PREDICATES = tuple(ox.NamedNode(EX + name) for name in "pqrs")

@@ -13,8 +13,8 @@ from reading import STREAM, options
 from spaseq.errors import InputError
 from spaseq.io.lines import Lines
 from spaseq.io.source import Source
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import Relevance
 
 _NAMELESS = re.compile(r"_:[0-9a-z]{17,}")
 """A blank node that has no label in the file; each reader names it at random."""

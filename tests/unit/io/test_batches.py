@@ -15,11 +15,9 @@ import pytest
 from reading import GENERATED, INTEGER, STREAM, Reading, at, options, quad
 
 from spaseq.io.source import Source
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import Dictionary, EventBatch, Relevance
 
 TEXT = at("a", 1) + quad("a") * 2 + at("b", "2026-01-01T00:00:00+01:00") + quad("b", '"x"@en')
 

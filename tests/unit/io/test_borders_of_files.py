@@ -13,8 +13,7 @@ import spaseq
 from spaseq.errors import EventError, InputError
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 from spaseq.rdf.time import TimePrecision, from_value
 
 PROV = "<http://www.w3.org/ns/prov#generatedAtTime>"

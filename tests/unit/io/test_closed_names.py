@@ -7,7 +7,7 @@ from collections import deque
 
 import pytest
 
-from spaseq.rdf.native._closed_graphs import ClosedNames
+from spaseq.rdf.native._framing import ClosedNames
 
 REMEMBERED = 1 << 16
 

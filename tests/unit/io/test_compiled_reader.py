@@ -21,8 +21,7 @@ from reading import DATE_TIME, GENERATED, INTEGER, STREAM, options
 import spaseq.io.lines
 from spaseq.io.lines import Lines
 from spaseq.io.source import Source
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 IRIS = [

@@ -23,10 +23,9 @@ from spaseq.io.source import Source
 from spaseq.kb import open_kb
 from spaseq.kb.files import read_quads
 from spaseq.rdf import compression, line_feed
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.line_feed import LineFeed
 from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._terms import Dictionary, Relevance
 from spaseq.rdf.native._turtle import DocumentReader
 from spaseq.rdf.syntax import LimitError, nesting, parser_failure
 from spaseq.rdf.turtle_strings import LongStrings, long_string_end, tokens_of, unescaped

@@ -22,8 +22,7 @@ from spaseq.io import documents
 from spaseq.io.lines import Lines
 from spaseq.io.source import Source
 from spaseq.io.statements import Document
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 DATA = os.environ.get("SPASEQ_DATA")
 W3C = Path(DATA or ".") / "w3c" / "rdf"

@@ -20,9 +20,8 @@ from spaseq.errors import SpaseqError
 from spaseq.io.event_writers import GENERATED_AT, write_events
 from spaseq.io.formats import EVENT_FORMATS, event_format
 from spaseq.io.source import Source
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.event import DATE_TIME, Event, Fact
+from spaseq.rdf.native._terms import Dictionary, EventBatch
 from spaseq.rdf.time import from_micros
 
 NAMED = {"nq", "trig", "jsonld"}

@@ -15,9 +15,8 @@ from spaseq.io.grouping import Runs
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
 from spaseq.io.time_path import time_path
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.native._framing import EventReader
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 SOSA = "http://www.w3.org/ns/sosa/"
 TIME = "http://www.w3.org/2006/time#"

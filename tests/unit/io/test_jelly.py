@@ -22,9 +22,8 @@ from reading import INTEGER, STREAM, Reading, at, options, quad, shown
 import spaseq
 from spaseq.errors import InputError
 from spaseq.io.source import Source
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import Event
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 DATA = os.environ.get("SPASEQ_DATA", "")
 RESULT_TIME = "http://www.w3.org/ns/sosa/resultTime"

@@ -17,8 +17,7 @@ from spaseq.io import line_parts
 from spaseq.io.lines import Lines
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 BLOCK = 1 << 13
 """Bytes; an event has some hundred, so most parts begin in the sixteenth that is searched."""

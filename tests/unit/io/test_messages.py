@@ -11,9 +11,8 @@ from spaseq import run
 from spaseq.io.messages import DotlessDelimiter, Scanner
 from spaseq.io.pushed_messages import PushedMessages
 from spaseq.io.source import Source
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 V = 'VERSION "1.2-messages"\n'
 PREFIX = "PREFIX ex: <http://example.org/>\n"

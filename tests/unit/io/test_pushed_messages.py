@@ -12,10 +12,8 @@ from spaseq.errors import InputError
 from spaseq.io.pushed_messages import Message, PushedMessages
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._terms import Dictionary, EventBatch, Relevance
 
 S = "http://example.org/s"
 GENERATED = "http://www.w3.org/ns/prov#generatedAtTime"

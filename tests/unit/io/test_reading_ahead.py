@@ -27,8 +27,7 @@ from spaseq.io.rows.mapping import read_mapping
 from spaseq.io.rows.source import RowSource
 from spaseq.io.source import Source
 from spaseq.pipeline import matches
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 OTHER = "http://example.org/t"

@@ -18,8 +18,7 @@ import pytest
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.rows.mapping import parsed
 from spaseq.io.rows.source import RowSource
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "300"))
 SEED = int(os.environ.get("SPASEQ_SEED", "0"))

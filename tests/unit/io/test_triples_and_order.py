@@ -13,10 +13,9 @@ from spaseq.errors import InputError
 from spaseq.io.merge import merge, merged_batches
 from spaseq.io.read_options import Framing, TimeDomain
 from spaseq.io.source import Source
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.encoded import EncodedEvent
 from spaseq.rdf.event import NUMBER, Event
+from spaseq.rdf.native._terms import Dictionary, EventBatch
 from spaseq.rdf.time import from_micros
 
 TRIPLES = "".join(f"<e:s{i}> <e:p> <e:o> .\n" for i in range(4))

@@ -14,9 +14,8 @@ from spaseq.io.source import Source
 from spaseq.live.decoders import DocumentDecoder
 from spaseq.live.protocols import Chunk
 from spaseq.live.streams import LateEvent, Stream
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
 from spaseq.rdf.event import n_triples
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 STREAM = "http://example.org/s"
 STAMP = "<http://www.w3.org/ns/prov#generatedAtTime>"

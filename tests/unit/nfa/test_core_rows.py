@@ -14,21 +14,19 @@ from itertools import combinations
 
 import pyoxigraph as ox
 import pytest
+from core_probes import CoreProbe
 from model.contiguity import Contiguity
 from nfa_queries import planned, register_file
 
 from spaseq.nfa.automaton import Edge
 from spaseq.nfa.compile import compile_automaton
 from spaseq.nfa.match_path import Path, Step, Witnessed
-from spaseq.nfa.native._complete import pop_complete
-from spaseq.nfa.native._probes import CoreProbe
-from spaseq.nfa.native._selection import Selection
-from spaseq.nfa.native._snapshot import CoreParts
+from spaseq.nfa.native._automaton import CoreParts
+from spaseq.nfa.native._selection import Selection, pop_complete
 from spaseq.nfa.native.tables import tables
 from spaseq.nfa.selection import choose
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
 from spaseq.rdf.event import NUMBER, Event, Timestamp
+from spaseq.rdf.native._terms import Dictionary, EventBatch
 
 WINDOW = 10
 TERMS = [ox.Literal(n) for n in range(40)]

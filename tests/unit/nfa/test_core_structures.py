@@ -14,7 +14,7 @@ import pytest
 
 import spaseq
 from spaseq.engine.native.query_run import NativeRun
-from spaseq.nfa.native._complete import pop_complete
+from spaseq.nfa.native._selection import pop_complete
 
 QUERY = (
     "PREFIX : <http://example.org/> SELECT * WITHIN 10 SECONDS FROM STREAM s :s "

@@ -8,9 +8,9 @@ from math import inf
 
 import pyoxigraph as ox
 import pytest
+from core_probes import FrontierProbe, GroupsProbe
 
-from spaseq.nfa.native._probes import FrontierProbe, GroupsProbe
-from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf.native._terms import Dictionary
 
 ALL, BY_FIRST, BY_BOTH, ORDERED = range(4)
 INDEXES = [([0], -1), ([0, 1], -1), ([0], 1)]

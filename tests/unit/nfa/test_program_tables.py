@@ -6,10 +6,10 @@ import random
 
 import pyoxigraph as ox
 import pytest
+from core_probes import TablesProbe
 from nfa_queries import planned, register_file
 
 from spaseq.nfa.compile import compile_automaton
-from spaseq.nfa.native._probes import TablesProbe
 from spaseq.nfa.native.register_tables import NEVER_BOUND, OPENED
 from spaseq.nfa.native.tables import tables
 from spaseq.nfa.registers import OPEN, VOID

@@ -7,9 +7,9 @@ from math import inf
 
 import pyoxigraph as ox
 import pytest
+from core_probes import RowBufferProbe
 
-from spaseq.nfa.native._probes import RowBufferProbe
-from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf.native._terms import Dictionary
 
 BLOCKS = (16, 256)
 """The rows of a block at each level."""

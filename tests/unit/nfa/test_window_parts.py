@@ -6,14 +6,14 @@ import random
 
 import pyoxigraph as ox
 import pytest
+from core_probes import PartitionsProbe, TecsProbe, WindowProbe
 from nfa_queries import planned, register_file
 
 from spaseq.nfa.compile import compile_automaton
-from spaseq.nfa.native._probes import PartitionsProbe, TecsProbe, WindowProbe
 from spaseq.nfa.native.table_types import CoreTables
 from spaseq.nfa.native.tables import tables
 from spaseq.nfa.window import WindowTimes
-from spaseq.rdf._dictionary import Dictionary
+from spaseq.rdf.native._terms import Dictionary
 
 SECOND = 1_000_000
 

@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._memory import requests
 from spaseq.rdf.encoded import encoded_events
 from spaseq.rdf.event import DATE_TIME, NUMBER
-from spaseq.rdf.native._minting import Minter
+from spaseq.rdf.native._framing import Minter
+from spaseq.rdf.native._terms import Dictionary, EventBatch, requests
 from tests.unit.rdf.literals import TERMS, literal
 from tests.unit.rdf.term_strategies import facts, terms
 

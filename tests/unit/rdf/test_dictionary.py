@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary, term_of, text_of
+from spaseq.rdf.native._terms import Dictionary, EventBatch, term_of, text_of
 from tests.unit.rdf.literals import TERMS
 from tests.unit.rdf.term_strategies import terms
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._literals import decoded
-from spaseq.rdf._values import BOOLEAN, DECIMAL, DOUBLE, FLOAT, KINDS, POINT, SPAN, decode
+from spaseq.rdf.native._literals import decoded
+from spaseq.rdf.native._terms import Dictionary, EventBatch
+from spaseq.rdf.native._values import BOOLEAN, DECIMAL, DOUBLE, FLOAT, KINDS, POINT, SPAN, decode
 from tests.unit.rdf.literals import OTHERS, TYPED, literal
 
 EXAMPLES = int(os.environ.get("SPASEQ_EXAMPLES", "1500"))

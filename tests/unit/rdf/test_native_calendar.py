@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from spaseq.errors import EventError
 from spaseq.rdf import calendar, time
-from spaseq.rdf._literals import py_civil, py_days, py_timestamp
 from spaseq.rdf.event import DATE_TIME
+from spaseq.rdf.native._literals import py_civil, py_days, py_timestamp
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 DAY = 86_400_000_000

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._window_terms import WindowTerms
+from spaseq.rdf.native._terms import Dictionary, EventBatch, WindowTerms
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 LEAST, BEYOND = -(2**27), 2**27

@@ -9,8 +9,7 @@ import pyoxigraph as ox
 import pytest
 
 from spaseq.io.source import Source
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._relevance import Relevance
+from spaseq.rdf.native._terms import Dictionary, Relevance
 
 EX = "http://e/"
 PREDICATES = tuple(ox.NamedNode(f"{EX}p{n}") for n in range(12))

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._triple_table import TripleTable
 from spaseq.rdf.event import Fact
 from spaseq.rdf.graph import Graph, StoredGraph
+from spaseq.rdf.native._terms import Dictionary, EventBatch, TripleTable
 from tests.unit.rdf.term_strategies import facts
 
 A, B, P, Q = (ox.NamedNode(f"http://example.org/{name}") for name in "abpq")

@@ -9,9 +9,9 @@ import struct
 import pyoxigraph as ox
 import pytest
 
-from spaseq.rdf import _values as values
 from spaseq.rdf import conversion
-from spaseq.rdf._values import Value, decode
+from spaseq.rdf.native import _values as values
+from spaseq.rdf.native._values import Value, decode
 from spaseq.sparql.builtins import CASTS as CAST_NAMES
 from tests.unit.rdf import exact
 from tests.unit.rdf.literals import TERMS, TYPED, XSD, literal

@@ -7,9 +7,7 @@ import random
 import pyoxigraph as ox
 import pytest
 
-from spaseq.rdf._batch import EventBatch
-from spaseq.rdf._dictionary import Dictionary
-from spaseq.rdf._window_terms import WindowTerms
+from spaseq.rdf.native._terms import Dictionary, EventBatch, WindowTerms
 
 P = ox.NamedNode("http://e/p")
 EPOCH_MIN_TERMS = 256

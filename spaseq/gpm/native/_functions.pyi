@@ -1,0 +1,3 @@
+"""Operands, operators and built-in functions of SPARQL expressions."""
+
+def math_value(opcode: str, x: float = 0.0, y: float = 0.0) -> float: ...

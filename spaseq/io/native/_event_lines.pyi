@@ -1,3 +1,0 @@
-from spaseq.rdf._batch import EventBatch
-
-def event_lines(batch: EventBatch, index: int, tail: bytes) -> bytes: ...

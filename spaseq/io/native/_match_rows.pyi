@@ -1,0 +1,121 @@
+"""Matches as lines of text and as columns."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import IntFlag
+from typing import Any
+
+import pyarrow as pa
+import pyoxigraph as ox
+
+from spaseq.engine.native._matches import Matches, MatchMaker
+from spaseq.io.arrow_columns import Columns
+from spaseq.io.native._events import EventPart
+from spaseq.rdf.event import Term
+from spaseq.results import Match, Witness
+
+class Strings:
+    count: int
+    def buffers(self) -> tuple[bytes, bytes]: ...
+    def array(self) -> pa.StringArray: ...
+
+class Numbers:
+    count: int
+    def array(self) -> pa.Int64Array: ...
+
+class Native(IntFlag):
+    TEXT = 1
+    BOOLEAN = 2
+    INTEGER = 4
+    DECIMAL = 8
+    DOUBLE = 16
+    INSTANT = 32
+    LOCAL = 64
+    DATE = 128
+    DURATION = 256
+
+class NativeValues:
+    count: int
+    def add_term(self, term: Term | None) -> None: ...
+    def take(self, texts: pa.StringArray) -> NativeColumn: ...
+
+class NativeColumn:
+    texts: pa.StringArray
+    seen: int
+    scale: int
+    def __init__(self, texts: pa.StringArray, kinds: bytes, contents: bytes) -> None: ...
+    def __len__(self) -> int: ...
+    def array(self, native: int, scale: int = 0) -> pa.Array: ...
+
+class Names:
+    def graph(self, query: str) -> ox.NamedNode: ...
+    def blank(self) -> ox.BlankNode: ...
+
+class Block:
+    makes_objects: bool
+    each: bool
+    def __init__(self, most: int | None) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    def view(self) -> memoryview: ...
+    def clear(self) -> None: ...
+    def count_object(self) -> bool: ...
+
+class BlockMaker(MatchMaker):
+    def begin(self, block: Block, names: Names | None) -> None: ...
+
+class JsonLinesMaker(BlockMaker): ...
+class ResultsJsonMaker(BlockMaker): ...
+class CsvMaker(BlockMaker): ...
+class TsvMaker(BlockMaker): ...
+class NQuadsMaker(BlockMaker): ...
+class TriGMaker(NQuadsMaker): ...
+class MessagesMaker(NQuadsMaker): ...
+
+class PartMatches:
+    failure: BaseException | None
+    def __init__(
+        self, part: EventPart, parts: int, columns: list[int], block: Block | None
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def take(self, matches: Matches) -> None: ...
+    def finish(self) -> None: ...
+    def fail(self, error: BaseException, index: int) -> None: ...
+
+class PartMerge(Iterator[Match | None]):
+    @property
+    def failure(self) -> BaseException | None: ...
+    def __init__(self, parts: list[PartMatches], block: Block | None) -> None: ...
+    def __next__(self) -> Match | None: ...
+
+class RowMaker(MatchMaker):
+    ids: Strings
+    queries: Strings
+    keys: Strings
+    items: Strings
+    gpms: Strings
+    streams: Strings
+    names: Strings
+    event_keys: Strings
+    event_items: Strings
+    starts: Numbers
+    ends: Numbers
+    begins: Numbers
+    event_begins: Numbers
+    times: Numbers
+    ordinals: Numbers
+    event_key_begins: Numbers
+    values: list[Strings]
+    natives: list[NativeValues] | None
+    @property
+    def full(self) -> bool: ...
+    def begin(
+        self,
+        decode: Callable[[Witness], tuple[Any, str, Mapping[str, str], Mapping[str, str]]],
+        most: int,
+        columns: Columns,
+    ) -> None: ...
+    def restrict(
+        self, first: int, behind: int, variables: Sequence[str], part: int, parts: int
+    ) -> None: ...
+    def whole(self) -> None: ...
+    def close(self) -> None: ...

@@ -1,3 +1,0 @@
-from spaseq.rdf.native._framing import EventReader
-
-def adopt(reader: EventReader, part: EventReader, lines: int) -> bool: ...

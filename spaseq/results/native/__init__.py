@@ -1,0 +1,1 @@
+"""Compiled code: matches, and the text of their terms."""

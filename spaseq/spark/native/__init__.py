@@ -1,0 +1,1 @@
+"""Compiled code: graphs and rows of Arrow."""
