@@ -3,7 +3,7 @@
 The construction of Glushkov: one state for each link of the path, and state 0 before the first.
 A link is a triple with one predicate, or with any predicate except some, followed forwards or
 backwards. The native matcher searches an event for the nodes that such an automaton reaches
-(`path_search.pxi`). A search finds each pair of nodes once, however many ways lead from one to the
+(`spaseq/gpm/native/matcher/path_search.pxi`). A search finds each pair of nodes once, however many ways lead from one to the
 other: rows of a graph pattern are distinct.
 
 Cost: quadratic in the number of links.

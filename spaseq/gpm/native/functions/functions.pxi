@@ -226,7 +226,10 @@ cdef int _typed_literal(Operand* a, const Operand* datatype, Arena* scratch) exc
     if a.kind != Kind.STRING or datatype.kind != Kind.IRI:
         a.kind = ERROR
         return 1
-    if datatype.size >= RDF_NAMES_SIZE and memcmp(datatype.text, RDF_NAMES, RDF_NAMES_SIZE) == 0 or (
+    if (
+        datatype.size >= RDF_NAMES_SIZE
+        and memcmp(datatype.text, RDF_NAMES, RDF_NAMES_SIZE) == 0
+    ) or (
         datatype.size == XSD_STRING_SIZE
         and memcmp(datatype.text, XSD_STRING, XSD_STRING_SIZE) == 0
     ):
