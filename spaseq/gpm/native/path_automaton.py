@@ -3,8 +3,8 @@
 The construction of Glushkov: one state for each link of the path, and state 0 before the first.
 A link is a triple with one predicate, or with any predicate except some, followed forwards or
 backwards. The native matcher searches an event for the nodes that such an automaton reaches
-(`spaseq/gpm/native/matcher/path_search.pxi`). A search finds each pair of nodes once, however many ways lead from one to the
-other: rows of a graph pattern are distinct.
+(`spaseq/gpm/native/matcher/path_search.pxi`). A search finds each pair of nodes once, however many
+ways lead from one to the other: rows of a graph pattern are distinct.
 
 Cost: quadratic in the number of links.
 Source: SPARQL 1.1 section 9; Glushkov, *The abstract theory of automata* (1961).

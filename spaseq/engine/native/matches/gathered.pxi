@@ -5,7 +5,8 @@ Three kinds of queries need this: their results depend on each other (`DISTINCT`
 found twice, or they need more than the registers of a match (computed columns, `CONSTRUCT`). The
 labels of all matches of an instant, or of a closing time, are copied. The output stage computes
 columns and graphs from the decoded steps and retains some of the matches. A maker then creates
-these one by one. `spaseq/engine/native/groups/gathered_groups.pxi` adds the matches to groups of results instead.
+these one by one. `spaseq/engine/native/groups/gathered_groups.pxi` adds the matches to groups of
+results instead.
 
 Invariant: the matches are those of `OutputStage.batch`, in its order; labels are read before the
 automaton advances. Cost: linear in the steps of all matches of an instant, and n log n if they are

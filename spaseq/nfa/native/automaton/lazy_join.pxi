@@ -6,7 +6,8 @@ step arrives, the other steps are joined to it one by one: the step with the few
 first, by an index where a column is bound. A filter is evaluated as soon as its variables are bound
 (Kolchinsky, Sharfman, Schuster: *Lazy evaluation methods for detecting complex events*, DEBS 2015).
 Such a chain matches wherever its rows agree, so the join order is free. Blocks of rows that no
-filter can satisfy are skipped (`spaseq/nfa/native/tecs/ranges.pxi`); a block counts as one examined row.
+filter can satisfy are skipped (`spaseq/nfa/native/tecs/ranges.pxi`); a block counts as one examined
+row.
 
 The cheaper strategy depends on the rates of the rows. The run switches between the two by the
 number of rows and groups each examines. The active strategy's cost is counted. The inactive one's
