@@ -20,6 +20,8 @@ from spaseq.io.rows.tables import open_table, values_at
 
 SAMPLE = 10_000
 """The most rows that are examined,"""
+SAMPLE_FIELDS = 256
+"""the most fields of lines of JSON,"""
 SAMPLE_CELLS = 1 << 21
 """and the most values: of many columns, fewer rows are."""
 
@@ -111,8 +113,10 @@ def suggest(path: str, format_: str | None = None) -> str:
         columns = table.columns() or ()
         values: dict[Column, list[Any]] = {column: [] for column in columns}
         most, rows = min(SAMPLE, SAMPLE_CELLS // max(len(columns), 1)), 0
-        for _, sample in table.batches(columns) if columns else ():
-            for index, column in enumerate(columns):
+        # Looking for a field of JSON takes time for each name; its values have types without casts.
+        sampled = columns[:SAMPLE_FIELDS] if table.unit == "line" else columns
+        for _, sample in table.batches(sampled) if sampled else ():
+            for index, column in enumerate(sampled):
                 if not column.unsupported:
                     values[column] += values_at(sample, index, column, most - rows)
             rows += sample.num_rows
