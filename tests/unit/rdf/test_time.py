@@ -81,7 +81,7 @@ def test_from_literal(text: str, datatype: str, micros: int) -> None:
         ("9223372036854.775808", "decimal", "out of range"),
         ("1E30", "double", "out of range"),
         ("1E999999999", "double", "out of range"),
-        ("9" * 5000, "integer", "out of range"),
+        ("9" * 4000, "integer", "out of range"),
         ("1E-7", "double", "finer than a microsecond"),
         ("1E-999999999", "double", "finer than a microsecond"),
         ("INF", "double", "not a valid xsd:double"),
@@ -216,27 +216,27 @@ def test_bad_durations(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "name", "precision", "expected"),
     [
-        ("0" * 5000 + "5", "integer", "error", 5_000_000),
-        ("9" * 5000, "integer", "error", "out of range"),
-        ("9" * 5000 + ".0", "decimal", "error", "out of range"),
-        ("1." + "0" * 5000, "decimal", "error", 1_000_000),
-        ("1." + "0" * 5000 + "1", "decimal", "error", "finer than a microsecond"),
-        ("-1." + "0" * 5000 + "1", "decimal", "truncate", -1_000_001),
-        ("1.0000004" + "9" * 5000, "decimal", "round", 1_000_000),
-        ("1.0000005" + "0" * 5000 + "1", "decimal", "round", 1_000_001),
-        ("9" * 5000 + "e-5000", "double", "truncate", 999_999),
+        ("0" * 4000 + "5", "integer", "error", 5_000_000),
+        ("9" * 4000, "integer", "error", "out of range"),
+        ("9" * 4000 + ".0", "decimal", "error", "out of range"),
+        ("1." + "0" * 4000, "decimal", "error", 1_000_000),
+        ("1." + "0" * 4000 + "1", "decimal", "error", "finer than a microsecond"),
+        ("-1." + "0" * 4000 + "1", "decimal", "truncate", -1_000_001),
+        ("1.0000004" + "9" * 4000, "decimal", "round", 1_000_000),
+        ("1.0000005" + "0" * 4000 + "1", "decimal", "round", 1_000_001),
+        ("9" * 4000 + "e-4000", "double", "truncate", 999_999),
         ("0e" + "9" * 30, "double", "error", 0),
         ("1e" + "9" * 30, "double", "error", "out of range"),
         ("-1e-" + "9" * 30, "double", "truncate", -1),
-        ("9" * 5000 + "-01-01T00:00:00Z", "dateTime", "error", "out of range"),
-        ("9" * 5000 + "-01-01", "date", "error", "out of range"),
-        ("1970-01-01T00:00:00.0000005" + "0" * 5000 + "Z", "dateTime", "round", 1),
-        ("1970-01-01T00:00:00.0000004" + "9" * 5000 + "Z", "dateTime", "round", 0),
-        ("1970-01-01T00:00:00." + "0" * 5000 + "1Z", "dateTime", "error", "finer than"),
+        ("9" * 4000 + "-01-01T00:00:00Z", "dateTime", "error", "out of range"),
+        ("9" * 4000 + "-01-01", "date", "error", "out of range"),
+        ("1970-01-01T00:00:00.0000005" + "0" * 4000 + "Z", "dateTime", "round", 1),
+        ("1970-01-01T00:00:00.0000004" + "9" * 4000 + "Z", "dateTime", "round", 0),
+        ("1970-01-01T00:00:00." + "0" * 4000 + "1Z", "dateTime", "error", "finer than"),
     ],
 )
 def test_times_of_thousands_of_digits(text, name, precision, expected):
-    """More digits than Python reads as an int: a time, or an error of one short line."""
+    """A time, or an error of one short line."""
     literal = ox.Literal(text, datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#" + name))
     if isinstance(expected, int):
         assert time.from_literal(literal, "s", precision).micros == expected
@@ -244,6 +244,14 @@ def test_times_of_thousands_of_digits(text, name, precision, expected):
     with pytest.raises(EventError, match=expected) as caught:
         time.from_literal(literal, "s", precision)
     assert len(str(caught.value)) < 300
+
+
+def test_a_text_of_more_than_4096_bytes_is_no_time() -> None:
+    literal = ox.Literal(
+        "0" * 5000, datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer")
+    )
+    with pytest.raises(EventError, match="more than 4,096 bytes"):
+        time.from_literal(literal, "s", "error")
 
 
 def test_an_int_of_thousands_of_digits_is_no_time():
