@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from spaseq.engine.key_division import KeyDivision, key_division
 from spaseq.engine.native._matches import Matches
 from spaseq.io.native._events import MOST_PARTS, EventPart, EventParts
-from spaseq.io.native._match_rows import Block, PartMatches, PartMerge
+from spaseq.io.native._match_blocks import Block, PartMatches, PartMerge
 from spaseq.io.sinks import Sink
 from spaseq.io.source import Source
 from spaseq.program import Program

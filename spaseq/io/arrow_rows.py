@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from spaseq.io import time_column
 from spaseq.io.arrow_columns import GROUPED, Columns
 from spaseq.io.identity import Shown, TimeKind, decoded, plain, shown_time, witness_shown
-from spaseq.io.native._match_rows import NativeColumn, NativeValues, Numbers, RowMaker, Strings
+from spaseq.io.native._columns import NativeColumn, NativeValues, Numbers, RowMaker, Strings
 from spaseq.rdf.event import Term, n_triples
 from spaseq.results import Match, Witness, triples_text
 from spaseq.results.identity import match_digest, relabelled

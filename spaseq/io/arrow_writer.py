@@ -1,7 +1,7 @@
 """Matches as Arrow or Parquet, in the columns of spaseq/io/arrow_columns.py.
 
 Where a run has one query whose matches the core makes one by one, its rows are made without objects
-(spaseq/io/native/match_rows/rows.pxi). Times are timestamps, or decimal numbers of seconds; the
+(spaseq/io/native/columns/rows.pxi). Times are timestamps, or decimal numbers of seconds; the
 first match says which. Memory: one batch of rows.
 """
 
@@ -18,7 +18,7 @@ from spaseq.io.arrow_columns import columns_of_shapes
 from spaseq.io.arrow_rows import CompiledRows, Rows
 from spaseq.io.formats import Shape
 from spaseq.io.identity import TimeKind
-from spaseq.io.native._match_rows import RowMaker
+from spaseq.io.native._columns import RowMaker
 from spaseq.rdf.event import DATE_TIME
 from spaseq.results import Match
 

@@ -18,7 +18,7 @@ from pyjelly.serialize.ioutils import write_delimited
 from pyjelly.serialize.streams import QuadStream, SerializerOptions
 
 from spaseq.errors import SpaseqError
-from spaseq.io.native._match_rows import Names
+from spaseq.io.native._match_blocks import Names
 from spaseq.io.rdf_writer import dataset
 from spaseq.results import Match
 

@@ -23,7 +23,7 @@ from typing import Any, TextIO
 import pyoxigraph as ox
 
 from spaseq.errors import SpaseqError
-from spaseq.io.native._match_rows import MessagesMaker, Names, NQuadsMaker, TriGMaker
+from spaseq.io.native._match_blocks import MessagesMaker, Names, NQuadsMaker, TriGMaker
 from spaseq.rdf.event import Fact, Term, Timestamp, fact_of, n_triples
 from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match, triples_text

@@ -18,7 +18,7 @@ from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.native.query_run import NativeRun
 from spaseq.errors import SpaseqError
 from spaseq.io.formats import Columnar, Holding, Joining, Shape, Writer, sink_format
-from spaseq.io.native._match_rows import Block, BlockMaker, JsonLinesMaker
+from spaseq.io.native._match_blocks import Block, BlockMaker, JsonLinesMaker
 from spaseq.results import Match
 
 STDOUT = "standard output"
@@ -43,7 +43,7 @@ class Sink:
     """A writer over an open file; a context manager.
 
     Under `format_natively` the matches of a run are formatted in blocks by compiled code
-    (spaseq/io/native/match_rows/match_blocks.pxi), and `write_block` writes what has been
+    (spaseq/io/native/match_blocks/match_blocks.pxi), and `write_block` writes what has been
     formatted.
     """
 

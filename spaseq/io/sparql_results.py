@@ -18,7 +18,7 @@ import pyoxigraph as ox
 
 from spaseq.errors import SpaseqError
 from spaseq.io.identity import plain
-from spaseq.io.native._match_rows import CsvMaker, ResultsJsonMaker, TsvMaker
+from spaseq.io.native._match_blocks import CsvMaker, ResultsJsonMaker, TsvMaker
 from spaseq.rdf.event import Term, n_triples
 from spaseq.rdf.time import canonical_literal
 from spaseq.results import Match, solution_to_json

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
-from spaseq.io.native._match_rows import Native, NativeColumn
+from spaseq.io.native._columns import Native, NativeColumn
 
 _EXACT = Native.INTEGER | Native.DECIMAL
 _NUMBERS = _EXACT | Native.DOUBLE

@@ -1,7 +1,7 @@
 """The matches of a run → record batches with typed columns.
 
 Where a run has one query whose matches the core makes one by one, compiled code builds the columns
-without an object for a match (spaseq/io/native/match_rows/rows.pxi). Rows of other matches are
+without an object for a match (spaseq/io/native/columns/rows.pxi). Rows of other matches are
 built from objects. Memory: the rows that have not been taken.
 """
 
@@ -18,7 +18,7 @@ from spaseq.io import typed_columns
 from spaseq.io.arrow_columns import Columns
 from spaseq.io.arrow_rows import CompiledRows, Rows
 from spaseq.io.identity import TimeKind
-from spaseq.io.native._match_rows import NativeColumn, RowMaker
+from spaseq.io.native._columns import NativeColumn, RowMaker
 from spaseq.rdf.event import DATE_TIME
 from spaseq.records import dataclass
 from spaseq.results import Match

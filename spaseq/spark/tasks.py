@@ -24,7 +24,7 @@ from spaseq.engine.limit_errors import OnLimit
 from spaseq.errors import LimitExceeded
 from spaseq.io.arrow_columns import Columns
 from spaseq.io.arrow_rows import CompiledRows, Rows
-from spaseq.io.native._match_rows import RowMaker
+from spaseq.io.native._columns import RowMaker
 from spaseq.kb.snapshot import Kb
 from spaseq.parser import ast
 from spaseq.plan.key_division import needs_every_event

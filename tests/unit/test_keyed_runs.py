@@ -18,7 +18,7 @@ from spaseq.cli import main
 from spaseq.engine.key_division import KeyDivision, key_division
 from spaseq.errors import InputError, SpaseqError
 from spaseq.io.lines import Lines
-from spaseq.io.native._match_rows import PartMatches
+from spaseq.io.native._match_blocks import PartMatches
 from spaseq.io.read_options import ReadOptions
 from spaseq.io.source import Source
 from spaseq.keyed_runs import KeyedRuns, divided

@@ -18,7 +18,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 
 from spaseq.gpm.native._matcher cimport NativeMatcher, SummaryGraph, row_at
 from spaseq.io.native._events cimport key_with, part_of_key
-from spaseq.io.native._match_rows cimport Strings
+from spaseq.io.native._columns cimport Strings
 from spaseq.rdf.native._framing cimport EventReader
 from spaseq.rdf.native._nquads cimport LineReader
 from spaseq.rdf.native._terms cimport (

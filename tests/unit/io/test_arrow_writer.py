@@ -14,7 +14,7 @@ import pytest
 from test_match_blocks import QUERIES, drawn_events, event, query
 
 from spaseq.io import arrow_writer
-from spaseq.io.native._match_rows import RowMaker
+from spaseq.io.native._columns import RowMaker
 from spaseq.io.sinks import Sink, open_sink
 from spaseq.pipeline import pump, shapes
 from spaseq.program import compile_queries

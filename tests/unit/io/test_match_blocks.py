@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pyoxigraph as ox
 import pytest
 
-from spaseq.io.native._match_rows import BlockMaker
+from spaseq.io.native._match_blocks import BlockMaker
 from spaseq.io.sinks import Sink, open_sink
 from spaseq.io.source import Source
 from spaseq.pipeline import merged, pump, shapes

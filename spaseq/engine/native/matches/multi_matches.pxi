@@ -2,7 +2,7 @@
 
 The matches of an event, or of the windows that close before it, are ordered by query. Each query's
 matches are made lazily if it has a `MatchMaker`. A maker may write its matches instead of returning
-them (`spaseq/io/native/match_rows/match_blocks.pxi`); the iterator then returns None when a block
+them (`spaseq/io/native/match_blocks/match_blocks.pxi`); the iterator then returns None when a block
 is full. Invariants: events are processed only as far as the requested match needs. Matches are made
 in the order in which they are returned; those that are made all at once are objects.
 """

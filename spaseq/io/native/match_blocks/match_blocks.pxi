@@ -24,6 +24,7 @@ from spaseq.rdf.native._terms cimport TermRecord, is_triple, mem_free
 from spaseq.results import triples_text
 from spaseq.results.native._match cimport (
     Match,
+    Text,
     put,
     put_bytes,
     put_csv_cell,

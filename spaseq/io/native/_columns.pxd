@@ -1,4 +1,4 @@
-"""The declarations of _match_rows.pyx that other modules use."""
+"""The declarations of _columns.pyx that other modules use."""
 
 cimport cython
 from libc.stddef cimport size_t
@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, uint8_t
 
 from spaseq.results.native._match cimport Text
 
-# match_rows/building.pxi
+# columns/building.pxi
 
 
 @cython.final
