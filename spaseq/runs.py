@@ -193,9 +193,10 @@ class Run(SeveralStreams):
 
     def _open_push_batch(self, stream: str) -> None:
         """Append the events that follow to a batch of the core, if the query allows it."""
-        if self.evaluation.is_single(stream) and not self.rows.asks(stream):
-            native = self.queries[0].native
-            pushing = native.pushing(self.alone, self.clock, self.rows.matchers.relevance, self.kb)
+        query = self.evaluation.single(stream)
+        if query is not None and not self.rows.asks(stream):
+            relevance = self.rows.matchers.relevance
+            pushing = query.native.pushing(self.alone, self.clock, relevance, self.kb)
             if pushing is not None:
                 self._feed = pushing, pushing.batch, 0
 
@@ -241,7 +242,7 @@ class Run(SeveralStreams):
             >>> matches = list(run.push_batch(source))
         """
         if isinstance(events, EventBatch):
-            if self.evaluation.is_single(events.stream):
+            if self.evaluation.single(events.stream) is not None:
                 return self.alone.taking(self._push_encoded(events))
             events = EventSequence([events])
         if isinstance(events, EventSequence):
@@ -278,18 +279,18 @@ class Run(SeveralStreams):
         while index < len(batch):
             after = index
             self._stop_feed()
-            if not evaluation.is_single(batch.stream):
+            query = evaluation.single(batch.stream)
+            if query is None:
                 # Between two matches a caller can add queries.
                 yield from self._push_sequence(EventSequence([batch]), index)
                 return
-            query = self.queries[0]
             if single and self.kb.changes:
                 evaluation.adopt_kb()
                 ready = True
             if ready:
                 # Between two matches a caller can make terms permanent and fill the tables.
                 batch.refit()
-                ready = self.rows.prepare(batch, evaluation.waiting)
+                ready = self.rows.prepare(batch, query.behind > 0)
             if ready and self.clock.follows(batch, index):
                 matches = query.stream(batch, index, self.clock.events, self.kb)
                 if matches is None:

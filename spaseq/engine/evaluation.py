@@ -173,11 +173,12 @@ class Evaluation(StreamEnds):
             return None
         return failing.state.plan.name
 
-    def is_single(self, stream: str) -> bool:
-        """Whether there is one query, which reads this stream directly, and no other stream."""
-        if len(self.listed.by_name) > 1:
-            return False
-        return self.clock.streams == (stream,) and self.queries[0].reads_only(stream)
+    def single(self, stream: str) -> QueryRun | None:
+        """The state of the only query, if it reads this stream directly, and no other stream."""
+        only = self.listed.only
+        if only is None or not self.clock.streams == (stream,) == only.state.plan.streams:
+            return None
+        return only.state
 
     def format_with(self, block: Block, make: Make) -> bool:
         """Have makers write the matches to a block, before the first event.

@@ -129,10 +129,6 @@ class QueryRun:
         """Whether the query reads a stream."""
         return stream in self.plan.streams
 
-    def reads_only(self, stream: str) -> bool:
-        """Whether the query reads a stream and no other."""
-        return self.plan.streams == (stream,)
-
     @property
     def matched(self) -> int:
         """The number of matches so far."""

@@ -65,6 +65,8 @@ class RunQueries:
         """The streams that queries register."""
         self.misnamed: dict[Executor, None] = {}
         """The executors whose state has the name of a query that has left equal ones."""
+        self.only: Executor | None = None
+        """What evaluates the only query; None if there are several."""
         self._canonical: SharedPatterns | None = None
         unbound, positions = unbound or public.sources, public.positions
         executors: list[Executor] = []
@@ -94,8 +96,8 @@ class RunQueries:
                 self._enter(query)
             executor.divide()
         self.next_serial = len(self.by_name)
-        self.lists: dict[str, Any] = {"public": public}
-        """What has been built from the queries since the last change, by name."""
+        self.relist()
+        self.lists["public"] = public
         self._pattern_uses: PatternUses | None = None
         self._variable_uses: VariableUses | None = None
 
@@ -188,7 +190,10 @@ class RunQueries:
 
     def relist(self) -> None:
         """Build what lists all queries again, when it is next needed."""
-        self.lists = {}
+        self.lists: dict[str, Any] = {}
+        """What has been built from the queries since the last change, by name."""
+        queries = self.by_name.values()
+        self.only = next(iter(queries)).executor if len(queries) == 1 else None
 
     def _patterns_of(self, query: RunQuery) -> Sequence[Pattern]:
         return self.patterns if query.patterns is None else query.patterns

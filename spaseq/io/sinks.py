@@ -78,7 +78,7 @@ class Sink:
             most: The number of matches to write.
         """
         if isinstance(self._writer, Columnar):
-            alone = all(map(run.is_single, run.listed.program.streams))
+            alone = all(map(run.single, run.listed.program.streams))
             self._has_rows = most is None and alone and self._writer.attach(run.queries)
             return
         kind: type[BlockMaker] | None = getattr(self._writer, "maker", None)

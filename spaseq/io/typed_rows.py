@@ -58,7 +58,7 @@ class TypedRows:
     def attach(self) -> None:
         """Let the core make the rows of a run that has not begun, if it can."""
         evaluation = self._evaluation
-        alone = all(map(evaluation.is_single, evaluation.listed.program.streams))
+        alone = all(map(evaluation.single, evaluation.listed.program.streams))
         native = evaluation.queries[0].native
         if not alone:
             return
