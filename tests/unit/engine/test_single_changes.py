@@ -7,6 +7,7 @@ here many queries are changed between two events. `SPASEQ_EXAMPLES` is the numbe
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -55,7 +56,10 @@ def identical(number: int) -> str:
 
 
 def instructions(call: Callable[[], object]) -> int:
-    """The bytecode instructions that a call executes: the work of Python, in whatever loop."""
+    """The bytecode instructions that a call executes: the work of Python, in whatever loop.
+
+    No garbage is collected meanwhile: Hypothesis has a callback that runs at each collection.
+    """
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -64,12 +68,15 @@ def instructions(call: Callable[[], object]) -> int:
         count += event == "opcode"
         return trace
 
-    before = sys.gettrace()
+    before, collects = sys.gettrace(), gc.isenabled()
+    gc.disable()
     sys.settrace(trace)
     try:
         call()
     finally:
         sys.settrace(before)
+        if collects:
+            gc.enable()
     return count
 
 
