@@ -80,6 +80,8 @@ class QueryStatus:
     matches: int
     shed: int
     groups: Mapping[str, int]
+    shares: bool = False
+    """Whether its groups are those of an equal query before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,8 @@ class Status:
 
     @property
     def groups(self) -> int:
-        """The number of groups of partial matches."""
-        return sum(sum(query.groups.values()) for query in self.queries)
+        """The number of groups of partial matches; equal queries share them."""
+        return sum(sum(query.groups.values()) for query in self.queries if not query.shares)
 
     def obstacles(self) -> list[str]:
         """The reasons why the run is not ready, as texts."""
@@ -198,6 +200,7 @@ class StatusTaker:
                     query.matched,
                     query.state.shed,
                     {title: query.state.native.parts.live_groups(n) for n, title in places},
+                    query is not query.executor.first,
                 )
                 for query, places in self._places
             ],

@@ -59,7 +59,7 @@ def _queries(context: Context) -> dict[str, list[Sample]]:
         channel = board.channels.get(name)
         matches.append(((name,), 0 if channel is None else channel.topic.end))
     for one in () if context.engine.is_matching else machine.runs:
-        # Equal queries may share their state, which has the name of the first.
+        # Equal queries may share their state, which counts for each of them.
         for name, query in one.states:
             shed.append(((name,), query.shed))
             for place, title in one.places_of(query):

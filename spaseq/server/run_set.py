@@ -193,11 +193,11 @@ class ServerRun:
 
     @property
     def states(self) -> Iterator[tuple[str, QueryRun]]:
-        """Name → state of the queries that the run evaluates; a template has that of its first."""
+        """Name → state of the queries, equal ones that share it too; of a template, the first."""
         for executor in self._listed.executors:
             names = [query.plan.name for query in executor.queries]
-            name = next((name for name in names if name not in self.left), None)
-            if name is not None:
+            names = [name for name in names if name not in self.left]
+            for name in names if executor.template is None else names[:1]:
                 yield name, executor.state
 
     def separate(self) -> None:

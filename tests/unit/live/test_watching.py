@@ -26,6 +26,7 @@ from spaseq.live.monitoring import LOOPBACK, Monitor, parse_address
 from spaseq.live.status import CheckpointStatus, QueryStatus, Status, StatusTaker, StreamStatus
 
 READINGS = "http://example.org/readings"
+ONE = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
 TWO = """
 PREFIX : <http://example.org/>
 SELECT ?s ?low ?high
@@ -215,12 +216,17 @@ def test_what_is_not_ready_is_named() -> None:
 
 
 def test_equal_queries_have_a_status_of_their_own() -> None:
+    """The run counts the groups that they share once."""
     run = spaseq.compile([TWO, TWO], names=["first", "second"]).start(share=False)
+    run.push(READINGS, 1, f"<urn:s> <http://example.org/value> {ONE} .")
+    run.push(READINGS, 2, b"")
     coordinator = SimpleNamespace(
         run=run, holder=lambda: None, checkpoints=None, events=0, written=0, inputs=[], output=None
     )
     status = StatusTaker(cast(Coordinator, coordinator)).take()
     assert [query.name for query in status.queries] == ["first", "second"]
+    assert [sum(query.groups.values()) for query in status.queries] == [1, 1]
+    assert status.groups == 1
 
 
 def test_a_line_of_progress() -> None:
