@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
@@ -24,7 +24,6 @@ from spaseq.engine.compiled import CompiledQueries
 from spaseq.engine.envelope import MAGIC as MAGIC
 from spaseq.engine.envelope import VERSION as VERSION
 from spaseq.engine.envelope import seal, unseal
-from spaseq.engine.evaluation import Evaluation
 from spaseq.engine.instants import QueryRun
 from spaseq.engine.native.check import check
 from spaseq.engine.query_state import QueryState
@@ -53,6 +52,9 @@ from spaseq.rdf.checked import (
 from spaseq.rdf.codec import Reader, Writer
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Parameter, Term, Timestamp, nodes_of
 from spaseq.rdf.schema import REGIMES
+
+if TYPE_CHECKING:
+    from spaseq.engine.evaluation import Evaluation
 
 _OF_RUN = (
     "program", "entail", "bound", "time", "closed", "ordinals", "derived time", "derived ordinal",
