@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -18,8 +19,10 @@ from spaseq.server.context import Context
 from spaseq.server.folder import QueryFolder
 from spaseq.server.http import LimitedProtocol
 from spaseq.server.operation_routes import is_healthy
-from spaseq.server.serve import Options
 from spaseq.server.service import notify, watchdog_seconds
+
+if TYPE_CHECKING:
+    from spaseq.server.serve import Options
 
 GRACE_SECONDS = 10
 """Seconds within which requests end after a signal."""
