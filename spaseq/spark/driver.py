@@ -11,9 +11,6 @@ from spaseq.spark.java import java_home
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-
 
 def session(master: str = "local[*]", name: str = "spaseq", **options: object) -> SparkSession:
     """A session with the configuration that `match` and `match_stream` need.
@@ -35,6 +32,8 @@ def session(master: str = "local[*]", name: str = "spaseq", **options: object) -
         if home is not None:
             os.environ["JAVA_HOME"] = home
     from pyspark.sql import SparkSession
+
+    from spaseq.spark.streaming import PROVIDER, ROCKSDB
 
     builder = SparkSession.builder
     builder = builder.remote(master) if is_remote else builder.master(master).appName(name)

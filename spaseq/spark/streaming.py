@@ -46,7 +46,6 @@ from spaseq.spark.batch import SingleTaskWarning, compiled
 from spaseq.spark.conditions import with_conditions
 from spaseq.spark.distribution import Single, distribution
 from spaseq.spark.division import Division
-from spaseq.spark.driver import PROVIDER, ROCKSDB
 from spaseq.spark.malformed import CORRUPT_PART, mode_of
 from spaseq.spark.schemas import is_batch, schema_of, with_schema
 from spaseq.spark.shipping import Shared, shared
@@ -64,6 +63,8 @@ if TYPE_CHECKING:
         ValueState,
     )
 
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 Late: TypeAlias = Literal["log", "rows"]
 
 _CHUNKS = spark_schema(chunks.CHUNKS)
