@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from spaseq.engine.compiled import CompiledQueries
 from spaseq.io import time_column
-from spaseq.io.formats import Shape
 from spaseq.io.identity import TimeKind
 from spaseq.records import dataclass
+
+if TYPE_CHECKING:
+    from spaseq.io.formats import Shape
 
 _FIXED = ("id", "query", "start", "end", "bindings", "graph", "boolean", "events")
 GROUPED = "results"

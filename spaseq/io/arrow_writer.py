@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import pyarrow as pa
 
 from spaseq.engine.instants import QueryRun
 from spaseq.io.arrow_columns import columns_of_shapes
 from spaseq.io.arrow_rows import CompiledRows, Rows
-from spaseq.io.formats import Shape
 from spaseq.io.identity import TimeKind
 from spaseq.io.native._columns import RowMaker
 from spaseq.rdf.event import DATE_TIME
 from spaseq.results import Match
+
+if TYPE_CHECKING:
+    from spaseq.io.formats import Shape
 
 ROW_GROUP = 1 << 17
 """The minimum number of rows of a row group of Parquet."""

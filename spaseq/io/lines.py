@@ -121,9 +121,14 @@ class Lines:
         if sys.stdin is None or self._raw is not sys.stdin.buffer:
             self._raw.close()
 
+    @property
+    def is_standard(self) -> bool:
+        """Whether it is standard input."""
+        return self._path == STDIN
+
     def base(self) -> str | None:
         """The base IRI of the file: its own IRI. A pipe has none."""
-        if self._path == STDIN:
+        if self.is_standard:
             return None
         if _has_end(self._raw):
             return self._path.partition("?")[0]

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from spaseq.errors import InputError
 from spaseq.io.formats import STREAM_SYNTAXES, StreamSyntax, stream_syntax
-from spaseq.io.lines import STDIN, Lines
 from spaseq.rdf.compression import COMPRESSIONS, without_compression
 from spaseq.rdf.formats import TRIG, one_of
 from spaseq.records import dataclass
+
+if TYPE_CHECKING:
+    from spaseq.io.lines import Lines
 
 START_BYTES = 4096
 """The bytes at the beginning of a file that are compared."""
@@ -85,10 +88,10 @@ def recognised(lines: Lines, path: str, named: str | None = None) -> Recognised:
             by_name.syntax.name,
             *by_name.also,
         )
-        return Recognised(by_name) if agrees else _by_content(by_content, path, by_name)
+        return Recognised(by_name) if agrees else _by_content(by_content, lines, by_name)
     if by_content is None:
         by_content = _fallback(b"".join(lines.head()), path)
-    return _by_content(by_content, path, None)
+    return _by_content(by_content, lines, None)
 
 
 def content_syntax(start: bytes, live: bool = False) -> StreamSyntax | None:
@@ -116,10 +119,12 @@ def is_undecided(start: bytes) -> bool:
     return start.find(b"\n", _skipped(start)) < 0
 
 
-def _by_content(syntax: StreamSyntax | None, path: str, by_name: StreamSyntax | None) -> Recognised:
+def _by_content(
+    syntax: StreamSyntax | None, lines: Lines, by_name: StreamSyntax | None
+) -> Recognised:
     assert syntax is not None
     against = f", against its extension for {by_name.syntax.title}" if by_name else ""
-    shown = "the input" if path == STDIN else "the file"
+    shown = "the input" if lines.is_standard else "the file"
     return Recognised(
         syntax,
         f"by its content{against}, {shown} was taken for {syntax.syntax.title} "

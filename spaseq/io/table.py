@@ -13,15 +13,17 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import pyoxigraph as ox
 
-from spaseq.io.formats import Shape
 from spaseq.io.sparql_results import match_term
 from spaseq.rdf.event import Term
 from spaseq.rdf.tagged import tag_of
 from spaseq.results import Match
+
+if TYPE_CHECKING:
+    from spaseq.io.formats import Shape
 
 ROWS_AT_ONCE = 1000
 """The most rows that are collected to compare their widths before they are printed."""
