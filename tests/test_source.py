@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import spaseq
@@ -49,6 +50,26 @@ ORDER = [
 ]
 RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}
 
+# Imports inside functions that close a circle within a stage.
+LATE = {
+    # The table of functions, which the compiled operators read, has entries that they compute.
+    "spaseq.gpm.python.maths": ("spaseq.gpm.native._functions",),
+    # A syntax is one entry of a table, which imports its reader or writer when it is first used.
+    # Readers take their files and options from modules that look syntaxes up.
+    "spaseq.io.formats": (
+        "spaseq.io.event_writers",
+        "spaseq.io.jelly",
+        "spaseq.io.jelly_frames",
+        "spaseq.io.json_ld",
+        "spaseq.io.messages",
+        "spaseq.io.rdf_xml",
+        "spaseq.io.sinks",
+        "spaseq.io.statements",
+    ),
+    # The compiled writer of matches describes them with the terms of the one in Python.
+    "spaseq.io.native._match_blocks": ("spaseq.io.rdf_writer",),
+}
+
 # Guides, not aims: a file may be long where it is one concept.
 BUDGETS = {".py": 700, ".pyx": 1500, ".pxi": 1500}
 TEST_BUDGET = 1000
@@ -60,6 +81,13 @@ BUILT = {"build", "dist", "site"}
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+c?import\b(.*)|c?import[ \t]+(\S+))", re.MULTILINE
 )
+IMPORTED = re.compile(
+    r"^[ \t]*(?:from[ \t]+(spaseq[\w.]*)[ \t]+c?import[ \t]+(\([^)]*\)|.*)"
+    r"|c?import[ \t]+(spaseq[\w.]+))",
+    re.MULTILINE,
+)
+FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?:(?:[ \t]+.*)?\n)*", re.MULTILINE)
+INCLUDED = re.compile(r'^include "(.*)"', re.MULTILINE)
 MACHINE = re.compile(r"/(?:work|tmp|root|home|Users|mnt)/\w")
 NAMED = re.compile(
     r"(?<![\w/:.-])((?:spaseq|docs|tests|examples|ontologies|benchmarks|\.ci)/[\w./*-]*)"
@@ -152,6 +180,51 @@ def test_a_module_imports_only_from_stages_before_its_own() -> None:
     paths -= {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
     wrong = [fault for path in sorted(paths) for fault in wrong_imports(path)]
     assert not wrong, "\n".join(wrong)
+
+
+def parts(path: Path) -> Iterator[Path]:
+    """The files of one module: a compiled one has declarations and parts."""
+    yield path
+    if path.suffix == ".pyx":
+        yield from filter(Path.exists, [path.with_suffix(".pxd")])
+        yield from (path.parent / part for part in INCLUDED.findall(path.read_text("utf-8")))
+
+
+def imports_of_stages() -> dict[str, set[str]]:
+    """Each module and those of its stage that it imports, also inside functions; not for types."""
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sources(".py", ".pyx")
+    }
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        text = "\n".join(part.read_text("utf-8") for part in parts(path))
+        found = graph[module] = set()
+        for base, names, whole in IMPORTED.findall(FOR_TYPES.sub("", text)):
+            inner = {f"{base}.{name}" for name in re.findall(r"\w+", names)} & modules.keys()
+            found |= inner or {whole or base}
+        own = module.split(".")[1:2]
+        graph[module] = {name for name in found - {module} if name.split(".")[1:2] == own}
+    return graph
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """The modules of a circle, each imported by the next; empty if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_circle_of_imports_is_within_a_stage() -> None:
+    graph = imports_of_stages()
+    kept = {module: found.difference(LATE.get(module, ())) for module, found in graph.items()}
+    assert not circle(kept)
+    for module, names in LATE.items():
+        for name in names:
+            assert name in graph[module], f"{module} no longer imports {name}"
+            assert circle({**kept, module: kept[module] | {name}}), f"{name} closes no circle"
 
 
 def test_the_docstring_of_the_package_shows_the_order() -> None:
