@@ -54,18 +54,8 @@ RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}
 LATE = {
     # The table of functions, which the compiled operators read, has entries that they compute.
     "spaseq.gpm.python.maths": ("spaseq.gpm.native._functions",),
-    # A syntax is one entry of a table, which imports its reader or writer when it is first used.
-    # Readers take their files and options from modules that look syntaxes up.
-    "spaseq.io.formats": (
-        "spaseq.io.event_writers",
-        "spaseq.io.jelly",
-        "spaseq.io.jelly_frames",
-        "spaseq.io.json_ld",
-        "spaseq.io.messages",
-        "spaseq.io.rdf_xml",
-        "spaseq.io.sinks",
-        "spaseq.io.statements",
-    ),
+    # The default writer is in the module that opens all of them, so that a run imports no other.
+    "spaseq.io.formats": ("spaseq.io.sinks",),
     # The compiled writer of matches describes them with the terms of the one in Python.
     "spaseq.io.native._match_blocks": ("spaseq.io.rdf_writer",),
 }

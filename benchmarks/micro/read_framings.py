@@ -26,8 +26,9 @@ from read_documents import PREFIXES, QUERY, STREAM
 from read_nquads import write_stream
 
 import spaseq
-from spaseq.io.read_options import GENERATED_AT, Framing, ReadOptions
+from spaseq.io.read_options import Framing, ReadOptions
 from spaseq.io.source import Source
+from spaseq.io.time_path import GENERATED_AT
 from spaseq.pipeline import matches
 
 SMALL = 4 << 20

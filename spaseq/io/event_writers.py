@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyoxigraph as ox
 
 from spaseq.errors import EventError, SpaseqError
-from spaseq.io.formats import EventWriter
 from spaseq.io.native._events import event_lines
 from spaseq.io.rdf_writer import GENERATED_AT, PREFIXES, json_ld_graph, short, statements
-from spaseq.io.read_options import MESSAGE_TIMES
+from spaseq.io.time_path import MESSAGE_TIMES
 from spaseq.rdf.event import Term, Timestamp
 from spaseq.rdf.native._terms import EventBatch
 from spaseq.rdf.time import canonical_literal, from_literal
+
+if TYPE_CHECKING:
+    from spaseq.io.formats import EventWriter
 
 _RANKS = {ox.NamedNode(iri): rank for rank, iri in enumerate(MESSAGE_TIMES)}
 _TIMES = [f"<{iri}>".encode() for iri in MESSAGE_TIMES]

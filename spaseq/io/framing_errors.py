@@ -14,8 +14,9 @@ from typing import TypeAlias
 import pyoxigraph as ox
 
 from spaseq.errors import EventError, input_place
-from spaseq.io.read_options import GENERATED_AT, Malformed, ReadOptions, TimeDomain, Troubles
-from spaseq.io.statements import RawTerm
+from spaseq.io.read_options import ReadOptions, TimeDomain, Troubles
+from spaseq.io.statements import Malformed, RawTerm
+from spaseq.io.time_path import GENERATED_AT
 from spaseq.rdf import time
 from spaseq.rdf.event import DATE_TIME, NUMBER, Term, Timestamp, n_triples
 

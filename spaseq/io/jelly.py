@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyoxigraph as ox
 from google.protobuf.message import DecodeError
@@ -27,8 +27,6 @@ from pyjelly.errors import JellyConformanceError
 from pyjelly.parse.decode import Adapter, Decoder, ParserOptions, options_from_frame
 from pyjelly.parse.ioutils import delimited_jelly_hint
 
-from spaseq.io.lines import Lines
-from spaseq.io.read_options import Troubles
 from spaseq.io.statements import RawTerm, Statement
 from spaseq.rdf.syntax import (
     SHORT_TERM_BYTES,
@@ -38,6 +36,10 @@ from spaseq.rdf.syntax import (
     LimitError,
 )
 from spaseq.records import dataclass
+
+if TYPE_CHECKING:
+    from spaseq.io.lines import Lines
+    from spaseq.io.read_options import Troubles
 
 _VERSIONS = (1, 2)
 _TRIPLES = jelly.PHYSICAL_STREAM_TYPE_TRIPLES

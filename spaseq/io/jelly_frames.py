@@ -6,11 +6,14 @@ Memory: one block, or one frame if it is longer. A length that a frame declares 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from spaseq.io.lines import Lines
 from spaseq.io.native._jelly import BrokenFrame, JellyReader
-from spaseq.io.read_options import Troubles
 from spaseq.rdf.native._framing import EventReader
+
+if TYPE_CHECKING:
+    from spaseq.io.lines import Lines
+    from spaseq.io.read_options import Troubles
 
 EVENTS_AT_ONCE = 1024
 _HINT_BYTES = 3

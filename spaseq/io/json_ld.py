@@ -21,18 +21,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import pyoxigraph as ox
 
 from spaseq.errors import EventError, InputError
-from spaseq.io.lines import Lines
-from spaseq.io.read_options import GENERATED_AT, Troubles
 from spaseq.io.statements import Statement
+from spaseq.io.time_path import GENERATED_AT
 from spaseq.rdf import time
 from spaseq.rdf.bounded import Scanner, parse_document, parse_json
 from spaseq.rdf.formats import JSON_LD, parser_format
 from spaseq.rdf.syntax import LimitError, parser_failure, parser_message
+
+if TYPE_CHECKING:
+    from spaseq.io.lines import Lines
+    from spaseq.io.read_options import Troubles
 
 _CONTEXT = re.compile(r'"@context"\s*:\s*(?=["\[])')
 _PLACE = re.compile(r"^Parser error at line \d+ column \d+(?: to (?:line \d+ )?column \d+)?: ")

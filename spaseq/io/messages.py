@@ -13,13 +13,16 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from spaseq.io.lines import Lines
-from spaseq.io.read_options import Troubles
 from spaseq.io.statements import Document, Statement
 from spaseq.rdf.formats import RdfSyntax
 from spaseq.rdf.line_feed import Numbered
 from spaseq.rdf.turtle_strings import LongStrings
+
+if TYPE_CHECKING:
+    from spaseq.io.lines import Lines
+    from spaseq.io.read_options import Troubles
 
 _SUSPECT = re.compile(rb"message|\"\"\"|'''|#", re.IGNORECASE)
 

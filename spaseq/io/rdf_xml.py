@@ -8,16 +8,18 @@ error ends the file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 import pyoxigraph as ox
 
-from spaseq.io.lines import Lines
-from spaseq.io.read_options import Troubles
 from spaseq.io.statements import Statement, explained
 from spaseq.rdf.bounded import CUT_OFF, Bounded
 from spaseq.rdf.formats import RDF_XML, parser_format
 from spaseq.rdf.syntax import LimitError, parser_failure
+
+if TYPE_CHECKING:
+    from spaseq.io.lines import Lines
+    from spaseq.io.read_options import Troubles
 
 
 class _Feed:

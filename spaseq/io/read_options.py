@@ -10,25 +10,21 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from spaseq.errors import InputError, InputUnit, SpaseqError
 from spaseq.io.formats import stream_syntax
 from spaseq.io.losses import Loss
 from spaseq.io.rows.formats import ROW_FORMATS
-from spaseq.io.time_path import Step, time_path
+from spaseq.io.time_path import MESSAGE_TIMES, Step, time_path
 from spaseq.rdf.event import DATE_TIME, NUMBER
 from spaseq.rdf.time import TimePrecision, TimeUnit
 from spaseq.records import dataclass
 
-OnError: TypeAlias = Literal["stop", "skip"]
+if TYPE_CHECKING:
+    from spaseq.io.statements import Malformed
 
-GENERATED_AT = "http://www.w3.org/ns/prov#generatedAtTime"
-MESSAGE_TIMES = (
-    GENERATED_AT,
-    "http://www.w3.org/ns/sosa/resultTime",
-    "https://www.w3.org/ns/activitystreams#published",
-)
+OnError: TypeAlias = Literal["stop", "skip"]
 
 WORKERS = 2
 """The default number of threads of a run."""
@@ -213,15 +209,6 @@ def log_warning(text: str) -> None:
     import logging  # costs more to import than the rest of this module, and is rarely needed
 
     logging.getLogger("spaseq.io").warning(text)
-
-
-@dataclass(frozen=True, slots=True)
-class Malformed:
-    """A malformed line: its text, the next statement's text, whether it ends the file."""
-
-    text: bytes
-    following: bytes
-    last: bool
 
 
 @dataclass(slots=True)

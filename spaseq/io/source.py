@@ -33,7 +33,6 @@ from spaseq.io.framing_errors import Questions
 from spaseq.io.line_file import LineFile
 from spaseq.io.lines import STDIN, Lines, announces_messages
 from spaseq.io.read_options import (
-    GENERATED_AT,
     Counters,
     ReadOptions,
     TimeDomain,
@@ -42,6 +41,7 @@ from spaseq.io.read_options import (
 )
 from spaseq.io.recognition import recognised
 from spaseq.io.statements import Statement, block_statements, document_statements, line_statements
+from spaseq.io.time_path import GENERATED_AT
 from spaseq.rdf import time
 from spaseq.rdf.ahead import Ahead, Lane, close_generator
 from spaseq.rdf.encoded import EncodedEvent

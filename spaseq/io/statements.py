@@ -15,13 +15,11 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
-from typing import IO, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 import pyoxigraph as ox
 
 from spaseq.errors import InputError
-from spaseq.io.lines import Lines
-from spaseq.io.read_options import Malformed, Troubles
 from spaseq.rdf.formats import RdfSyntax, parser_format
 from spaseq.rdf.line_feed import LineFeed, Numbered
 from spaseq.rdf.syntax import (
@@ -31,6 +29,11 @@ from spaseq.rdf.syntax import (
     parser_failure,
     parser_message,
 )
+from spaseq.records import dataclass
+
+if TYPE_CHECKING:
+    from spaseq.io.lines import Lines
+    from spaseq.io.read_options import Troubles
 
 Statement: TypeAlias = tuple[ox.Quad | None, int]
 RawTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
@@ -47,6 +50,15 @@ errors of one line may take."""
 _DEFAULT_GRAPH = ox.DefaultGraph()
 _VERSION = re.compile(rb"[ \t]*VERSION[ \t]*(?:\"[^\"]*\"|'[^']*')[ \t]*(?:#.*)?")
 _MESSAGE = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#.*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A malformed line: its text, the next statement's text, whether it ends the file."""
+
+    text: bytes
+    following: bytes
+    last: bool
 
 
 def line_statements(lines: Lines, syntax: RdfSyntax, troubles: Troubles) -> Iterator[Statement]:

@@ -1,4 +1,4 @@
-"""The text of a timestamp's predicate or property path → its steps.
+"""The text of a timestamp's predicate or property path → its steps; the default predicates.
 
 A path is IRIs or prefixed names between slashes, each possibly inverse:
 `sosa:phenomenonTime/time:inXSDDateTimeStamp` or `^<http://example.org/about>/prov:endedAtTime`. An
@@ -16,6 +16,12 @@ import pyoxigraph as ox
 Step: TypeAlias = tuple[str, bool]
 """The IRI of a predicate, and whether it is followed from object to subject."""
 
+GENERATED_AT = "http://www.w3.org/ns/prov#generatedAtTime"
+MESSAGE_TIMES = (
+    GENERATED_AT,
+    "http://www.w3.org/ns/sosa/resultTime",
+    "https://www.w3.org/ns/activitystreams#published",
+)
 PREFIXES = {
     "as": "https://www.w3.org/ns/activitystreams#",
     "dcterms": "http://purl.org/dc/terms/",

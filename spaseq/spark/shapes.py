@@ -19,8 +19,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from spaseq.errors import SpaseqError
-from spaseq.io.read_options import GENERATED_AT
 from spaseq.io.time_column import timestamp_of_text
+from spaseq.io.time_path import GENERATED_AT
 from spaseq.rdf.time import canonical_literal, from_value
 from spaseq.spark import events
 from spaseq.spark.schemas import is_batch, schema_of, with_schema

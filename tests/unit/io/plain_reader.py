@@ -20,16 +20,18 @@ from spaseq.errors import EventError, InputError
 from spaseq.io.formats import StreamSyntax
 from spaseq.io.lines import Lines, announces_messages
 from spaseq.io.messages import message_statements
-from spaseq.io.read_options import GENERATED_AT, Counters, Malformed, ReadOptions, Troubles
+from spaseq.io.read_options import Counters, ReadOptions, Troubles
 from spaseq.io.recognition import recognised
 from spaseq.io.source import Source
 from spaseq.io.statements import (
+    Malformed,
     RawFact,
     RawTerm,
     Statement,
     document_statements,
     line_statements,
 )
+from spaseq.io.time_path import GENERATED_AT
 from spaseq.rdf import time
 from spaseq.rdf.event import DATE_TIME, NUMBER, Event, Fact, Term, Timestamp, n_triples, with_nodes
 
