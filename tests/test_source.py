@@ -52,8 +52,6 @@ RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}
 
 # Imports inside functions that close a circle within a stage.
 LATE = {
-    # The table of functions, which the compiled operators read, has entries that they compute.
-    "spaseq.gpm.python.maths": ("spaseq.gpm.native._functions",),
     # The default writer is in the module that opens all of them, so that a run imports no other.
     "spaseq.io.formats": ("spaseq.io.sinks",),
     # The compiled writer of matches describes them with the terms of the one in Python.

@@ -27,7 +27,7 @@ from spaseq.explain.joining import joined_so_far, joining, joining_text
 from spaseq.gpm.expression_errors import prefixes_of, with_prefixes
 from spaseq.gpm.pattern import Pattern
 from spaseq.gpm.plan_text import Observed, plan_lines, renamed, views
-from spaseq.gpm.python.functions import by_reference
+from spaseq.gpm.program import by_reference
 from spaseq.parser import ast
 from spaseq.parser.format import expression_line
 from spaseq.plan import templates

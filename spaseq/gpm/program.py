@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import pyoxigraph as ox
 
-from spaseq.gpm.python.functions import by_reference
+from spaseq.gpm.python import regular
 from spaseq.parser import ast
 from spaseq.parser.format import element_line
 from spaseq.plan.scope import certain_variables, possible_variables
 from spaseq.rdf.event import Parameter
 from spaseq.records import dataclass
+from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
@@ -95,3 +96,34 @@ def constant(node: ast.Constant) -> Parameter:
 def triple_text(triple: ast.Triple) -> str:
     """A triple pattern on one line, without its dot."""
     return element_line(triple)
+
+
+def by_reference(node: ast.Node) -> str | None:
+    """The name of the function if pyoxigraph computes this call, else None.
+
+    A REGEX is computed by pyoxigraph if `regular` does not compile its pattern.
+    """
+    match node:
+        case ast.Call("REGEX", (_, ast.Literal(pattern), *rest)):
+            flags = rest[0].lexical if rest and isinstance(rest[0], ast.Literal) else ""
+            given = regular.pattern_and_flags(pattern, flags)
+            known = given is None or regular.compiled(*given) is not None
+            return None if known else f'REGEX with "{pattern}"'
+        case ast.Call("REPLACE", (_, ast.Literal(pattern), ast.Literal(replacement), *rest)) if all(
+            isinstance(flags, ast.Literal) for flags in rest
+        ):
+            flags = "".join(flags.lexical for flags in rest if isinstance(flags, ast.Literal))
+            if regular.replacer(pattern, flags, replacement) is None:
+                return f'REPLACE with "{pattern}"'
+            return None
+        case ast.Call("REPLACE"):
+            return "REPLACE with computed arguments (some patterns)"
+        case ast.Call("REGEX"):
+            return "REGEX with a computed pattern (some patterns)"
+        case ast.Call(name) if BUILTINS[name].by_reference:
+            return name
+        case ast.FunctionCall(ast.Iri(name)) if name in NAMED_BY_IRI and (
+            NAMED_BY_IRI[name].by_reference
+        ):
+            return f"<{name}>"
+    return None

@@ -28,8 +28,7 @@ from typing import NamedTuple
 
 import pyoxigraph as ox
 
-from spaseq.gpm.program import XSD_STRING, constant
-from spaseq.gpm.python.functions import by_reference
+from spaseq.gpm.program import XSD_STRING, by_reference, constant
 from spaseq.parser import ast
 from spaseq.rdf.event import Term
 from spaseq.records import dataclass

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import pyoxigraph as ox
 
-from spaseq.gpm.python import geometry, maths, regular, strings
+from spaseq.gpm.python import geometry, maths, strings
 from spaseq.parser import ast
 from spaseq.rdf import calendar, conversion
 from spaseq.rdf.event import depth_of
@@ -42,7 +42,7 @@ from spaseq.rdf.native._values import (
 )
 from spaseq.rdf.syntax import MAX_NESTED_TRIPLES
 from spaseq.rdf.tagged import direction_of, language_of
-from spaseq.sparql.builtins import BUILTINS, NAMED_BY_IRI, Builtin, functions_by_name
+from spaseq.sparql.builtins import BUILTINS, Builtin, functions_by_name
 
 Function: TypeAlias = Callable[..., Value | None]
 
@@ -325,34 +325,3 @@ def volatile(node: ast.Node) -> bool:
     return any(
         isinstance(part, ast.Call) and BUILTINS[part.name].volatile for part in ast.walk(node)
     )
-
-
-def by_reference(node: ast.Node) -> str | None:
-    """The name of the function if pyoxigraph computes this call, else None.
-
-    A REGEX is computed by pyoxigraph if `regular` does not compile its pattern.
-    """
-    match node:
-        case ast.Call("REGEX", (_, ast.Literal(pattern), *rest)):
-            flags = rest[0].lexical if rest and isinstance(rest[0], ast.Literal) else ""
-            given = regular.pattern_and_flags(pattern, flags)
-            known = given is None or regular.compiled(*given) is not None
-            return None if known else f'REGEX with "{pattern}"'
-        case ast.Call("REPLACE", (_, ast.Literal(pattern), ast.Literal(replacement), *rest)) if all(
-            isinstance(flags, ast.Literal) for flags in rest
-        ):
-            flags = "".join(flags.lexical for flags in rest if isinstance(flags, ast.Literal))
-            if regular.replacer(pattern, flags, replacement) is None:
-                return f'REPLACE with "{pattern}"'
-            return None
-        case ast.Call("REPLACE"):
-            return "REPLACE with computed arguments (some patterns)"
-        case ast.Call("REGEX"):
-            return "REGEX with a computed pattern (some patterns)"
-        case ast.Call(name) if BUILTINS[name].by_reference:
-            return name
-        case ast.FunctionCall(ast.Iri(name)) if name in NAMED_BY_IRI and (
-            NAMED_BY_IRI[name].by_reference
-        ):
-            return f"<{name}>"
-    return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from spaseq.gpm.native._functions import math_value
 from spaseq.rdf.native._values import INTEGER, POINT, Value, double, to_double
 
 _NUMBERS = range(INTEGER, POINT)
@@ -15,9 +16,6 @@ _NUMBERS = range(INTEGER, POINT)
 
 def _function(opcode: str) -> Callable[..., Value | None]:
     def compute(*arguments: Value) -> Value | None:
-        # Imported here, because the compiled operators need the table of functions.
-        from spaseq.gpm.native._functions import math_value
-
         if not all(argument.kind in _NUMBERS for argument in arguments):
             return None
         return double(math_value(opcode, *map(to_double, arguments)))
