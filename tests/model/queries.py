@@ -58,10 +58,6 @@ class PlainQueryRun(QueryRun):
         self.native = cast(NativeRun, _Automaton(self, run.rows.matchers))
         self.constructs = None
 
-    def reads_only(self, stream: str) -> bool:
-        """Events are processed one by one only."""
-        return False
-
     @property
     def shed(self) -> int:
         plain = self.automaton
@@ -123,7 +119,10 @@ class PlainQueryRun(QueryRun):
 
 
 class _Automaton:
-    """The interface that a query expects of its automaton, for an automaton in plain Python."""
+    """The interface that a query expects of its automaton, for an automaton in plain Python.
+
+    Events are processed one by one only.
+    """
 
     matches = best = None
     core = SimpleNamespace(
@@ -141,6 +140,9 @@ class _Automaton:
         self._matchers = matchers
         skip_to = query.plan.skip_to
         self.ended = None if skip_to is None else EndedStarts(skip_to)
+
+    def pushing(self, *_: object) -> None:
+        return None
 
     def open_instant(self, micros: int) -> None:
         self._query.automaton.open_instant(micros)
