@@ -114,7 +114,7 @@ papers: $(READY) $(BUILT) ## run a short form of the experiments of the papers
 report: $(READY) $(BUILT) ## run the experiments of the papers and write report/index.html
 	@$(BIN)/python benchmarks/papers/report.py --peers --output report
 
-build: $(INSTALLED) $(BUILT) ## compile the Cython modules in place
+build: $(INSTALLED) $(PROBES) ## compile the Cython modules in place
 
 clean: ## remove .venv and all build products
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -92,10 +92,7 @@ def translate(modules: list[Extension]) -> list[Extension]:
             module.sources = [str(Path(source).with_suffix(".c")) for source in module.sources]
         return modules
     from Cython.Build import cythonize
-    from Cython.Compiler import Options
 
-    # The lines of the source as comments in C: a fifth of its size, which nobody reads.
-    Options.emit_code_comments = False
     if not UTILITY_SOURCE.exists():
         command = [sys.executable, "-m", "cython", f"--generate-shared={UTILITY_SOURCE}"]
         subprocess.run(command, check=True)
@@ -104,11 +101,15 @@ def translate(modules: list[Extension]) -> list[Extension]:
         nthreads=os.cpu_count() or 1,
         language_level=3,
         # The modules do without the interpreter's lock (docs/architecture.md, "Threads").
-        # No object of the core is pickled (state is saved as data), and no function of it is bound.
+        # No object of the core is pickled (state is saved as data). Its functions are not bound, but
+        # `help` and stubtest know their parameters. C has no copy of the source as comments.
         compiler_directives={
             "freethreading_compatible": True,
             "auto_pickle": False,
             "binding": False,
+            "embedsignature": True,
+            "embedsignature.format": "clinic",
+            "emit_code_comments": False,
         },
         shared_utility_qualified_name=UTILITY_MODULE,
         show_all_warnings=False,
