@@ -144,7 +144,7 @@ class Result:
         return self._matches
 
     def _refuse(self) -> None:
-        """Refuse further matches: this process is a fork of the one that reads them.
+        """Refuse further matches: this process is a fork of the process that reads them.
 
         Nothing is closed, for the parent still reads.
         """
@@ -545,7 +545,7 @@ _kept: list[object] = []
 def _forked() -> SpaseqError:
     """A forked process has not the threads of its parent, and shares the place in open files."""
     return SpaseqError(
-        "this process is a fork of the one that reads the events, without its threads: call "
+        "this process is a fork of the process that reads the events, without its threads: call "
         "spaseq.run in each process, or begin processes before the first match is read, or with "
         'multiprocessing.get_context("spawn")'
     )

@@ -54,7 +54,7 @@ RANK = {stage: rank for rank, stages in enumerate(ORDER) for stage in stages}
 LATE = {
     # The default writer is in the module that opens all of them, so that a run imports no other.
     "spaseq.io.formats": ("spaseq.io.sinks",),
-    # The compiled writer of matches describes them with the terms of the one in Python.
+    # The compiled writer of matches describes matches with the terms of the Python writer.
     "spaseq.io.native._match_blocks": ("spaseq.io.rdf_writer",),
 }
 

@@ -107,7 +107,7 @@ def replaced(
     state: StatePolicy,
     new_streams: bool,
 ) -> Change:
-    """The run with another query in place of the one with a name.
+    """The run in which a query replaces the one of a name.
 
     Args:
         run: The run.

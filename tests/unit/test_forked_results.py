@@ -75,7 +75,7 @@ def test_a_forked_process_refuses_what_its_parent_has_begun_to_read(
     tmp_path: Path, way: str, workers: int, events: int
 ) -> None:
     child, parent = run(tmp_path, way, workers, True, events)
-    assert child.startswith("child: this process is a fork of the one that reads the events")
+    assert child.startswith("child: this process is a fork of the process that reads the events")
     assert parent == f"parent: {events}"
 
 
