@@ -101,7 +101,7 @@ def translate(modules: list[Extension]) -> list[Extension]:
         nthreads=os.cpu_count() or 1,
         language_level=3,
         # The modules do without the interpreter's lock (docs/architecture.md, "Threads").
-        # No object of the core is pickled (state is saved as data). Its functions are not bound, but
+        # No object of the core is pickled: state is saved as data. Its functions are not bound, but
         # `help` and stubtest know their parameters. C has no copy of the source as comments.
         compiler_directives={
             "freethreading_compatible": True,
