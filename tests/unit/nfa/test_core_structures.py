@@ -186,5 +186,5 @@ def test_broken_invariants_are_told() -> None:
     with pytest.raises(AssertionError):
         built.parts.load_node(label, 0, EARLIEST + 8)  # before it starts
     built.parts.load_group(built.place, [2, 2], union, False, None)
-    with pytest.raises(AssertionError):
+    with pytest.raises(ValueError, match="the same registers"):
         built.parts.load_group(built.place, [2, 2], union, False, None)
